@@ -438,14 +438,14 @@ export interface KeptPosition {
 
 /**
  * A failing run: the tests that failed as they should, all that failed, those that passed, the digest of the
- * listing of all test files, and how many changes the session had made by then.
+ * listing of all test files, and the name of the last change that the session had made by then.
  */
 export interface KeptProof {
   readonly proven: readonly string[];
   readonly failing: readonly string[];
   readonly passing: readonly string[];
   readonly locked: string;
-  readonly since: number;
+  readonly since: string;
 }
 
 /**

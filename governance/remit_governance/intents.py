@@ -81,7 +81,9 @@ _LOOKING = IntentRow(
 
 INTENT_TOOLS: Matrix = MappingProxyType(
     {
-        Intent.PLAN: IntentRow(tools=("plan_complete", "workflow_request_exemption", "set_mode", "review_work")),
+        Intent.PLAN: IntentRow(
+            tools=("plan_complete", "workflow_request_exemption", "revise_tests", "set_mode", "review_work")
+        ),
         Intent.ANALYZE: _LOOKING,
         Intent.DEBUG: _LOOKING,
         Intent.READ_FILE: IntentRow(tools=("read_file",)),

@@ -32,6 +32,7 @@ SYSCALLS: Mapping[str, str] = MappingProxyType(
         "policy.update": "changing the policy",
         "workflow.plan": "saying that the plan is complete",
         "workflow.exempt": "asking that a file needs no test first",
+        "workflow.revise": "taking code back so that a test can be changed",
         "workflow.review": "answering the review of work whose tests pass",
         "session.set_mode": "changing how much of the workflow a session is held to",
     }

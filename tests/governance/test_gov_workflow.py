@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_governance.errors import PolicyError
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.load import workflow_source
@@ -17,8 +18,9 @@ from remit_governance.values import Action
 from remit_governance.workflow.diagram import mermaid
 from remit_governance.workflow.machine import TRANSITIONS, Held, Moved, advance, rows_of, ways_out
 from remit_governance.workflow.states import Facts, Mode, State, Trigger
+from remit_governance.workflow.test_files import TEST_GLOBS, locked_files
 
-FACTS = [Facts(*given) for given in product([False, True], repeat=4)]
+FACTS = [Facts(*given) for given in product([False, True], repeat=5)]
 ROWS = [(mode, exempt, row) for mode in Mode for exempt in (False, True) for row in rows_of(mode, exempt=exempt)]
 
 SEQUENCES = 100_000
@@ -39,6 +41,8 @@ def obvious(mode: str, state: str, trigger: str, facts: Facts, exempt: bool) -> 
             return "exploring"
         case "test_writing", "tests_ended" if not loose and facts.red:
             return "code_writing"
+        case "code_writing", "tests_revised" if not loose and facts.restored:
+            return "test_writing"
         case "code_writing", "tests_started" if not loose and facts.changed:
             return "validating"
         case (("exploring" | "retroactive_testing"), "tests_started") if loose and facts.changed:
@@ -131,4 +135,36 @@ def test_FLW_03_files_that_a_person_names_are_tests_and_those_that_a_project_nam
     assert [verdict("testing/a.py", state) for state in ("test_writing", "code_writing")] == ["deny", "deny"]
     assert [verdict("tests/a.py", state) for state in ("test_writing", "code_writing")] == ["allow", "deny"]
     assert [verdict("src/a.py", state) for state in ("test_writing", "code_writing")] == ["deny", "allow"]
-    assert both.own_tests == (("spec/**",), ("testing/**", "!tests/**"))
+    assert both.test_globs == (TEST_GLOBS, ("spec/**",), ("testing/**", "!tests/**"))
+
+
+ALLOW = "version: 1\ncapabilities: [{ name: all, match: {}, action: allow }]\n"
+
+
+def test_FLW_03_what_a_person_says_is_no_test_is_code_and_what_a_project_locks_stays_locked() -> None:
+    person = ALLOW + "tdd_tests: { path_glob: ['spec/**'], except: ['test/lib/**', 'spec/lib/**'] }\n"
+    project = "version: 1\ntdd_tests: { path_glob: ['test/lib/kept/**'] }\n"
+    both = compile_policy([Source("p", person), workflow_source(), Source("q", project, project=True)])
+
+    def verdicts(path: str) -> list[str]:
+        states = ("test_writing", "code_writing", "retroactive_testing")
+        return [evaluate(both, Action("fs.write", path, mode="strict", state=each)).verdict.word for each in states]
+
+    as_code, as_test, locked = ["deny", "allow", "deny"], ["allow", "deny", "allow"], ["deny", "deny", "deny"]
+    assert verdicts("test/lib/a.py") == verdicts("spec/lib/a.rb") == as_code
+    assert verdicts("test/test_a.py") == verdicts("spec/a.rb") == as_test
+    assert verdicts("test/lib/kept/a.py") == locked
+    assert verdicts("test/lib/conftest.py") == locked, "what configures tests is no test"
+    is_locked = locked_files(both.test_globs)
+    paths = ("test/lib/a.py", "test/test_a.py", "test/lib/kept/a.py", "conftest.py", "spec/lib/a.rb")
+    assert [is_locked(path) for path in paths] == [False, True, True, True, False]
+
+
+def test_THR_workflow_a_project_cannot_say_that_its_tests_are_none() -> None:
+    project = "version: 1\ntdd_tests: { except: ['tests/**'] }\n"
+    with pytest.raises(PolicyError) as found:
+        compile_policy([Source("p", ALLOW), workflow_source(), Source("q", project, project=True)])
+    (problem,) = found.value.problems
+    assert "may only tighten" in str(problem)
+    with pytest.raises(PolicyError):
+        compile_policy([Source("p", ALLOW + "tdd_tests: { except: ['!tests/**'] }\n"), workflow_source()])

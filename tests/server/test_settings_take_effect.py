@@ -41,6 +41,7 @@ from remit_governance.policy.language.policy_form import (
 from remit_governance.policy.matching.commands import command_words
 from remit_governance.values import Action, Decision, Intent, Reason, Verdict
 from remit_governance.workflow.exemptions import CATEGORIES
+from remit_governance.workflow.test_files import TEST_GLOBS
 from remit_server.cli import main as command_line
 from remit_server.contract import ContextPayload, ExecutionPolicy, RunRequest
 from remit_server.errors import RemitError, SetupError
@@ -271,7 +272,12 @@ def test_a_key_of_a_rule_changes_what_is_decided(key: str) -> None:
 
 
 def test_tdd_tests_names_files_that_are_locked() -> None:
-    assert policy(tdd_tests={"path_glob": ["spec/**"]}).own_tests == (("spec/**",),)
+    assert policy(tdd_tests={"path_glob": ["spec/**"]}).test_globs == (TEST_GLOBS, ("spec/**",))
+
+
+def test_tdd_tests_names_files_that_are_no_tests() -> None:
+    excluded = policy(tdd_tests={"path_glob": ["spec/**"], "except": ["test/lib/**"]}).test_globs
+    assert excluded == ((*TEST_GLOBS, "!test/lib/**"), ("spec/**", "!test/lib/**"))
 
 
 def test_redact_names_what_it_takes_out() -> None:

@@ -39,7 +39,7 @@ OLD = TestFiles({"test_a.py": "def test_a(): assert True\n"})
 NEW = TestFiles({"test_a.py": "def test_a(): assert False\n", "test_b.py": "\udcff"})
 PLANNING = Position(Mode.STRICT, State.PLANNING)
 TESTS = Position(Mode.STRICT, State.TEST_WRITING, before=OLD)
-RED = Red(frozenset({"test_a"}), frozenset({"test_a"}), NEW, 3, frozenset({"test_b"}))
+RED = Red(frozenset({"test_a"}), frozenset({"test_a"}), NEW, "t/1", frozenset({"test_b"}))
 CODE = replace(TESTS, state=State.CODE_WRITING, red=RED)
 
 

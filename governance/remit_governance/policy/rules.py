@@ -14,6 +14,7 @@ from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Action, Intent, Reason, SandboxName, Verdict
 from remit_governance.work_items.items import WorkItems
 from remit_governance.workflow.exemptions import DEFAULT_GLOBS, Category
+from remit_governance.workflow.test_files import TEST_GLOBS
 
 LayerName = Literal["builtin", "yaml", "extension"]
 
@@ -178,7 +179,7 @@ It may take 100 ms, and raises ExtensionError where a program cannot be asked, w
 class Policy:
     """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire,
     `redact` is what the person's own secrets look like, `exemptions` which files need no test first, by category.
-    `own_tests` are globs of files that are locked with the tests besides the usual ones.
+    `test_globs` are those of the files that are locked while code is written, a list for each file that names some.
     `matrix` says which tools each intent opens; `work_items` are those of the workspace, None where it has no file of
     them.
     """
@@ -190,6 +191,6 @@ class Policy:
     files: tuple[str, ...] = ()
     redact: tuple[SecretPattern, ...] = ()
     exemptions: Mapping[Category, tuple[str, ...]] = field(default_factory=lambda: DEFAULT_GLOBS)
-    own_tests: tuple[tuple[str, ...], ...] = ()
+    test_globs: tuple[tuple[str, ...], ...] = (TEST_GLOBS,)
     matrix: Matrix = field(default_factory=lambda: INTENT_TOOLS)
     work_items: WorkItems | None = None

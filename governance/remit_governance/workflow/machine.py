@@ -1,7 +1,8 @@
 """The state machine, as tables that a person can read: pure, and the only place that says what leads where (FLW-02).
 
-Seed: the three transition tables. `debug` moves as `explore` does. One row is Remit's own: in `explore` and `debug` a
-rejected review leads back to `exploring`, for the seed says of no other way to mend what was rejected.
+Seed: the three transition tables. `debug` moves as `explore` does. Two rows are Remit's own: in `explore` and `debug` a
+rejected review leads back to `exploring`, for the seed says of no other way to mend what was rejected; in `strict` what
+was wrong with a test leads back to `test_writing`, once the code is as it was when the test failed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ RED = Guard(
 )
 CHANGED = Guard("changed", lambda facts: facts.changed, "there must be changes to test")
 GREEN = Guard("green", lambda facts: facts.green, "all tests must pass before the review")
+RESTORED = Guard(
+    "restored",
+    lambda facts: facts.restored,
+    "the code has to be taken back to what it was when the tests failed",
+)
 NOT_GREEN = Guard("not green", lambda facts: not facts.green, "a test must have failed")
 WITHIN_BUDGET = Guard(
     "within budget",
@@ -53,6 +59,7 @@ _STRICT = (
     Transition(State.PLANNING, Trigger.EXEMPTION_GRANTED, State.EXPLORING),
     Transition(State.TEST_WRITING, Trigger.TESTS_ENDED, State.CODE_WRITING, RED),
     Transition(State.CODE_WRITING, Trigger.TESTS_STARTED, State.VALIDATING, CHANGED),
+    Transition(State.CODE_WRITING, Trigger.TESTS_REVISED, State.TEST_WRITING, RESTORED),
     Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.REVIEWING, GREEN),
     Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.CODE_WRITING, NOT_GREEN),
     Transition(State.REVIEWING, Trigger.APPROVED, State.COMMITTING),
@@ -129,6 +136,7 @@ _OPENERS: Mapping[Trigger, str] = MappingProxyType(
         Trigger.EXEMPTION_GRANTED: "or ask for an exemption with workflow_request_exemption",
         Trigger.TESTS_STARTED: "run all tests with run_tests",
         Trigger.TESTS_ENDED: "run the tests with run_tests",
+        Trigger.TESTS_REVISED: "or call revise_tests where a test was wrong",
         Trigger.TESTS_WANTED: "the person asks for tests first",
         Trigger.APPROVED: "the review is approved",
         Trigger.REJECTED: "the review is rejected",

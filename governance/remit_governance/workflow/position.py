@@ -47,6 +47,7 @@ class Position:
         *,
         red: bool = False,
         green: bool = False,
+        restored: bool = False,
         within_budget: bool = True,
         gaining: Callable[[Position], Position] = lambda position: position,
     ) -> tuple[Position, Moved | Held]:
@@ -54,7 +55,7 @@ class Position:
 
         `gaining` adds what was proven, granted or approved by what happened, where anything moves.
         """
-        facts = Facts(red=red, green=green, changed=self.changed, within_budget=within_budget)
+        facts = Facts(red=red, green=green, changed=self.changed, within_budget=within_budget, restored=restored)
         said = advance(self.mode, self.state, trigger, facts, exempt=self.is_exempt)
         match said:
             case Held():

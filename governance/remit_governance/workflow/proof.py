@@ -80,13 +80,13 @@ class TestFiles:
 class Red:
     """What a failing run proves: the tests that failed as they should, all that failed, the test files as they were.
 
-    `since` says how many changes the session had made by then, `passing` which tests passed beside them.
+    `since` names the last change that the session had made by then, `passing` says which tests passed beside them.
     """
 
     proven: frozenset[str]
     failing: frozenset[str]
     locked: TestFiles
-    since: int = 0
+    since: str = ""
     passing: frozenset[str] = frozenset()
 
 

@@ -36,6 +36,7 @@ class Trigger(StrEnum):
     EXEMPTION_GRANTED = "exemption_granted"
     TESTS_STARTED = "tests_started"
     TESTS_ENDED = "tests_ended"
+    TESTS_REVISED = "tests_revised"
     TESTS_WANTED = "tests_wanted"
     APPROVED = "approved"
     REJECTED = "rejected"
@@ -50,9 +51,11 @@ class Facts:
     `red`: a new or changed test ran and failed by an assertion. `green`: the tests that were to pass ran unchanged and
     passed, and no other got worse. `changed`: the session has changed something since it began to write code (in
     `retroactive_testing`: tests). `within_budget`: coverage has not fallen below what the debt budget bears.
+    `restored`: what the session changed of the code since the tests failed is taken back.
     """
 
     red: bool = False
     green: bool = False
     changed: bool = False
     within_budget: bool = True
+    restored: bool = False

@@ -5,6 +5,8 @@ The packaged rules name the same globs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from remit_governance.policy.matching.rule_globs import compile_globs
 
 TEST_GLOBS = (
@@ -73,11 +75,14 @@ STAND_IN_GLOBS = (
 )
 """Installed programs, and what was compiled: runs use these in place of what a review shows."""
 
-is_test_file = compile_globs(TEST_GLOBS)
-is_runner_file = compile_globs(RUNNER_GLOBS)
 is_stand_in = compile_globs(STAND_IN_GLOBS)
 
 
-def is_locked_file(path: str) -> bool:
-    """Tells whether a file is one that tests, or their runs, depend on by its place and name."""
-    return is_test_file(path) or is_runner_file(path)
+def locked_files(tests: Sequence[tuple[str, ...]] = (TEST_GLOBS,)) -> Callable[[str], bool]:
+    """Returns what tells whether a file is one that tests, or their runs, depend on; `tests` are the globs of tests."""
+    matchers = tuple(map(compile_globs, (RUNNER_GLOBS, *tests)))
+    return lambda path: any(matches(path) for matches in matchers)
+
+
+is_locked_file = locked_files()
+"""Tells so by everybody's globs."""

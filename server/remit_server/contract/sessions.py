@@ -226,13 +226,13 @@ class KeptExemption(Wire):
 
 class KeptProof(Wire):
     """A failing run: the tests that failed as they should, all that failed, those that passed, the digest of the
-    listing of all test files, and how many changes the session had made by then."""
+    listing of all test files, and the name of the last change that the session had made by then."""
 
     proven: tuple[str, ...]
     failing: tuple[str, ...]
     passing: tuple[str, ...]
     locked: str
-    since: int = Field(ge=0)
+    since: str
 
 
 class KeptPosition(Wire):

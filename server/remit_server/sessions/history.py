@@ -65,6 +65,25 @@ class SessionHistory:
             found[record.turn_id] = PastTurn(record.turn_id, changes, (*before.undoes, *record.reverts))
         return [turn for turn in found.values() if turn.changes]
 
+    def mark(self) -> str:
+        """Returns a name for the last change by now."""
+        changes = self.recorder.replayed.changes
+        return _name(changes[-1]) if changes else ""
+
+    def changes_since(self, mark: str) -> Sequence[PastChange] | None:
+        """Returns the changes after a mark, in order; None where it is not known."""
+        records = self.recorder.replayed.changes
+        names = ["", *map(_name, records)]
+        if mark not in names:
+            return None
+        since = records[names.index(mark) :]
+        unchanged = self.recorder.replayed.unchanged
+        return [
+            change
+            for record in since
+            for change in _changes_of(record, unchanged.get((record.turn_id, record.id), frozenset[str]()))
+        ]
+
     def contents(self, digest: str) -> bytes | None:
         """Returns what a file held; None where that was not kept."""
         return self.store.get(digest)
@@ -83,6 +102,10 @@ class SessionHistory:
             executable=_rights(change),
             moved_from=change.moved_from.relative if change.moved_from else None,
         )
+
+
+def _name(record: FilesChanged) -> str:
+    return f"{record.turn_id}/{record.id}"
 
 
 def _rights(change: FileChange) -> tuple[bool, bool] | None:

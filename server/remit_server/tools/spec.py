@@ -15,6 +15,8 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from remit_governance.values import Effect
+from remit_governance.workflow.position import Position
+from remit_governance.workflow.test_files import is_locked_file
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.content.files import FileImage, digest_of
@@ -167,7 +169,8 @@ class ToolContext:
     syscall and a relative path whether policy allows it without asking, so that a search never shows what a read would
     refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines. `code` is an
     editor that may know about the code, `history` what the session changed. `made` are files of `documents` that are
-    there only once they are written (APP-11). `message_prefix` begins each commit's message.
+    there only once they are written (APP-11). `message_prefix` begins each commit's message; `is_locked` tells
+    of a path whether it is of a test, or configures tests; `position` is where the session stands in the workflow.
     """
 
     workspace: Workspace
@@ -179,6 +182,8 @@ class ToolContext:
     history: History = field(default_factory=NoHistory)
     made: frozenset[str] = frozenset()
     message_prefix: str = ""
+    is_locked: Callable[[str], bool] = is_locked_file
+    position: Position = field(default_factory=Position)
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:

@@ -30,6 +30,7 @@ from remit_server.tools.search.search_files import SEARCH_FILES
 from remit_server.tools.spec import Tool
 from remit_server.tools.workflow.plan_complete import PLAN_COMPLETE
 from remit_server.tools.workflow.review_work import REVIEW_WORK
+from remit_server.tools.workflow.revise_tests import REVISE_TESTS
 from remit_server.tools.workflow.set_mode import SET_MODE
 from remit_server.tools.workflow.workflow_request_exemption import WORKFLOW_REQUEST_EXEMPTION
 
@@ -56,6 +57,7 @@ TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
         "get_definition": GET_DEFINITION,
         "get_references": GET_REFERENCES,
         "plan_complete": PLAN_COMPLETE,
+        "revise_tests": REVISE_TESTS,
         "workflow_request_exemption": WORKFLOW_REQUEST_EXEMPTION,
         "set_mode": SET_MODE,
         "review_work": REVIEW_WORK,

@@ -37,6 +37,14 @@ class History(Protocol):
         """Returns the turns that changed something."""
         ...
 
+    def mark(self) -> str:
+        """Returns a name for the last change by now."""
+        ...
+
+    def changes_since(self, mark: str) -> Sequence[PastChange] | None:
+        """Returns the changes after a mark, in order; None where it is not known."""
+        ...
+
     def contents(self, digest: str) -> bytes | None:
         """Returns what a file held; None where that was not kept."""
         ...
@@ -47,6 +55,15 @@ class NoHistory:
 
     def turns(self) -> Sequence[PastTurn]:
         """Returns no turn."""
+        return ()
+
+    def mark(self) -> str:
+        """Returns the name of none."""
+        return ""
+
+    def changes_since(self, mark: str) -> Sequence[PastChange] | None:
+        """Returns no change."""
+        del mark
         return ()
 
     def contents(self, digest: str) -> bytes | None:

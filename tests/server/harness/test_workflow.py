@@ -513,3 +513,39 @@ async def test_FLW_09_a_language_whose_types_decide_what_runs_gets_no_exemption(
     bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, policy=policy)
     assert "in Go a type decides what runs" in failures(bench)[0]
     assert states(bench) == ["planning"]
+
+
+EXCEPT = "tdd_tests: { except: ['test/**', 'test_config.py'] }\n"
+
+
+async def test_FLW_03_source_in_a_folder_of_that_name_is_code_where_the_person_says_so(make_bench: Any) -> None:
+    """Written with the code, and not before; what else looks like a test stays one."""
+    library = {"calls": [intent("WRITE_FILE"), call("write_file", path="test/lib.py", content="x = 1\n")]}
+    test = {"calls": [intent("WRITE_FILE"), call("write_file", path="test_new.py", content=NEW_TEST)]}
+    policy = ALLOW_ALL + "tdd_tests: { except: ['test/**'] }\n"
+    bench = await strict(make_bench, READ, PLAN, library, test, RUN, library, WRITE_CODE, RUN, policy=policy)
+    (refused,) = failures(bench)
+    assert "workflow.tests-come-first" in refused
+    assert (bench.workspace / "test" / "lib.py").read_text() == "x = 1\n"
+    assert states(bench)[-1] == "reviewing"
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_THR_workflow_a_project_cannot_take_its_tests_out_of_the_tests(make_bench: Any, trusted: bool) -> None:
+    """The file that tries it is not in force, whether the folder is trusted or not."""
+    again = {"calls": [intent("WRITE_FILE"), call("write_file", path="test_config.py", content=OLD_TEST)]}
+    bench: Bench = await make_bench(
+        READ, PLAN, WRITE_TEST, RUN, again, WRITE_CODE, DONE, mode=Mode.STRICT, trusted=trusted
+    )
+    (bench.workspace / "config.py").write_text(SOURCE)
+    (bench.workspace / "test_config.py").write_text(OLD_TEST)
+    (bench.workspace / ".remit").mkdir()
+    (bench.workspace / ".remit" / "policy.yaml").write_text(f"version: 1\n{EXCEPT}")
+    await bench.runtime.reload()
+    await bench.ask("Add error handling to parse_config")
+    assert "workflow.tests-are-locked" in failures(bench)[0]
+    assert (bench.workspace / "test_config.py").read_text() == NEW_TEST
+    if trusted:
+        problem = bench.runtime.status().policy_problem
+        assert problem is not None
+        assert "`except` says what is no test" in problem.why

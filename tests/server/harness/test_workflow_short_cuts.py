@@ -119,6 +119,9 @@ SHORT_CUTS: dict[str, ShortCut] = {
         prepare=with_failing_test,
     ),
     "a test that writes itself": ShortCut((write(PROJECT.test, WRITES_ITSELF), RUN), UNPROVEN),
+    "a way back to the tests before any has failed": ShortCut(
+        ({"calls": [intent("PLAN"), call("revise_tests", reason="x")]},), "the workflow is in state"
+    ),
     "an exemption on the way": ShortCut(
         (
             {

@@ -37,7 +37,7 @@ PLACES = st.builds(
     st.sampled_from(State),
     st.none() | st.builds(Exemption, st.sampled_from(CATEGORIES), NAME_SETS),
     st.none() | TESTS,
-    st.none() | st.builds(Red, NAME_SETS, NAME_SETS, TESTS, st.integers(0, 1000)),
+    st.none() | st.builds(Red, NAME_SETS, NAME_SETS, TESTS, NAMES),
     st.booleans(),
     NAME_SETS,
     DIGESTS,

@@ -44,6 +44,7 @@ RISK: Mapping[str, int] = MappingProxyType(
         "process.exec": 1,
         "workflow.plan": 1,
         "workflow.exempt": 1,
+        "workflow.revise": 1,
         "workflow.review": 1,
         "session.set_mode": 1,
     }

@@ -25,7 +25,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "version": "The format of the file; there is only 1.",
             "capabilities": "The rules. Their order means nothing, and what no rule allows is denied.",
             "tdd_exemptions": "Which files need no failing test first, by the category that an exemption is asked for.",
-            "tdd_tests": "Which files are tests besides the usual ones; those that a project names are locked alone.",
+            "tdd_tests": "Which files are tests besides the usual ones, and (`except`) none. A project can lock more.",
             "intents": "Which tools each intent opens. A project's file can only leave some out.",
             "redact": "What your own secrets look like. Nothing of them is shown to a model, to a client or in a log.",
         },

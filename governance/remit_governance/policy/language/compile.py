@@ -123,7 +123,7 @@ def compile_policy(
         files=tuple(source.file for source in sources),
         redact=tuple(redact),
         exemptions=exemptions,
-        own_tests=tests.locked,
+        test_globs=tests.locked,
         matrix=matrix,
         work_items=work_items,
     )
@@ -139,10 +139,12 @@ def _parse_each(sources: Sequence[Source], problems: list[Problem]) -> Iterator[
 
 
 def _own_tests(parsed: Sequence[tuple[Source, Document, PolicyForm]]) -> OwnTests:
-    given = [(source.project, form.tdd_tests.path_glob) for source, _, form in parsed if form.tdd_tests]
+    forms = [(source.project, form.tdd_tests) for source, _, form in parsed if form.tdd_tests]
+    given = [(project, form.path_glob) for project, form in forms if form.path_glob]
     return OwnTests(
         person=tuple(globs for project, globs in given if not project),
         project=tuple(globs for project, globs in given if project),
+        excluded=tuple(glob for project, form in forms if not project for glob in form.except_),
     )
 
 
@@ -202,6 +204,12 @@ def _loosened(form: PolicyForm, document: Document, source: Source) -> Iterator[
         yield document.problem(
             ("tdd_exemptions",),
             "`tdd_exemptions` loosens the workflow, and a project's policy may only tighten",
+            "move it to your own policy file",
+        )
+    if source.project and form.tdd_tests is not None and form.tdd_tests.except_:
+        yield document.problem(
+            ("tdd_tests", "except"),
+            "`except` says what is no test, and a project's policy may only tighten",
             "move it to your own policy file",
         )
 

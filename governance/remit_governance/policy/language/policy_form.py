@@ -53,6 +53,15 @@ def _size(value: object) -> object:
 
 Word = Annotated[StrictStr, Field(min_length=1)]
 Words = Annotated[tuple[Word, ...], BeforeValidator(_many)]
+
+
+def _no_exclusions(globs: tuple[str, ...]) -> tuple[str, ...]:
+    for glob in globs:
+        if glob.startswith("!"):
+            raise ValueError(f"`{glob}` excludes from what is excluded: name what is no test")
+    return globs
+
+
 Globs = Annotated[tuple[Annotated[Word, AfterValidator(_glob)], ...], BeforeValidator(_many)]
 Commands = Annotated[tuple[Annotated[Word, AfterValidator(_command)], ...], BeforeValidator(_many)]
 Hosts = Annotated[tuple[Annotated[Word, AfterValidator(_host)], ...], BeforeValidator(_many)]
@@ -138,9 +147,10 @@ class ExemptionsForm(Form):
 
 
 class TestFilesForm(Form):
-    """Files that are tests besides those that are for everybody (FLW-03)."""
+    """Files that are tests besides those that are for everybody, and those that are none (FLW-03)."""
 
-    path_glob: Globs
+    path_glob: Globs = ()
+    except_: Annotated[Globs, AfterValidator(_no_exclusions), Field(alias="except")] = ()
 
 
 class IntentForm(Form):

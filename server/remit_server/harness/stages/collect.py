@@ -8,6 +8,7 @@ import asyncio
 from dataclasses import replace
 
 from remit_governance.policy.matching.paths import fold
+from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.collected import CollectedCall
@@ -34,6 +35,8 @@ def collects(prepared: Prepared, ctx: CallContext) -> bool:
     What nobody could be asked about is not, nor what came with the request: no turn of ours goes on after it.
     """
     turn, plan = ctx.turn, prepared.proposal.plan
+    if prepared.proposal.tool.effect is Effect.CONTROL:  # what it leads to depends on what is written
+        return False
     if not turn.collected.wants or turn.own_call or turn.dry_run or turn.asker.style == "never":
         return False
     if not isinstance(plan, WritePlan) or not all(map(_can_wait, plan.changes)):

@@ -18,7 +18,7 @@ from remit_server.harness.turn import Turn
 from remit_server.models.ports import UNREADABLE_CALL
 from remit_server.tools.spec import Tool
 
-WORKFLOW_TOOLS = frozenset({"plan_complete", "workflow_request_exemption"})
+WORKFLOW_TOOLS = frozenset({"plan_complete", "revise_tests", "workflow_request_exemption"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from remit_governance.values import Action, SandboxName, Verdict
+from remit_governance.workflow.test_files import locked_files
 from remit_server.harness.commands.hidden_paths import deny_reading
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import RUN_INSIDE, action_for, judge_path
@@ -63,6 +64,8 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         history=turn.history,
         made=turn.collected.made(),
         message_prefix=parts.workflow().message_prefix,
+        is_locked=locked_files(parts.rulebook.policy.test_globs),
+        position=turn.memory.position,
     )
 
 

@@ -18,6 +18,7 @@ USABLE_IN: Mapping[str, frozenset[State]] = MappingProxyType(
     {
         "plan_complete": frozenset({State.PLANNING}),
         "workflow_request_exemption": frozenset({State.PLANNING}),
+        "revise_tests": frozenset({State.CODE_WRITING}),
         "review_work": frozenset({State.REVIEWING, State.COMMITTING}),
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from remit_server.harness.context import CallContext
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.merge import Merged
 from remit_server.harness.stages.parse import ParsedCall
+from remit_server.harness.stages.resolve import make_tool_context
 from remit_server.harness.workflow.budget import count_commit, refuse_mode
 from remit_server.harness.workflow.moves import move, set_mode
 from remit_server.harness.workflow.run_report import read_coverage, read_run
@@ -28,6 +30,7 @@ from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import CommitPlan, Plan
 from remit_server.tools.workflow.review_work import ReviewWorkArguments
+from remit_server.tools.workflow.revise_tests import take_back_code
 from remit_server.tools.workflow.set_mode import SetModeArguments
 from remit_server.tools.workflow.workflow_request_exemption import ExemptionArguments
 
@@ -81,6 +84,8 @@ async def follow_outcome(
             assert isinstance(parsed.arguments, SetModeArguments)
             refuse_mode(Mode(parsed.arguments.mode), ctx)
             set_mode(Mode(parsed.arguments.mode), ctx.turn, ctx.parts.audit)
+        case "revise_tests":
+            said = await _revise_tests(ctx)
         case "review_work":
             _review(merged, parsed, ctx)
         case "git_commit":
@@ -111,7 +116,7 @@ async def _snapshot(ctx: CallContext) -> TestFiles | None:
 
 
 async def _read_tests(ctx: CallContext) -> TestFiles:
-    return await snapshot_tests(ctx.parts.workspace, ctx.parts.rulebook.policy.own_tests)
+    return await snapshot_tests(ctx.parts.workspace, ctx.parts.rulebook.policy.test_globs)
 
 
 async def _digest_changed(ctx: CallContext) -> Mapping[str, str | None]:
@@ -133,7 +138,7 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
     if position.state is State.TEST_WRITING and position.before is not None and now is not None:
         proof = prove_red(run, position.before, now)
         if isinstance(proof, Red):
-            red = proof
+            red = replace(proof, since=turn.history.mark())
             await turn.history.keep_tests(now)
             move(Trigger.TESTS_ENDED, turn, audit, red=True, gaining=lambda at: replace(at, red=red))
             return ""
@@ -189,6 +194,23 @@ def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
 def _paths(merged: Merged) -> tuple[str, ...]:
     found = merged.outcome.data.get("paths")
     return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+async def _revise_tests(ctx: CallContext) -> str:
+    """Goes back to the tests where all code is taken back; says what is not, where the person left some of it."""
+    looks = make_tool_context("revise_tests", ctx.turn, ctx.parts)
+    todo, left = await asyncio.to_thread(take_back_code, looks)
+    said = move(
+        Trigger.TESTS_REVISED,
+        ctx.turn,
+        ctx.parts.audit,
+        restored=not todo and not left,
+        gaining=lambda at: replace(at, red=None, changed=False),
+    )
+    if not isinstance(said, Held):
+        return ""
+    stays = ", ".join(change.path.relative for change in todo)
+    return f"the tests stay locked: {said.needs}, and this is not yet: {stays or '; '.join(left)}"
 
 
 def _review(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:

@@ -24,6 +24,7 @@ def move(
     *,
     red: bool = False,
     green: bool = False,
+    restored: bool = False,
     gaining: Callable[[Position], Position] = lambda position: position,
     why: str = "",
 ) -> Moved | Held:
@@ -31,7 +32,7 @@ def move(
 
     Raises ToolError where that cannot be recorded: then nothing moved.
     """
-    position, said = turn.memory.position.take(trigger, red=red, green=green, gaining=gaining)
+    position, said = turn.memory.position.take(trigger, red=red, green=green, restored=restored, gaining=gaining)
     if isinstance(said, Moved):
         metadata = {"from": said.source, "trigger": trigger} | ({"why": why} if why else {})
         put(position, turn, audit, AuditKind.STATE_TRANSITION, metadata)

@@ -57,7 +57,7 @@ async def take_session_up(turn: Turn, parts: Parts, chosen: str | None) -> None:
         _begin_anew(turn, parts, audited, held_to, chosen)
         return
     proves = kept.red is not None
-    tests = await snapshot_tests(parts.workspace, parts.rulebook.policy.own_tests) if proves else None
+    tests = await snapshot_tests(parts.workspace, parts.rulebook.policy.test_globs) if proves else None
     files = await digest_files(parts.workspace, kept.passed_with)
     judged = take_up(kept, held_to, Surroundings(tests, files))
     turn.memory.position = kept

@@ -4,11 +4,10 @@ session changed (FLW-12)."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from remit_governance.policy.matching.rule_globs import compile_globs
 from remit_governance.workflow.proof import TestFiles
-from remit_governance.workflow.test_files import is_locked_file
+from remit_governance.workflow.test_files import locked_files
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.workspace.content.files import read_image
@@ -20,9 +19,10 @@ MAX_BYTES = 64 << 20
 MAX_FILE_BYTES = 4 << 20
 
 
-async def snapshot_tests(workspace: Workspace, own: Sequence[tuple[str, ...]]) -> TestFiles:
-    """Reads the test files, and what globs of `own` name. Raises ToolError where there are more than can be kept."""
-    return await asyncio.to_thread(_read, workspace, own)
+async def snapshot_tests(workspace: Workspace, tests: Sequence[tuple[str, ...]]) -> TestFiles:
+    """Reads the files that these globs name, and what configures tests. Raises ToolError where there are more than can
+    be kept."""
+    return await asyncio.to_thread(_read, workspace, locked_files(tests))
 
 
 async def digest_files(workspace: Workspace, paths: Collection[str]) -> Mapping[str, str | None]:
@@ -37,12 +37,11 @@ def _digest(workspace: Workspace, path: str) -> str | None:
         return None
 
 
-def _read(workspace: Workspace, own: Sequence[tuple[str, ...]]) -> TestFiles:
-    locked = (is_locked_file, *(compile_globs(globs) for globs in own))
+def _read(workspace: Workspace, is_locked: Callable[[str], bool]) -> TestFiles:
     texts: dict[str, str] = {}
     size = 0
     for path in walk(workspace, workspace.resolve("."), Limits()):
-        if not any(matches(path) for matches in locked):
+        if not is_locked(path):
             continue
         data = read_image(workspace, workspace.resolve(path), MAX_FILE_BYTES).data
         size += len(data)

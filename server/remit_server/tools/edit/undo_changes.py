@@ -40,8 +40,8 @@ class _File:
 
 
 @dataclass(slots=True)
-class _TakingBack:
-    """The files that taking back has looked at, by path, and what it left, with the reason."""
+class TakingBack:
+    """Changes on their way back, the last one first: the files that were looked at by path, and why others are left."""
 
     ctx: ToolContext
     files: dict[str, _File] = field(default_factory=dict[str, _File])
@@ -52,6 +52,10 @@ class _TakingBack:
         why = self._move(change.path, change.moved_from) if change.moved_from else self._restore(change)
         if why is not None:
             self.left[change.path] = why
+
+    def digest(self, path: str) -> str | None:
+        """Returns the digest of a file as it is by now; None where there is none."""
+        return _digest(self._file(path).data)
 
     def changes(self) -> tuple[FileChange, ...]:
         """Returns what there is to do; removals last."""
@@ -160,7 +164,7 @@ async def _prepare(arguments: UndoArguments, ctx: ToolContext) -> Plan:
 
 def _plan(arguments: UndoArguments, ctx: ToolContext) -> Plan:
     turn, changes = _chosen(arguments, ctx)
-    taking = _TakingBack(ctx)
+    taking = TakingBack(ctx)
     for change in reversed(changes):
         taking.take(change)
     todo = taking.changes()

@@ -106,7 +106,9 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
     )
     display = shlex.join(runner.said(ask))
     here = root / choice.folder
-    return CommandPlan(spec, display, lambda output: render_report(output, choice, here, ctx.redact), streams=True)
+    return CommandPlan(
+        spec, display, lambda output: render_report(output, choice, here, ctx.redact, ctx.is_locked), streams=True
+    )
 
 
 def _environment(choice: Choice, root: Path) -> dict[str, str]:

@@ -34,8 +34,17 @@ _COVERED_BY = {"pytest": "pytest-cov", "unittest": "coverage", "vitest": "@vites
 _COUNTED = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in \d[^\n]*$", re.MULTILINE)
 
 
-def render_report(output: CommandOutput, choice: Choice, here: Path, redact: Callable[[str], str]) -> Outcome:
-    """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so."""
+def render_report(
+    output: CommandOutput,
+    choice: Choice,
+    here: Path,
+    redact: Callable[[str], str],
+    is_locked: Callable[[str], bool] = is_locked_file,
+) -> Outcome:
+    """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so.
+
+    `is_locked` tells which files are of tests: what of them ran is no coverage of code.
+    """
     runner, ask = choice.runner, choice.ask
     parts = read_channel(output.stdout, signed=bool(runner.aids))
     report, trouble = _read(parts.report, output, runner, here)
@@ -63,7 +72,7 @@ def render_report(output: CommandOutput, choice: Choice, here: Path, redact: Cal
             "totals": {**counts, "unfinished": total - finished, "all": total},
             **_tests_json(tests, redact),
             "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],
-            "coverage": _coverage_data(files, choice.folder) if ask.coverage else None,
+            "coverage": _coverage_data(files, choice.folder, is_locked) if ask.coverage else None,
         },
         exit_code=output.exit_code,
     )
@@ -177,9 +186,9 @@ def _missed_lines(lines: Sequence[int]) -> str:
     return f", not {listed}" if lines else ""
 
 
-def _coverage_data(files: tuple[FileCoverage, ...], folder: str) -> JsonValue:
+def _coverage_data(files: tuple[FileCoverage, ...], folder: str, is_locked: Callable[[str], bool]) -> JsonValue:
     """Coverage for clients; `code` is of the files that are no tests, for more tests are no more tested code."""
-    code = [f for f in files if not is_locked_file(f.path if folder == "." else f"{folder}/{f.path}")]
+    code = [f for f in files if not is_locked(f.path if folder == "." else f"{folder}/{f.path}")]
     return {
         "percent": percent(files),
         "code": {"ran": sum(f.ran for f in code), "all": sum(f.all for f in code)},
