@@ -27,14 +27,22 @@ def is_own_user(connection: socket.socket) -> bool:
         rows = connections(Path("/proc/self/net"))
         return any(row.uid == os.geteuid() and row.inode for row in rows if (row.local, row.remote) == (theirs, ours))
     with suppress(OSError, subprocess.SubprocessError):
-        told = subprocess.run(
-            [_LSOF, "-nP", "-a", "-u", str(os.geteuid()), f"-iTCP:{theirs[1]}", "-sTCP:ESTABLISHED", "-Fn"],
-            capture_output=True,
-            check=True,
-            timeout=10,
-        )
-        return f"n{_spell(theirs)}->{_spell(ours)}" in told.stdout.decode().splitlines()
+        return is_listed(_LSOF, theirs, ours)
     return False
+
+
+def is_listed(lsof: str, theirs: tuple[str, int], ours: tuple[str, int]) -> bool:
+    """Returns whether lsof(8) lists a connection from one place to another among those of our own user's processes.
+
+    Raises OSError and SubprocessError where it cannot say, which it also does where there is none.
+    """
+    told = subprocess.run(
+        [lsof, "-nP", "-a", "-u", str(os.geteuid()), f"-iTCP:{theirs[1]}", "-sTCP:ESTABLISHED", "-Fn"],
+        capture_output=True,
+        check=True,
+        timeout=10,
+    )
+    return f"n{_spell(theirs)}->{_spell(ours)}" in told.stdout.decode().splitlines()
 
 
 def _spell(place: tuple[str, int]) -> str:

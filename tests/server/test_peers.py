@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.loopback import Connection, connections, is_own_user
+from remit_server.loopback import Connection, connections, is_listed, is_own_user
 from remit_server.peers import descends, is_from, is_own, unix_peer
 
 CONNECT = "import socket, sys; c = socket.socket(socket.AF_UNIX); c.connect(sys.argv[1]); sys.stdin.read()"
@@ -77,6 +78,22 @@ def test_LSP_17_the_table_of_connections_says_whose_one_is(family: socket.Addres
         assert is_own_user(accepted)
         ours.close()
         assert not is_own_user(accepted), "nobody holds the other end any more"
+
+
+@pytest.mark.skipif(shutil.which("lsof") is None, reason="there is no lsof")
+def test_LSP_17_where_there_is_no_such_table_lsof_says_it() -> None:
+    """As on macOS, with the lsof that is here."""
+    lsof = shutil.which("lsof")
+    assert lsof is not None
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as ours,
+        listener.accept()[0] as accepted,
+    ):
+        theirs, here = accepted.getpeername(), accepted.getsockname()
+        assert ours.getsockname() == theirs
+        assert is_listed(lsof, theirs, here)
+        assert not is_listed(lsof, theirs, ("127.0.0.1", 1))
 
 
 def test_LSP_17_addresses_are_read_as_the_kernel_prints_them(tmp_path: Path) -> None:
