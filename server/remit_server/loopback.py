@@ -40,7 +40,7 @@ def is_listed(lsof: str, theirs: tuple[str, int], ours: tuple[str, int]) -> bool
         [lsof, "-nP", "-a", "-u", str(os.geteuid()), f"-iTCP:{theirs[1]}", "-sTCP:ESTABLISHED", "-Fn"],
         capture_output=True,
         check=True,
-        timeout=10,
+        timeout=60,
     )
     return f"n{_spell(theirs)}->{_spell(ours)}" in told.stdout.decode().splitlines()
 

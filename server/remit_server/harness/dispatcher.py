@@ -244,7 +244,7 @@ class Dispatcher:
         ctx = self._context(ToolCall("look", "read_file", {"path": path}), turn, "look")
         try:
             resolved = await resolve(parse(admit(ctx), ctx), ctx)
-        except ToolError:
+        except (ToolError, OSError):  # the call itself meets it again
             return False
         return (await judge_actions(resolved.actions, self.parts.rulebook, turn)).answer.word == "allow"
 

@@ -219,3 +219,28 @@ async def test_TOOL_11_a_file_whose_other_names_cannot_be_told_is_not_read_for_t
     (result,) = bench.of("tool_result")
     assert (left, len(retries(bench))) == ([0], 1)
     assert result.error.code == "denied"
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
+async def test_TOOL_11_what_a_command_may_not_see_is_looked_for_once_more(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that cannot be listed for a moment may hold another name of what is hidden: the command sees neither."""
+    bench = await make_bench(policy=LAX)
+    (bench.workspace / ".env").write_text("key")
+    (bench.workspace / "name").hardlink_to(bench.workspace / ".env")
+    await bench.ask(own("run_command", command="true"))  # what isolates is known from here on
+    real, left = os.scandir, [1]
+
+    def stumble(path: Any = ".") -> Any:
+        if left[0] and path == bench.workspace:
+            left[0] -= 1
+            raise OSError(errno.EIO, "input/output error")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", stumble)
+    await bench.ask(own("run_command", command="cat name .env"))
+    monkeypatch.undo()
+    result = bench.of("tool_result")[1]
+    assert (left, len(retries(bench))) == ([0], 1)
+    assert "key" not in result.output

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -18,6 +17,7 @@ from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.values import Action, Decision, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.workspace.content.transient import is_transient
 from remit_server.workspace.paths.hard_links import files_of
 from remit_server.workspace.trees.walk import Limits
 
@@ -32,7 +32,8 @@ def find_hidden_paths(root: Path, denied: Callable[[str], bool]) -> tuple[Path, 
     `denied` says of a relative path whether policy denies reading it. Pipes, sockets and devices are hidden too: they
     can be written to on a read-only mount, and what reads from them is outside.
 
-    Raises ToolError (`limit_reached`) where not all of them can be found: what is not known is not shown.
+    Raises ToolError (`limit_reached`) where not all of them can be found, OSError where the system fails for a moment:
+    what is not known is not shown.
     """
     hidden: dict[Path, None] = {}
     for path in chain(_walk(root, denied), _other_names(root, hidden)):
@@ -80,10 +81,14 @@ def _inodes(path: Path) -> Iterator[int]:
     is_folder = path.is_dir() and not path.is_symlink()
     files = [path / name for name, _ in files_of(path)] if is_folder else [path]
     for file in files:
-        with contextlib.suppress(OSError):
+        try:
             status = file.lstat()
-            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-                yield status.st_ino
+        except OSError as error:
+            if is_transient(error):
+                raise
+            continue
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            yield status.st_ino
 
 
 def _walk(root: Path, denied: Callable[[str], bool]) -> Iterator[Path]:
@@ -110,7 +115,8 @@ def _walk(root: Path, denied: Callable[[str], bool]) -> Iterator[Path]:
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     """Returns a folder's entries; none of one that is gone, or not ours to read: the command cannot read it either.
 
-    Raises ToolError where it cannot be named as a whole: a command goes there step by step.
+    Raises ToolError where it cannot be named as a whole: a command goes there step by step. Raises OSError where the
+    system fails for a moment, after which a command may read it.
     """
     try:
         with os.scandir(folder) as entries:
@@ -119,6 +125,8 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         if error.errno == errno.ENAMETOOLONG:
             why = "folders of the workspace are too deep to find what has to be hidden from it"
             raise _refuse(why, "remove them, or open another folder as the workspace") from error
+        if is_transient(error):
+            raise
         return []
 
 

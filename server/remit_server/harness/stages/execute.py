@@ -68,7 +68,9 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
     denied = deny_reading(
         lambda path: judge_path(parts.rulebook, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template)
     )
-    hidden = await asyncio.to_thread(find_hidden_paths, parts.workspace.root, denied)
+    hidden = await retry_read(
+        lambda: asyncio.to_thread(find_hidden_paths, parts.workspace.root, denied), record.record_retry
+    )
     hidden += past_objects(parts.workspace.root, proposal.actions)
     started_ns = time.time_ns()
     inside = Inside(authorised.permit, record, parts.sandbox.isolation().name, plan.spec.template)
