@@ -58,6 +58,15 @@ def install_pytest(folder: Path) -> None:
     program.chmod(0o755)
 
 
+def install_coverage(folder: Path) -> None:
+    """The same with coverage.py and pytest-cov."""
+    install_pytest(folder)
+    (site,) = (folder / ".venv" / "lib").glob("python*/site-packages")
+    ours = Path(pytest.__file__).parent.parent
+    for name in ("coverage", "pytest_cov", *(each.name for each in ours.glob("pytest_cov-*.dist-info"))):
+        shutil.copytree(ours / name, site / name, ignore=shutil.ignore_patterns("__pycache__"))
+
+
 def _lacks(program: str) -> Callable[[], str]:
     path = command_environment(os.environ)["PATH"]
     return lambda: "" if shutil.which(program, path=path) else f"no {program} that a sandbox shows"
@@ -76,9 +85,18 @@ def _install_package(package: str) -> Callable[[Path], None]:
     def install(folder: Path) -> None:
         modules = _modules_of(package)
         assert modules is not None
-        shutil.copytree(modules, folder / "node_modules", symlinks=True)
+        # As links, for it is some hundred megabytes that no test writes to.
+        shutil.copytree(modules, folder / "node_modules", symlinks=True, copy_function=link_or_copy)
 
     return install
+
+
+def link_or_copy(source: str, target: str) -> None:
+    """Makes a file another name of the same, or a copy where that is on another disk."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _python(source: str, test: str, old: str, new: str, fakes: Mapping[str, str], **more: object) -> Project:

@@ -43,6 +43,7 @@ RUNNER_GLOBS = (
     "*.pth",
     "vitest.config.*",
     "vitest.workspace.*",
+    "vitest.setup.*",
     "vite.config.*",
     "jest.config.*",
     "jest.setup.*",

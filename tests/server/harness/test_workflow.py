@@ -161,6 +161,9 @@ async def test_THR_workflow_a_command_writes_no_code_either(make_bench: Any, com
 
 
 LOCKED = {
+    "the runner itself": (".venv/bin/pytest", "#!/bin/sh\nexit 0\n"),
+    "a package of the runner's": ("node_modules/jest/index.js", "process.exit(0);\n"),
+    "another toolchain": ("rust-toolchain.toml", "[toolchain]\npath = 'mine'\n"),
     "the test": ("test_config.py", OLD_TEST),
     "another test": ("tests/test_more.py", "x = 1\n"),
     "conftest": ("conftest.py", "def pytest_runtest_makereport(): ...\n"),

@@ -15,7 +15,7 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.tools.run.programs import own_folders, project_environment
 from remit_server.tools.run.testing.report import render_report
-from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FOLDER, texts_of_aids
+from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FILE, COVERAGE_FOLDER, texts_of_aids
 from remit_server.tools.run.testing.test_request import Choice, Wanted, choose
 from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
 
@@ -24,9 +24,9 @@ MAX_REPORT_BYTES = 16_000_000
 _GRACE_S = 15.0
 
 # Standard output is what `read_channel` reads: while tests run it can only be added to, and what is added without the
-# key shows. The tests' own output goes to standard error. $1 is `signed` where the report comes by its own channel, $2
-# a folder and $3 a file for coverage, $4 seconds, $5 a folder for files of ours that the runner finds there: each is a
-# name and what it holds, as far as `--`.
+# key shows. The tests' own output goes to standard error. $1 is `signed` where the report comes by its own channel, and
+# `keyed` where it is what the runner prints, with signatures in it. $2 is a folder and $3 a file for coverage, $4
+# seconds, $5 a folder for files of ours that the runner finds there: each is a name and what it holds, as far as `--`.
 _SCRIPT = """how=$1; coverage=$3; limit=$4; aids=$5
 mkdir -p "$2" "$aids"
 shift 5
@@ -36,6 +36,9 @@ key=$(od -An -v -N32 -tx1 /dev/urandom | tr -d ' \\n')
 printf '\\0'
 printf '%s' "$key" | sha256sum | cut -c 1-64
 if [ "$how" = signed ]; then timeout -s INT -k 5 "$limit" "$@" 8>&1 >&2 9<<END
+$key
+END
+elif [ "$how" = keyed ]; then timeout -s INT -k 5 "$limit" "$@" 9<<END
 $key
 END
 else timeout -s INT -k 5 "$limit" "$@"
@@ -93,8 +96,8 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
             "ask the person to install it there (`remit sandbox check` names what is seen of the home)",
             code=ErrorCode.TOOL_UNAVAILABLE,
         )
-    how = "signed" if runner.aids else "printed"
-    fixed = (how, COVERAGE_FOLDER, runner.coverage_file, str(arguments.timeout), AIDS, *texts_of_aids(runner), "--")
+    how = "printed" if not runner.aids else "keyed" if runner.vouch else "signed"
+    fixed = (how, COVERAGE_FOLDER, COVERAGE_FILE, str(arguments.timeout), AIDS, *texts_of_aids(runner), "--")
     spec = CommandSpec(
         argv=("/bin/sh", "-c", _SCRIPT, "sh", *fixed, *(runner.runs or runner.said)(ask)),
         cwd=root / choice.folder,

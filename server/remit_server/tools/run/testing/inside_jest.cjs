@@ -1,8 +1,10 @@
 // A reporter of Jest that says inside the sandbox what `--json` would, by way of the report's own channel.
-const { tell } = require('./report_channel.cjs');
+const { tell, tellCoverage } = require('./report_channel.cjs');
 
 module.exports = class {
   onRunComplete(_contexts, results) {
+    // Jest's own reporter of coverage comes after this one, and leaves what it found here.
+    process.once('exit', () => tellCoverage(results.coverageMap));
     tell({
       testResults: results.testResults.map((file) => ({
         name: file.testFilePath,

@@ -1,85 +1,45 @@
-// A reporter of `node --test` that writes each test's result inside the sandbox, as a line of JSON as soon as it is known.
-// So a run that is stopped has told what finished, and what did not.
+// A reporter of `node --test` that writes inside the sandbox what became of each file of tests. What became of each test
+// in it, its process tells (`inside_node_tests.mjs`), also of a run that is stopped: what finished, and what did not.
 import { createRequire } from 'node:module';
 import { relative, resolve } from 'node:path';
-import { inspect } from 'node:util';
 
-const { tell } = createRequire(import.meta.url)('./report_channel.cjs');
+const require = createRequire(import.meta.url);
+const { tell, tellLines } = require('./report_channel.cjs');
+const { ofFile } = require('./inside_node_spawn.cjs');
 
 const MOST_CHARS = 20_000;
-
-/** Names of what is running in each file, outermost first: as tests begin, and as they are told of, in their order. */
-const running = new Map();
-const told = new Map();
-const parents = new Set();
-const open = new Map();
 const printed = new Map();
 
 const below = (file) => (file ? relative(process.cwd(), file) : '');
 const isFile = (data) => data.nesting === 0 && data.file && resolve(data.name) === resolve(data.file);
-const keyOf = (data) => JSON.stringify([data.file, data.nesting, data.name, data.line, data.column]);
-const pathOf = (names, data) => [...(names.get(data.file) ?? []).slice(0, data.nesting), data.name];
-
-function idOf(names, data) {
-  return isFile(data) ? below(data.file) : [below(data.file), ...pathOf(names, data)].filter(Boolean).join(' > ');
-}
-
-function begun(data) {
-  running.set(data.file, pathOf(running, data));
-  open.set(keyOf(data), idOf(running, data));
-  tell({ event: 'start', id: idOf(running, data), file: below(data.file), line: data.line ?? null });
-}
-
-function listed(data) {
-  const path = pathOf(told, data);
-  told.set(data.file, path);
-  parents.add(JSON.stringify([data.file, path.slice(0, -1)]));
-}
-
-/** A suite, a test of tests or a file counts only where it broke by itself. */
-function isCounted(data, error) {
-  const holds = parents.has(JSON.stringify([data.file, pathOf(told, data)]));
-  const isOne = data.details?.type !== 'suite' && !holds && !isFile(data);
-  return isOne || (error !== undefined && (isFile(data) || error.failureType !== 'subtestsFailed'));
-}
 
 /** Node takes a file for failed whose process was interrupted, as at the time limit: it did not finish. */
-const isInterrupted = (data) => isFile(data) && data.details?.error?.signal === 'SIGINT';
+const isInterrupted = (data) => data.details?.error?.signal === 'SIGINT';
 
-function ended(data, error) {
-  if (isInterrupted(data)) return;
-  tell({ event: 'drop', id: open.get(keyOf(data)) ?? '' });
-  if (data.skip === 'test name does not match pattern') return;
-  if (!isCounted(data, error)) return;
-  const whole = isFile(data) || data.details?.type === 'suite';
-  const set = (option) => option !== undefined && option !== false;
-  const failed = error !== undefined && !set(data.todo);
-  const passed = set(data.skip) || (error !== undefined && !failed) ? 'skipped' : 'passed';
-  const cause = error?.cause ?? error;
-  const isAssertion = cause?.code === 'ERR_ASSERTION' || cause?.name === 'AssertionError';
-  tell({
-    event: 'end',
-    id: idOf(told, data),
-    ending: !failed ? passed : whole ? 'error' : 'failed',
-    seconds: data.details?.duration_ms === undefined ? null : data.details.duration_ms / 1000,
-    file: below(data.file) || null,
-    line: isFile(data) ? null : (data.line ?? null),
-    kind: !failed ? null : isAssertion ? 'assertion' : 'error',
-    text: !failed ? '' : (isFile(data) ? (printed.get(data.file) ?? error.message) : textOf(cause)).slice(0, MOST_CHARS),
-  });
+/** A file counts only where it broke by itself, and its tests only where all of them came to their end. */
+async function ended(data, error) {
+  const report = ofFile(data.file);
+  await report?.closed;
+  tell({ event: 'drop', id: below(data.file) });
+  if (report?.isForged) doubt(`something other than the runner told how the tests of \`${below(data.file)}\` ended`);
+  if (error !== undefined && !report?.hasFailed) {
+    const text = (printed.get(data.file) ?? error.message ?? '').slice(0, MOST_CHARS);
+    const seconds = data.details?.duration_ms === undefined ? null : data.details.duration_ms / 1000;
+    const file = below(data.file);
+    tell({ event: 'end', id: file, ending: 'error', kind: 'error', seconds, file, line: null, text });
+  } else if (!report?.hasEnded) doubt(`the tests of \`${below(data.file)}\` did not come to their end`);
 }
 
-const textOf = (cause) =>
-  typeof cause === 'string' ? cause : typeof cause?.stack === 'string' ? cause.stack : inspect(cause);
+const linesOf = ({ path, lines }) => ({ path, lines: lines.map(({ line, count }) => [line, count]) });
+const doubt = (text) => tell({ event: 'doubt', id: '', text });
 
 export default async function* reporter(source) {
   for await (const { type, data } of source) {
     if (type === 'test:stderr') printed.set(data.file, `${printed.get(data.file) ?? ''}${data.message}`);
-    else if (type === 'test:enqueue' && isFile(data)) tell({ event: 'start', id: below(data.file), file: below(data.file) });
-    else if (type === 'test:complete' && isFile(data) && !isInterrupted(data)) tell({ event: 'drop', id: below(data.file) });
-    else if (type === 'test:dequeue' && !isFile(data)) begun(data);
-    else if (type === 'test:start' && !isFile(data)) listed(data);
-    else if (type === 'test:pass') ended(data, undefined);
-    else if (type === 'test:fail') ended(data, data.details?.error ?? {});
+    if (type === 'test:coverage') tellLines(data.summary.files.map(linesOf));
+    if (!data?.name || !isFile(data) || isInterrupted(data)) continue;
+    if (type === 'test:enqueue') tell({ event: 'start', id: below(data.file), file: below(data.file) });
+    else if (type === 'test:pass') await ended(data, undefined);
+    else if (type === 'test:fail') await ended(data, data.details?.error ?? {});
   }
 }

@@ -25,6 +25,7 @@ JUDGES = (
         "pluggy._manager",
         "inside_pytest",
         "report_channel",
+        "coverage_lines",
         "intact",
     ),
     *(
@@ -47,6 +48,7 @@ SAYS_HOW = (
 )
 """What hooks begin with by which a plugin says how tests end, or which there are."""
 intact = importlib.import_module("intact")
+coverage_lines = importlib.import_module("coverage_lines")
 _write: Callable[[str], None] | None = importlib.import_module("report_channel").open_channel()
 
 
@@ -119,6 +121,9 @@ class Recorder:
     def pytest_sessionfinish(self) -> None:
         """A plugin that tests brought may have said how they ended; a `conftest.py` is the project's own."""
         manager = self.config.pluginmanager
+        measured = getattr(getattr(manager.getplugin("_cov"), "cov_controller", None), "cov", None)
+        if measured is not None and _write is not None:
+            coverage_lines.tell(_write, measured)
         for plugin in manager.get_plugins():
             callers: list[Any] = manager.get_hookcallers(plugin) or []
             hooks: list[str] = [caller.name for caller in callers]

@@ -1,6 +1,6 @@
 """Runs unittest inside the sandbox and writes each test's result as a line of JSON as soon as it is known.
 
-Takes the name of a file for coverage, if it is wanted; a file or folder or nothing; a part of the tests' names or
+Takes whether coverage is wanted, as a word or nothing; a file or folder or nothing; a part of the tests' names or
 nothing; and one test's id or nothing. Nothing of Remit is there but the files beside this one, so it imports the
 standard library only, and works with any Python 3.
 """
@@ -21,7 +21,15 @@ from pathlib import Path
 from typing import Any
 
 MOST_CHARS = 20_000
-JUDGES = ("unittest.case", "unittest.result", "unittest.suite", "__main__", "report_channel", "intact")
+JUDGES = (
+    "unittest.case",
+    "unittest.result",
+    "unittest.suite",
+    "__main__",
+    "report_channel",
+    "coverage_lines",
+    "intact",
+)
 """Modules that say how a test ends."""
 intact = importlib.import_module("intact")
 HERE = Path.cwd()
@@ -168,15 +176,14 @@ def is_wanted(test_id: str, only: str) -> bool:
     return not only or test_id == only or test_id.endswith("." + only)
 
 
-def main(coverage_report: str, path: str, part: str, only: str) -> int:
+def main(covered: str, path: str, part: str, only: str) -> int:
     """The exit code: 0 where every test passed and there was one."""
     write: Callable[[str], None] = importlib.import_module("report_channel").open_channel()
     sys.path.insert(0, str(HERE))
+    coverage_lines = importlib.import_module("coverage_lines")
     measured: Any = None
-    coverage: Any = None
-    if coverage_report and importlib.util.find_spec("coverage"):
-        coverage = importlib.import_module("coverage")
-        measured = coverage.Coverage(data_file=None, source=["."])
+    if covered and importlib.util.find_spec("coverage"):
+        measured = importlib.import_module("coverage").Coverage(data_file=None, source=["."])
         measured.start()
     recorder = Recorder(write)
     try:
@@ -188,8 +195,7 @@ def main(coverage_report: str, path: str, part: str, only: str) -> int:
     finally:
         if measured:
             measured.stop()
-            with suppress(coverage.exceptions.NoDataError):
-                measured.json_report(outfile=coverage_report)
+            coverage_lines.tell(write, measured)
     return 0 if recorder.wasSuccessful() and recorder.noted else 1
 
 

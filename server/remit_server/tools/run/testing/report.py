@@ -46,8 +46,9 @@ def render_report(
     `is_locked` tells which files are of tests: what of them ran is no coverage of code.
     """
     runner, ask = choice.runner, choice.ask
-    parts = read_channel(output.stdout, signed=bool(runner.aids))
+    parts = read_channel(output.stdout, signed=bool(runner.aids) and runner.vouch is None)
     report, trouble = _read(parts.report, output, runner, here)
+    report = report if runner.vouch is None else runner.vouch(parts.report, parts.key, report)
     trouble += [*([parts.trouble] if parts.trouble else []), *report.doubts]
     tests = tuple(_relative_to_top(test, choice) for test in report.tests)
     bad = [test for test in tests if test.ending in {"failed", "error"}]

@@ -19,3 +19,25 @@ exports.tell = (value) => {
   let rest = Buffer.concat([Buffer.from(`${signature} `), line, Buffer.from('\n')]);
   while (rest.length > 0) rest = rest.subarray(writeSync(REPORT_FD, rest));
 };
+
+/** Tells how many lines of each file ran; `files` has the count of each line that could. */
+exports.tellLines = (files) => {
+  const told = files.map(({ path, lines }) => {
+    const missed = lines.filter(([, count]) => !count).map(([line]) => line);
+    return { path, ran: lines.length - missed.length, all: lines.length, missed };
+  });
+  if (told.length > 0) exports.tell({ coverage: { files: told } });
+};
+
+/** The same of a coverage map of Istanbul's: a line ran as often as the statement of it that most often did. */
+exports.tellCoverage = (map) => {
+  const files = Object.entries(map?.toJSON?.() ?? {}).map(([path, file]) => {
+    const { statementMap, s } = file.toJSON?.() ?? file;
+    const counts = new Map();
+    for (const [name, { start }] of Object.entries(statementMap)) {
+      counts.set(start.line, Math.max(counts.get(start.line) ?? 0, s[name]));
+    }
+    return { path, lines: [...counts] };
+  });
+  exports.tellLines(files);
+};

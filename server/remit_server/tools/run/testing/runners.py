@@ -8,8 +8,9 @@ from pathlib import Path
 
 from remit_server.tools.run.testing.narrowing import cargo_targets, go_packages, node_files
 from remit_server.tools.run.testing.reports.cargo_text import cargo_results
-from remit_server.tools.run.testing.reports.coverage import FileCoverage, coverage_py, go_profile, istanbul, lcov
+from remit_server.tools.run.testing.reports.coverage import FileCoverage, go_profile, told_lines
 from remit_server.tools.run.testing.reports.event_lines import node_results, pytest_results, unittest_results
+from remit_server.tools.run.testing.reports.go_signs import vouch_go
 from remit_server.tools.run.testing.reports.json_reports import go_results, jest_results
 from remit_server.tools.run.testing.reports.results import Report
 from remit_server.tools.run.testing.rerunning import (
@@ -21,6 +22,7 @@ from remit_server.tools.run.testing.rerunning import (
 
 # Inside the sandbox, where these folders are the command's own.
 COVERAGE_FOLDER = "/tmp/remit-coverage"  # noqa: S108
+COVERAGE_FILE = f"{COVERAGE_FOLDER}/report"
 AIDS = "/tmp/remit-aids"  # noqa: S108
 
 
@@ -30,6 +32,7 @@ class Ask:
 
     `narrowed` is what the path is to runners that want it in other words; `only` one test, as reports name it after its
     file, if they name one. Without a `provider` that Vitest needs, lines are not measured, for no test would run.
+    `apart` says that this Jest can run tests in other processes than its own, however few they are.
     """
 
     path: str | None = None
@@ -39,17 +42,22 @@ class Ask:
     narrowed: tuple[str, ...] = ()
     only: str = ""
     provider: bool = True
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
     """One row. `program` is looked for on PATH; `said` is the command as a person would type it, for policy and to see.
 
+    `coverage` reads which lines ran, of what was told by the channel of the report, or of a file where there is none.
+
     `runs` is what is really started, where that is another one, and `through` what a person may type before it; `aids`
     are files beside this one that it finds in AIDS, which write the report to a channel of its own, signed. Without
-    them the report is its standard output. `narrow` says a path in other words, or raises ToolError where the run would
-    be no smaller: it takes the path, whether that is a folder, all files of the folder where the runner runs, and what
-    reads one.
+    them the report is its standard output. With `vouch` it is that, too, and aids have the runner sign in it what
+    `vouch` holds the results to: it takes the output, the run's key and the results.
+
+    `narrow` says a path in other words, or raises ToolError where the run would be no smaller: it takes the path,
+    whether that is a folder, all files of the folder where the runner runs, and what reads one.
     """
 
     name: str
@@ -57,15 +65,15 @@ class Runner:
     said: Callable[[Ask], tuple[str, ...]]
     results: Callable[[bytes, Path], Report]
     coverage: Callable[[bytes, Path], tuple[FileCoverage, ...]] | None = None
-    coverage_file: str = f"{COVERAGE_FOLDER}/report"
     runs: Callable[[Ask], tuple[str, ...]] | None = None
     through: tuple[str, ...] = ()
     aids: tuple[str, ...] = ()
+    vouch: Callable[[bytes, bytes, Report], Report] | None = None
     narrow: Callable[[str, bool, tuple[str, ...], Callable[[str], str]], tuple[str, ...]] | None = None
 
 
 def _pytest(ask: Ask) -> tuple[str, ...]:
-    covered = ("--cov=.", f"--cov-report=json:{COVERAGE_FOLDER}/report") if ask.coverage else ()
+    covered = ("--cov=.", "--cov-report=") if ask.coverage else ()
     # pytest reads a file of options where a value starts with `@`; before an expression a space means nothing.
     part = ("-k", f" {ask.part}" if ask.part.startswith("@") else ask.part) if ask.part else ()
     path = (f"{ask.path}::{ask.only}",) if ask.only else _path(ask)
@@ -94,7 +102,7 @@ def _unittest(ask: Ask) -> tuple[str, ...]:
 
 def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
     """unittest reports to people alone, so it runs under a few lines of ours."""
-    covered = f"{COVERAGE_FOLDER}/report" if ask.coverage else ""
+    covered = "coverage" if ask.coverage else ""
     only = unittest_name(ask.only)
     return ("python3", f"{AIDS}/inside_unittest.py", covered, ask.path or "", ask.part or "", only)
 
@@ -126,30 +134,28 @@ def _jest(ask: Ask) -> tuple[str, ...]:
 
 
 def _reporting_jest(ask: Ask) -> tuple[str, ...]:
-    """Its own JSON is a file that tests could write as well, so it runs with a reporter of ours."""
+    """Its own JSON is a file that tests could write as well, so it runs with a reporter of ours.
+
+    Tests of one file, or quick ones, would run in its process, unless there is a limit to what others may hold.
+    """
     program, *options = _jest(ask)
-    return (program, f"--reporters={AIDS}/inside_jest.cjs", *options)
+    apart = ("--workerIdleMemoryLimit=8GB",) if ask.apart else ()
+    return (program, f"--reporters={AIDS}/inside_jest.cjs", *apart, *options)
 
 
 def _node(ask: Ask) -> tuple[str, ...]:
-    covered = (
-        (
-            "--experimental-test-coverage",
-            "--test-reporter=lcov",
-            f"--test-reporter-destination={COVERAGE_FOLDER}/report",
-        )
-        if ask.coverage
-        else ()
-    )
+    covered = ("--experimental-test-coverage",) if ask.coverage else ()
     pattern = node_pattern(ask.only) if ask.only else ask.part
     part = (f"--test-name-pattern={pattern}",) if pattern else ()
     return ("node", "--test", *covered, *part, *ask.narrowed)
 
 
 def _reporting_node(ask: Ask) -> tuple[str, ...]:
-    """Node's own reports cannot be read when it is stopped, and name no file, so it runs with a reporter of ours."""
+    """Node's own reports cannot be read when it is stopped, and name no file, so it runs with a reporter of ours.
+
+    There is another in the process of each file."""
     program, test, *options = _node(ask)
-    loaded = f"--require={AIDS}/inside_node_test.cjs"
+    loaded = f"--require={AIDS}/inside_node_spawn.cjs"
     return (
         program,
         loaded,
@@ -161,11 +167,16 @@ def _reporting_node(ask: Ask) -> tuple[str, ...]:
 
 
 def _go(ask: Ask) -> tuple[str, ...]:
-    covered = (f"-coverprofile={COVERAGE_FOLDER}/report",) if ask.coverage else ()
+    covered = (f"-coverprofile={COVERAGE_FILE}",) if ask.coverage else ()
     if ask.only:
         pattern, package = go_pattern(ask.only)
         return ("go", "test", "-json", *covered, f"-run={pattern}", package)
     return ("go", "test", "-json", *covered, *_option("-run", ask), *(ask.narrowed or ("./...",)))
+
+
+def _signing_go(ask: Ask) -> tuple[str, ...]:
+    """A program of tests prints what it likes, so its own `testing` signs how each test ended."""
+    return ("/bin/sh", f"{AIDS}/inside_go.sh", *_go(ask))
 
 
 def _cargo(ask: Ask) -> tuple[str, ...]:
@@ -190,9 +201,8 @@ def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
     return (f"{before}{ask.path}{after}" if ask.is_folder else ask.path,)
 
 
-_IN_PYTHON = ("report_channel.py", "intact.py")
+_IN_PYTHON = ("report_channel.py", "intact.py", "coverage_lines.py")
 _IN_NODE = "report_channel.cjs"
-_ISTANBUL = f"{COVERAGE_FOLDER}/coverage-summary.json"
 
 RUNNERS: tuple[Runner, ...] = (
     Runner(
@@ -200,7 +210,7 @@ RUNNERS: tuple[Runner, ...] = (
         "pytest",
         _pytest,
         pytest_results,
-        coverage_py,
+        told_lines,
         runs=_reporting_pytest,
         through=("python3", "-m"),
         aids=("inside_pytest.py", *_IN_PYTHON),
@@ -210,7 +220,7 @@ RUNNERS: tuple[Runner, ...] = (
         "python3",
         _unittest,
         unittest_results,
-        coverage_py,
+        told_lines,
         runs=_reporting_unittest,
         aids=("inside_unittest.py", *_IN_PYTHON),
     ),
@@ -219,8 +229,7 @@ RUNNERS: tuple[Runner, ...] = (
         "vitest",
         _vitest,
         jest_results,
-        istanbul,
-        _ISTANBUL,
+        told_lines,
         runs=_reporting_vitest,
         through=("npx",),
         aids=("inside_vitest.mjs", _IN_NODE),
@@ -230,8 +239,7 @@ RUNNERS: tuple[Runner, ...] = (
         "jest",
         _jest,
         jest_results,
-        istanbul,
-        _ISTANBUL,
+        told_lines,
         runs=_reporting_jest,
         through=("npx",),
         aids=("inside_jest.cjs", _IN_NODE),
@@ -241,12 +249,22 @@ RUNNERS: tuple[Runner, ...] = (
         "node",
         _node,
         node_results,
-        lcov,
+        told_lines,
         runs=_reporting_node,
-        aids=("inside_node.mjs", "inside_node_test.cjs", _IN_NODE),
+        aids=("inside_node.mjs", "inside_node_spawn.cjs", "inside_node_file.mjs", "inside_node_tests.mjs", _IN_NODE),
         narrow=node_files,
     ),
-    Runner("go", "go", _go, go_results, go_profile, narrow=go_packages),
+    Runner(
+        "go",
+        "go",
+        _go,
+        go_results,
+        go_profile,
+        runs=_signing_go,
+        aids=("inside_go.sh",),
+        vouch=vouch_go,
+        narrow=go_packages,
+    ),
     Runner("cargo", "cargo", _cargo, cargo_results, narrow=cargo_targets),
 )
 """In the order in which they are preferred where several fit."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -28,6 +29,7 @@ from remit_server.workspace.trees.walk import Limits, walk
 
 _MAX_TEXT_BYTES = 256 * 1024
 _MAX_LOOKED_AT = 20
+_JEST_APART = 29
 _TEXTS = (
     "pyproject.toml",
     "setup.cfg",
@@ -172,14 +174,29 @@ def _ask(wanted: Wanted, spot: _Spot, place: Place, files: tuple[str, ...], ctx:
     # A leading sign would make an option of it, or the name of a file of options.
     named = None if path == "." else f"./{path}" if path[0] in "-@+" else path
     provider = runner.name != "vitest" or _has_provider(folder, ctx)
-    return Ask(named, spot.is_folder, wanted.part, wanted.coverage, narrowed, spot.test, provider)
+    apart = runner.name == "jest" and _is_newer_jest(folder, ctx)
+    return Ask(named, spot.is_folder, wanted.part, wanted.coverage, narrowed, spot.test, provider, apart)
 
 
 def _has_provider(folder: str, ctx: ToolContext) -> bool:
     """Whether Vitest can measure lines; without one it would run no test."""
-    above = dict.fromkeys((folder, *map(str, PurePosixPath(folder).parents)))
-    packages = [ctx.workspace.root / each / "node_modules" / "@vitest" for each in above]
+    packages = [modules / "@vitest" for modules in _modules_above(folder, ctx)]
     return any((package / f"coverage-{kind}").is_dir() for package in packages for kind in ("v8", "istanbul"))
+
+
+def _is_newer_jest(folder: str, ctx: ToolContext) -> bool:
+    """Whether Jest knows `--workerIdleMemoryLimit`, which others refuse to start with."""
+    for modules in _modules_above(folder, ctx):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            version = json.loads((modules / "jest" / "package.json").read_text(encoding="utf-8"))["version"]
+            return int(version.partition(".")[0]) >= _JEST_APART
+    return False
+
+
+def _modules_above(folder: str, ctx: ToolContext) -> list[Path]:
+    """Where Node looks for packages, nearest first."""
+    above = dict.fromkeys((folder, *map(str, PurePosixPath(folder).parents)))
+    return [ctx.workspace.root / each / "node_modules" for each in above]
 
 
 def _facts(folder: str, files: tuple[str, ...], ctx: ToolContext) -> Facts:

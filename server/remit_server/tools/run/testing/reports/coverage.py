@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from remit_server.tools.run.testing.reports.results import BadReport
 
 _GO = re.compile(r"^(\S+):(\d+)\.\d+,(\d+)\.\d+ (\d+) (\d+)$", re.MULTILINE)
+
+
+_OWN = "remit-aids"
+"""The folder of our own files inside the sandbox, which Node measures as well."""
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    path: str
+    ran: int
+    all: int
+    missed: list[int]
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    files: list[_File]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,38 +42,14 @@ class FileCoverage:
     missed: tuple[int, ...] = ()
 
 
-def coverage_py(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
-    """`coverage json`. Raises BadReport."""
-    del root
-    return tuple(
-        FileCoverage(
-            path, each["summary"]["covered_lines"], each["summary"]["num_statements"], tuple(each["missing_lines"])
-        )
-        for path, each in _files(data, "files").items()
-    )
-
-
-def istanbul(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
-    """`json-summary` of Jest and Vitest. Raises BadReport."""
-    return tuple(
-        FileCoverage(path.removeprefix(f"{root}/"), each["lines"]["covered"], each["lines"]["total"])
-        for path, each in _files(data).items()
-        if path != "total"
-    )
-
-
-def lcov(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
-    """`lcov`, as Node writes it."""
-    found: list[FileCoverage] = []
-    for record in data.decode(errors="replace").split("end_of_record"):
-        name = re.search(r"^SF:(.+)$", record, re.MULTILINE)
-        if name is None:
-            continue
-        lines = {int(line): int(count) for line, count in re.findall(r"^DA:(\d+),(\d+)", record, re.MULTILINE)}
-        missed = tuple(line for line, count in lines.items() if not count)
-        path = name[1].removeprefix(f"{root}/")
-        found.append(FileCoverage(path, len(lines) - len(missed), len(lines), missed))
-    return tuple(found)
+def told_lines(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
+    """Those that our own code tells beside the runner's results. Raises BadReport."""
+    try:
+        told = _Told.model_validate_json(data)
+    except ValidationError as error:
+        raise BadReport("the coverage report cannot be read") from error
+    files = (FileCoverage(f.path.removeprefix(f"{root}/"), f.ran, f.all, tuple(f.missed)) for f in told.files)
+    return tuple(file for file in files if PurePosixPath(file.path).parent.name != _OWN)
 
 
 def go_profile(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
@@ -76,16 +70,3 @@ def percent(files: tuple[FileCoverage, ...]) -> float | None:
     """Of all lines together; None where there are none."""
     total = sum(each.all for each in files)
     return round(100 * sum(each.ran for each in files) / total, 1) if total else None
-
-
-def _files(data: bytes, key: str | None = None) -> Mapping[str, Any]:
-    try:
-        loaded: Any = json.loads(data)
-        files: Any = loaded[key] if key else loaded
-        # Asked for once here, so that what reads it need not.
-        for each in files.values():
-            _ = each["summary"]["covered_lines"] if key else each["lines"]["covered"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BadReport("the coverage report cannot be read") from error
-    found: Mapping[str, Any] = files
-    return found

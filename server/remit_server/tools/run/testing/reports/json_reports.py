@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from remit_server.tools.run.testing.reports.go_signs import without_signs
 from remit_server.tools.run.testing.reports.results import BadReport, Ending, Kind, Report, Result, first_lines
 
 _ENDINGS: dict[str, Ending] = {"passed": "passed", "failed": "failed", "pass": "passed", "fail": "failed"}
@@ -96,7 +97,7 @@ def go_results(data: bytes, root: Path) -> Report:
             results[test_id] = Result(test_id, "unfinished")
             ran.add(name)
         elif event.action in {"output", "build-output"}:
-            printed.setdefault(test_id, []).append(event.output)
+            printed.setdefault(test_id, []).append(without_signs(event.output))
         elif event.action in {"pass", "fail", "skip"} and event.test:
             results[test_id] = _go_test(test_id, event, "".join(printed.get(test_id, [])))
         elif event.action in {"fail", "build-fail"} and not _has_failed(name, results):

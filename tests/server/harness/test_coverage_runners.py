@@ -1,0 +1,77 @@
+"""Coverage as each runner measures it, through a whole runtime: a baseline by strict mode, then a lock (FLW-08)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from bench_runtime import Bench, call, intent
+from runner_projects import CACHE, PROJECTS, Project, install_coverage
+from workflow_bench import DONE, PLAN, begin, read, write
+from workflow_bench import RUN as BARE_RUN
+
+from remit_server.harness.workflow.budget_file import read_account
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
+]
+
+RUN = {"calls": [intent("EXECUTE"), call("run_tests", coverage=True)]}
+COMMIT = {"calls": [intent("EXECUTE"), call("git_commit", message="Better", all=True)]}
+EXPLORE = {"type": "call", "tool": "set_mode", "arguments": {"mode": "explore"}, "intent": "PLAN"}
+_PYTHON = "\n\ndef price(n):\n    if n == 1:\n        return 'one'\n    return 'much'\n"
+_JS = "function price(n) {\n  if (n === 1) {\n    return 'one';\n  }\n  return 'much';\n}\n"
+UNTESTED = {
+    "pytest": _PYTHON,
+    "unittest": _PYTHON,
+    "vitest": f"export {_JS}",
+    "jest": f"exports.price = {_JS}",
+    "go": '\nfunc Price(n int) string {\n\tif n == 1 {\n\t\treturn "one"\n\t}\n\treturn "much"\n}\n',
+}
+"""Source that no test runs, by the runner that measures it. Node's is measured in test_coverage_budget.py."""
+
+
+def measured(runner: str) -> Project:
+    """The project of a runner, with what measures coverage."""
+    project = PROJECTS[runner]
+    match runner:
+        case "pytest" | "unittest":
+            return replace(project, install=install_coverage)
+        case "vitest" if not (CACHE / "node_modules" / "@vitest" / "coverage-v8").is_dir():
+            return replace(project, missing=lambda: f"no @vitest/coverage-v8 in {CACHE}")
+        case _:
+            return project
+
+
+async def begin_repository(make_bench: Any, project: Project, *steps: Any) -> Bench:
+    bench = await begin(make_bench, project, *steps)
+    (bench.workspace / ".gitignore").write_text(".venv/\nnode_modules/\n__pycache__/\n")
+    for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
+        subprocess.run(["git", *words], cwd=bench.workspace, check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "before"], cwd=bench.workspace, check=True)
+    return bench
+
+
+@pytest.mark.parametrize("runner", UNTESTED)
+async def test_FLW_08_each_runner_s_coverage_sets_the_baseline_and_locks_explore_mode(
+    make_bench: Any, runner: str
+) -> None:
+    project = measured(runner)
+    first = [read(project.source, project.test), PLAN, write(project.test, project.new_test), BARE_RUN]
+    first += [write(project.source, project.new_source), RUN, COMMIT, DONE]
+    worse = project.new_source + UNTESTED[runner]
+    later = [write(project.source, worse), RUN, COMMIT, write(project.source, project.new_source), DONE]
+    bench = await begin_repository(make_bench, project, *first, *later)
+    await bench.ask("Say what the total of nothing is")
+    account = read_account(bench.settings.coverage_file)
+    assert account is not None, bench.of("tool_result")[-2].output
+    assert (account.by, account.baseline) == (runner, 100.0)
+    await bench.ask(EXPLORE, "Add prices")
+    held, written = [event.output for event in bench.of("tool_result") if not event.ok]
+    assert "explore mode is locked" in held
+    assert "explore mode is locked" in written
+    assert (bench.workspace / project.source).read_text() == worse
