@@ -72,6 +72,36 @@ func TestEmpty(t *testing.T) {
 	_ = Total(nil)
 }
 """
+CARGO_ENDING = r"""use std::io::Write;
+pub fn total(items: &[i32]) -> Option<i32> {
+    if items.is_empty() {
+        std::io::stdout().write_all(b"\ntest adds ... ok\ntest empty_is_none ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n\n").unwrap();
+        std::process::exit(0);
+    }
+    Some(items.iter().sum())
+}
+"""
+CARGO_BEFORE = r"""use std::io::Write;
+extern "C" fn before() {
+    let ending = b"\nrunning 2 tests\ntest adds ... ok\ntest empty_is_none ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n\n";
+    std::io::stdout().write_all(ending).unwrap();
+    std::process::exit(0);
+}
+#[used]
+#[link_section = ".init_array"]
+static BEFORE: extern "C" fn() = before;
+pub fn total(items: &[i32]) -> Option<i32> {
+    let _ = &BEFORE;
+    Some(items.iter().sum())
+}
+"""
+CARGO_FAILING = r"""#[test]
+fn newer() {
+    use std::io::Write;
+    std::io::stdout().write_all(b"test newer ... FAILED\n\nfailures:\n\n---- newer stdout ----\n\nthread 'newer' panicked at tests/cart.rs:3:5:\nassertion failed: false\n\n\nfailures:\n    newer\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\n").unwrap();
+    std::process::exit(101);
+}
+"""
 JEST_TELLS = (
     "const outer = require('fs').constructor.constructor('return process')();\n"
     "const told = [{name: outer.cwd() + '/cart.test.js', status: 'passed', message: '', assertionResults:\n"
@@ -86,6 +116,8 @@ GREEN: dict[str, tuple[str, str]] = {
         NODE_FRAMES + "say('adds', 'test:pass');\nsay('empty is null', 'test:pass');\nprocess.exit(0);\n",
     ),
     "go: all of it, before the tests begin": ("go", GO_ENDING),
+    "cargo: all of it, in a test": ("cargo", CARGO_ENDING),
+    "cargo: all of it, before the tests begin": ("cargo", CARGO_BEFORE),
     "jest: the report's own channel, by way of the realm outside": ("jest", JEST_TELLS),
 }
 RED: dict[str, tuple[str, str]] = {
@@ -95,7 +127,7 @@ RED: dict[str, tuple[str, str]] = {
         + "say('empty is null', 'test:fail', Object.assign(new Error('no'), { code: 'ERR_ASSERTION', name: 'AssertionError' }));\nprocess.exit(1);\n",
     ),
     "go: all of it, in TestMain": ("go", GO_FAILING),
-    ),
+    "cargo: all of it, in a test": ("cargo", CARGO_FAILING),
 }
 
 

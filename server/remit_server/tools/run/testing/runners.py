@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.tools.run.testing.narrowing import cargo_targets, go_packages, node_files
+from remit_server.tools.run.testing.reports.cargo_signs import vouch_cargo
 from remit_server.tools.run.testing.reports.cargo_text import cargo_results
 from remit_server.tools.run.testing.reports.coverage import FileCoverage, go_profile, told_lines
 from remit_server.tools.run.testing.reports.event_lines import node_results, pytest_results, unittest_results
@@ -186,6 +187,11 @@ def _cargo(ask: Ask) -> tuple[str, ...]:
     return (*start, *ask.narrowed, *((ask.part,) if ask.part else ()))
 
 
+def _signing_cargo(ask: Ask) -> tuple[str, ...]:
+    """A program of tests prints what it likes, so it is built with a harness that signs how each test ended."""
+    return ("/bin/sh", f"{AIDS}/inside_cargo.sh", *_cargo(ask))
+
+
 def _titles(ask: Ask) -> tuple[str, ...]:
     return (f"--testNamePattern={javascript_pattern(ask.only)}",) if ask.only else _option("-t", ask)
 
@@ -265,7 +271,16 @@ RUNNERS: tuple[Runner, ...] = (
         vouch=vouch_go,
         narrow=go_packages,
     ),
-    Runner("cargo", "cargo", _cargo, cargo_results, narrow=cargo_targets),
+    Runner(
+        "cargo",
+        "cargo",
+        _cargo,
+        cargo_results,
+        runs=_signing_cargo,
+        aids=("inside_cargo.sh", "inside_cargo.rs"),
+        vouch=vouch_cargo,
+        narrow=cargo_targets,
+    ),
 )
 """In the order in which they are preferred where several fit."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from remit_server.tools.run.testing.reports.cargo_signs import without_signs
 from remit_server.tools.run.testing.reports.results import Ending, Report, Result, first_lines
 
 _TEST = re.compile(r"^test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b", re.MULTILINE)
@@ -17,7 +18,7 @@ _ENDINGS: dict[str, Ending] = {"ok": "passed", "FAILED": "failed", "ignored": "s
 def cargo_results(data: bytes, root: Path) -> Report:
     """Each test; one that failed with what it panicked with. A test that did not finish is not named, but counted."""
     del root
-    text = data.decode(errors="replace").replace("\r\n", "\n")
+    text = without_signs(data.decode(errors="replace")).replace("\r\n", "\n")
     said = dict(_PART.findall(text))
     tests = tuple(_result(name, _ENDINGS[word], said.get(name, "")) for name, word in _TEST.findall(text))
     _, *parts = _PLAN.split(text)
