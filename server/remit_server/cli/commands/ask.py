@@ -21,6 +21,7 @@ from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
 from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.trust import settle_trust
 from remit_server.cli.usage import WrongUsage, first_problem
+from remit_server.cli.workspace_arguments import add_common_arguments
 from remit_server.contract import (
     ApprovalAnswer,
     ApprovalRequired,
@@ -37,9 +38,6 @@ from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings, existing_folder
 from remit_server.sessions.folder import LAST, SessionFolder
 from remit_server.workspace.ports import NoDocuments
-
-HERE = Path()
-"""The workspace where none is named."""
 
 EXIT_CODES: Mapping[RunStatus, int] = {
     "completed": DONE,
@@ -110,12 +108,6 @@ def model_reference(arguments: argparse.Namespace) -> str | None:
         missing = "--model" if provider else "--provider"
         raise WrongUsage("the model is not named whole", f"{missing} is missing", "give --provider and --model")
     return f"{provider}:{model or ''}" + (f"@{endpoint}" if endpoint else "")
-
-
-def add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of every command that works in a workspace."""
-    parser.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
-    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: this one)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -16,10 +16,10 @@ from remit_governance.audit.proof.proven import LIMIT
 from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.visible import visible_again
 from remit_server.cli.commands import audit_why
-from remit_server.cli.commands.ask import HERE, add_common_arguments
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import whole_number
+from remit_server.cli.workspace_arguments import HERE, add_common_arguments
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.audit.audit_service import (

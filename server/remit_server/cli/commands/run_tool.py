@@ -10,11 +10,12 @@ from pydantic import ValidationError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
 from remit_governance.visible import visible_again
-from remit_server.cli.commands.ask import EXIT_CODES, add_common_arguments, choose_asker, run_request
+from remit_server.cli.commands.ask import EXIT_CODES, choose_asker, run_request
 from remit_server.cli.console import say, sink
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import WrongUsage, first_problem, json_object
+from remit_server.cli.workspace_arguments import add_common_arguments
 from remit_server.contract import CallInput, Event, RunRequest, RunResult, ToolOutput, ToolResultEvent
 from remit_server.runtime.ended_calls import went_well
 from remit_server.runtime.settings import Settings

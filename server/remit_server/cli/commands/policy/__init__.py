@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 
-from remit_server.cli.commands.ask import add_common_arguments
 from remit_server.cli.commands.policy import check, explain, replay, show, try_examples, update
 from remit_server.cli.main import Command
+from remit_server.cli.workspace_arguments import add_common_arguments
 
 COMMANDS: dict[str, tuple[Command, str]] = {
     "explain": (explain, "the decision about an action, with every reason"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from remit_server.cli.commands.ask import add_common_arguments
 from remit_server.cli.commands.session import (
     delete_session,
     export_session,
@@ -19,6 +18,7 @@ from remit_server.cli.commands.session import (
     undo,
 )
 from remit_server.cli.main import Command
+from remit_server.cli.workspace_arguments import add_common_arguments
 
 COMMANDS: dict[str, tuple[Command, str]] = {
     "list": (list_sessions, "all sessions of the workspace, the one that was used last first"),

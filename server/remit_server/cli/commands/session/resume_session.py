@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from remit_server.cli.approval import can_ask
-from remit_server.cli.commands.ask import chat_here
 from remit_server.cli.commands.session.chosen import add_session
 from remit_server.cli.trust import settle_trust
 from remit_server.cli.usage import WrongUsage
@@ -20,6 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Opens the chat in the session."""
+    from remit_server.cli.commands.ask import chat_here  # what runs a turn
+
     if arguments.json:
         raise WrongUsage("a chat has no JSON", "it is for people", "such as `remit --resume 2 --json PROMPT`")
 

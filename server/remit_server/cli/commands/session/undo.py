@@ -9,14 +9,11 @@ from typing import Literal
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.cli.commands.ask import choose_asker, run_request
-from remit_server.cli.commands.run_tool import Shown
 from remit_server.cli.commands.session.chosen import add_session
 from remit_server.cli.new_ids import new_turn
 from remit_server.contract import CallInput, RunRequest
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.folder import SessionFolder
-from remit_server.tools.edit.undo_changes import UNDO_CHANGES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def take_back(arguments: argparse.Namespace, direction: Literal["undo", "redo"]) -> int:
     """Runs the call in the session; returns the exit code."""
+    # What runs a turn, which the other commands for sessions need not wait for.
+    from remit_server.cli.commands.ask import choose_asker, run_request
+    from remit_server.cli.commands.run_tool import Shown
+    from remit_server.tools.edit.undo_changes import UNDO_CHANGES
+
     settings = Settings.from_environment(arguments.workspace)
     session = SessionFolder(settings.session_folder).find(arguments.session)
     what: dict[str, JsonValue] = {"direction": direction}
