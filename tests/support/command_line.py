@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import pty
@@ -9,15 +11,17 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-REMIT = Path(sys.executable).with_name("remit")
+from forked_servers import AT_THE_START, REMIT, Servers
+
 PATIENCE_S = 240
+LONG = 4096
+"""A word of so many characters is no everyday one."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -65,7 +69,18 @@ class CommandLine:
         return Path(self.environment["REMIT_CONFIG_DIR"])
 
     def __call__(self, *words: str | bytes, stdin: str = "", before: tuple[str, ...] = (), **environment: str) -> Done:
-        """Run to the end. Whatever was wrong, a person never sees a traceback."""
+        """Run to the end, in a process that has its imports already, where nothing is asked for that is settled when a
+        process begins."""
+        plain = [word for word in words if isinstance(word, str) and len(word) < LONG and word.isprintable()]
+        if before or len(plain) < len(words) or any(name.startswith(AT_THE_START) for name in environment):
+            return self.from_nothing(*words, stdin=stdin, before=before, **environment)
+        everything = {**self.environment, **environment}
+        return _done(*_forking().run(plain, self.workspace, everything, stdin.encode(), PATIENCE_S))
+
+    def from_nothing(
+        self, *words: str | bytes, stdin: str = "", before: tuple[str, ...] = (), **environment: str
+    ) -> Done:
+        """Run to the end, as a shell starts it."""
         done = subprocess.run(
             [*before, str(REMIT), *words],
             cwd=self.workspace,
@@ -75,12 +90,25 @@ class CommandLine:
             timeout=PATIENCE_S,
             check=False,
         )
-        out, err = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="surrogateescape")
-        assert "Traceback" not in out + err, err
-        return Done(done.returncode, out, err)
+        return _done(done.returncode, done.stdout, done.stderr)
 
     def in_terminal(self, *words: str, **environment: str) -> Terminal:
         return Terminal([str(REMIT), *words], self.workspace, {**self.environment, "TERM": "xterm", **environment})
+
+
+def _done(code: int, printed: bytes, errors: bytes) -> Done:
+    """Whatever was wrong, a person never sees a traceback."""
+    out, err = printed.decode(errors="surrogateescape"), errors.decode(errors="surrogateescape")
+    assert "Traceback" not in out + err, err
+    return Done(code, out, err)
+
+
+@functools.cache
+def _forking() -> Servers:
+    """What forks commands, until this process ends."""
+    servers = Servers()
+    atexit.register(servers.close)
+    return servers
 
 
 class Terminal:

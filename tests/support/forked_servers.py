@@ -1,29 +1,44 @@
-"""`remit serve` started in milliseconds: a process that has imported everything forks one server after the other.
+"""`remit` started in milliseconds: a process that has imported everything forks one command or server after the other.
 
-Each server is a process of its own with pipes of its own, and runs `remit serve` from its first line; only the
-imports are shared.
+Each is a process of its own with pipes, folder and environment of its own, and runs `remit` from its first line; only
+the imports are shared. That each command imports what it needs is seen where it is started from nothing
+(`test_every_command_has_help_and_json`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import importlib
 import json
 import os
+import runpy
 import signal
 import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from lsp_pipe import PipeClient
 
+REMIT = Path(sys.executable).with_name("remit")
+SERVE = ("serve",)
+AT_THE_START = ("LANG", "LC_", "LD_", "MALLOC_", "PYTHON", "TMP", "TZ")
+"""How variables begin that a process reads when it begins: whoever changes one starts from nothing."""
+
 
 class Servers:
-    """Starts servers with an environment each; use as a context, at whose end none is left."""
+    """Starts servers with an environment each, and commands; use as a context, at whose end no server is left."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._one_at_a_time = threading.Lock()
         self._clients: list[PipeClient] = []
         with theirs:
             command = [sys.executable, __file__, str(theirs.fileno())]
@@ -41,23 +56,46 @@ class Servers:
         """A server that has its imports already."""
         their_in, to_server = os.pipe()
         from_server, their_out = os.pipe()
-        pid = self._ask(environment, their_in, their_out)
+        pid = self._ask({"environment": environment}, (their_in, their_out))
         self._clients.append(PipeClient(pid, from_server, to_server))
         return self._clients[-1]
 
-    async def start(self, environment: dict[str, str], limit: int) -> ForkedProcess:
-        """Like `asyncio.create_subprocess_exec` with pipes, a server that has its imports already; `limit` is that of
-        a line, in bytes. Whoever starts it ends it."""
+    async def start(self, environment: dict[str, str], limit: int, script: Path | None = None) -> ForkedProcess:
+        """Like `asyncio.create_subprocess_exec` with pipes, a server that has its imports already, or this script;
+        `limit` is that of a line, in bytes. Whoever starts it ends it."""
         their_in, to_server = os.pipe()
         from_server, their_out = os.pipe()
         ended, their_ended = os.pipe()
-        pid = self._ask(environment, their_in, their_out, their_ended)
+        asked = {"environment": environment, "script": None if script is None else str(script)}
+        pid = self._ask(asked, (their_in, their_out), their_ended)
         return await ForkedProcess.attach(pid, to_server, from_server, ended, limit)
 
-    def _ask(self, environment: dict[str, str], *fds: int) -> int:
-        """The process id of a new server on these, which are closed here."""
-        socket.send_fds(self._socket, [json.dumps(environment).encode()], fds)
-        pid = int(self._socket.recv(32))
+    def run(
+        self, words: Sequence[str], folder: Path, environment: Mapping[str, str], given: bytes, timeout: float
+    ) -> tuple[int, bytes, bytes]:
+        """A command of `remit` to its end, as `subprocess.run` with pipes: its return code, and what it printed."""
+        their_in, to_command = os.pipe()
+        from_command, their_out = os.pipe()
+        errors, their_errors = os.pipe()
+        ended, their_ended = os.pipe()
+        asked = {"environment": dict(environment), "words": list(words), "folder": str(folder)}
+        pid = self._ask(asked, (their_in, their_out, their_errors), their_ended)
+        late = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
+        late.start()
+        with ThreadPoolExecutor(4) as pool:
+            giving = pool.submit(_give, to_command, given)
+            out, err, code = (pool.submit(_take, fd) for fd in (from_command, errors, ended))
+            returned = int(code.result())
+            late.cancel()
+            giving.result()
+            return returned, out.result(), err.result()
+
+    def _ask(self, asked: Mapping[str, Any], streams: tuple[int, ...], *ended: int) -> int:
+        """The process id of a new process on these, which are closed here."""
+        fds = (*streams, *ended)
+        with self._one_at_a_time:
+            socket.send_fds(self._socket, [json.dumps({**asked, "streams": len(streams)}).encode()], fds)
+            pid = int(self._socket.recv(32))
         for fd in fds:
             os.close(fd)
         return pid
@@ -68,6 +106,10 @@ class Servers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the servers that were started here, and what forks them."""
         for client in self._clients:
             if not client.ended:
                 client.kill()
@@ -102,6 +144,9 @@ class ForkedProcess:
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
 
+    def terminate(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+
     async def _wait(self, ended: int) -> int:
         reader, reading = await _read_pipe(ended, limit=32)
         self.returncode = int(await reader.read())
@@ -117,25 +162,39 @@ async def _read_pipe(fd: int, limit: int) -> tuple[asyncio.StreamReader, asyncio
     return reader, transport
 
 
+def _give(fd: int, data: bytes) -> None:
+    with suppress(BrokenPipeError), os.fdopen(fd, "wb") as stream:
+        stream.write(data)
+
+
+def _take(fd: int) -> bytes:
+    with os.fdopen(fd, "rb") as stream:
+        return stream.read()
+
+
 def fork_on_demand(requests: socket.socket) -> None:
-    """Answer each request with the process id of a new server, until nobody asks any more."""
-    # For the servers to come.
+    """Answer each request with the process id of a new process, until nobody asks any more."""
+    # For the servers and commands to come.
     import keyring  # noqa: F401
     import watchfiles  # noqa: F401
 
     import remit_server.runtime.opening
     import remit_server.transports.lsp.main  # noqa: F401
 
+    for command in ("audit", "budget", "config", "doctor", "model", "policy", "run_tool", "sandbox", "session"):
+        importlib.import_module(f"remit_server.cli.commands.{command}")
+    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
     while True:
-        environment, fds, _, _ = socket.recv_fds(requests, 1 << 17, 3)
-        if not environment:
+        asked, fds, _, _ = socket.recv_fds(requests, 1 << 18, 4)
+        if not asked:
             return
-        pipes, ended = fds[:2], fds[2:]
+        request = json.loads(asked)
+        streams, ended = fds[: request["streams"]], fds[request["streams"] :]
         pid = fork_attended(*ended) if ended else os.fork()
         if pid == 0:
             requests.close()
-            serve(json.loads(environment), pipes)
+            begin(request, streams)
         for fd in fds:
             os.close(fd)
         requests.send(str(pid).encode())
@@ -162,17 +221,26 @@ def fork_attended(ended: int) -> int:
     os._exit(0)
 
 
-def serve(environment: dict[str, str], fds: list[int]) -> None:
-    """Be a server on these pipes; never returns."""
-    from remit_server.cli.main import main
+def begin(request: Mapping[str, Any], fds: list[int]) -> None:
+    """Be what is asked for, on these pipes; never returns."""
+    from remit_server.cli.main import enter
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(request["environment"])
+    os.chdir(request.get("folder", "."))
     for target, fd in enumerate(fds):
         os.dup2(fd, target)
         os.close(fd)
-    os._exit(main(["serve"]))
+    if len(fds) == 3:  # the one there was knows that its file can be sought in
+        sys.stderr = os.fdopen(
+            2, "w", buffering=1, encoding=sys.stderr.encoding, errors="backslashreplace", closefd=False
+        )
+    script = request.get("script")
+    sys.argv = [script or str(REMIT), *([] if script else request.get("words", SERVE))]
+    sys.path[0] = str(Path(sys.argv[0]).parent)
+    runpy.run_path(script, run_name="__main__") if script else enter()
+    sys.exit()
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ class RawClient:
         if self._reading is not None:
             await asyncio.gather(self._reading, return_exceptions=True)
         else:
-            self.process._transport.close()  # a pipe nobody reads keeps the transport open
+            self.process.stdout._transport.close()  # a pipe nobody reads stays open
         await self.process.wait()
         await asyncio.sleep(0)
 
@@ -165,35 +165,29 @@ class RawClient:
 Start = Callable[..., Any]
 
 
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """What forks servers."""
+    with Servers() as servers:
+        yield servers
+
+
 @pytest_asyncio.fixture(loop_scope="module")
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
+async def start(tmp_path: Path, servers: Servers) -> AsyncIterator[Start]:
     """Starts servers on the stand-in runtime; what still runs after the test is killed."""
     clients: list[RawClient] = []
     root = tmp_path / "work"
     root.mkdir()
 
     async def start_server(**environment: str) -> RawClient:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(STAND_IN),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, "STAND_IN_LOG": str(tmp_path / "log"), **environment},
-            limit=2**26,
-        )
+        everything = {**os.environ, "STAND_IN_LOG": str(tmp_path / "log"), **environment}
+        process = await servers.start(everything, limit=2**26, script=STAND_IN)
         clients.append(RawClient(process, root))
         return clients[-1]
 
     yield start_server
     for client in clients:
         await client.close()
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
-    """What forks servers."""
-    with Servers() as servers:
-        yield servers
 
 
 @pytest_asyncio.fixture(loop_scope="module")
