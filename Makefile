@@ -19,7 +19,7 @@ run: setup
 	$(BIN)/remit demo
 
 test: setup check
-	$(BIN)/python -m pytest -m "slow or e2e" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "slow or e2e" -n 3 --dist loadfile --no-loadscope-reorder
 
 # Everything that must hold before a commit, two steps at a time, and what each says in one piece.
 check: setup $(CLIENT)

@@ -63,8 +63,20 @@ async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
         yield make
 
 
+LONGEST = (
+    "test_vscode.py",
+    "test_neovim_plugin.py",
+    "test_workflow_runners.py",
+    "test_models_host.py",
+    "test_emacs.py",
+)
+"""Files of tests that take minutes. They begin first, so that no worker is left alone with one in the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests first that are nearest to what has changed since the last commit."""
+    """Put the longest files first, and before them the tests that are nearest to what has changed since the last
+    commit."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
     if near := nearness(changed_files()):
         items.sort(key=lambda item: near.get(item.path, 3))
 

@@ -3,7 +3,7 @@ a changed module, then those that reach one through others, then the rest."""
 
 from __future__ import annotations
 
-import ast
+import re
 import subprocess
 from collections.abc import Iterable
 from functools import cache
@@ -12,6 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCES = (ROOT / "server", ROOT / "governance")
 PACKAGES = ("remit_server", "remit_governance")
+IMPORTS = re.compile(
+    rf"^[ \t]*(?:from|import)[ \t]+((?:{'|'.join(PACKAGES)})[\w.]*)(?:[ \t]+import[ \t]+(\([^)]*\)|.*))?", re.MULTILINE
+)
 
 
 def nearness(changed: Iterable[Path]) -> dict[Path, int]:
@@ -71,11 +74,10 @@ def _graph() -> dict[str, frozenset[str]]:
 
 
 def imports(path: Path) -> frozenset[str]:
-    """The names of Remit's modules that a file imports anywhere in it."""
+    """The names of Remit's modules that a file imports anywhere in it, as its lines read: to parse a thousand files
+    takes longer than most tests. What only looks like an import makes a file nearer than it is, which does no harm."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(name for name in names if name.startswith(PACKAGES))
+    for module, imported in IMPORTS.findall(path.read_text("utf-8")):
+        plain = re.sub(r"#.*", "", imported).replace("(", "").replace(")", "")
+        names |= {module, *(f"{module}.{part.split()[0]}" for part in plain.split(",") if part.strip())}
+    return frozenset(names)
