@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 run: setup
 	$(BIN)/remit demo
 
-test: setup check
+test: setup check $(SITE)
 	$(BIN)/python -m pytest -m "slow or e2e" -n 3 --dist loadfile --no-loadscope-reorder
 
 # Everything that must hold before a commit, two steps at a time, and what each says in one piece.
@@ -26,7 +26,7 @@ check: setup $(CLIENT)
 	+$(MAKE) --no-print-directory -j 2 --output-sync=target lint types contracts schemas-fresh client test-quick
 
 # Of the examples of each property fewer, other ones each time; CI looks at all of them.
-test-quick: setup $(SITE)
+test-quick: setup
 	$(BIN)/python -m pytest -m "not slow and not e2e" -n 3 --dist loadfile -q $(if $(CI),,--hypothesis-profile=quick)
 
 lint: setup

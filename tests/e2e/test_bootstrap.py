@@ -160,6 +160,7 @@ def test_CLI_11_what_is_missing_is_told_with_how_to_get_it(tmp_path: Path) -> No
     assert all(set(how) == set(PROGRAMS) for how in INSTALL.values())
 
 
+@pytest.mark.slow
 def test_CLI_11_check_lists_every_runtime_and_a_container_that_is_not_there_is_refused(tmp_path: Path) -> None:
     checked = subprocess.run([*REMIT, "bootstrap", "--check"], capture_output=True, text=True, check=True)
     assert [line.split()[0] for line in checked.stdout.splitlines()] == list(PROGRAMS)

@@ -250,6 +250,7 @@ def test_kill_9_leaves_a_chain_that_verifies(tmp_path: Path) -> None:
     assert second_opinion(path)
 
 
+@pytest.mark.slow
 def test_two_processes_keep_one_chain(tmp_path: Path) -> None:
     """THR-storage-two-servers."""
     path = tmp_path / "a"

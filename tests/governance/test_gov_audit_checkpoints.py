@@ -205,6 +205,7 @@ def test_thr_storage_checkpoint_file(name: str, kept: Kept) -> None:
     assert any(why in fault.why for fault in report.faults), report
 
 
+@pytest.mark.slow
 def test_thr_storage_checkpoint_one_byte(kept: Kept) -> None:
     """Every byte of the checkpoint file in turn."""
     data = kept.place.data or b""

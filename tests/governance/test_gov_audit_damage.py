@@ -61,6 +61,7 @@ def opened(path: Path, whole: Kept) -> Kept:
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(4))
 def test_aud_03_two_hundred_random_damages(whole: Kept, tmp_path: Path, batch: int) -> None:
     before = contents(whole.path)

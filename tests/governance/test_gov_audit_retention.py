@@ -139,6 +139,7 @@ def test_running_out_of_room_is_said_and_recorded_once(kept: Kept) -> None:
     assert len(archives(kept.path)) == 3, "a full disk deletes nothing"
 
 
+@pytest.mark.slow
 def test_too_large_a_log_loses_its_oldest_segment(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "a", AuditRules(max_bytes=4 * MIB))
     for _ in range(22):

@@ -133,6 +133,7 @@ def jumbled(count: int, seed: int) -> tuple[Counter[bool], list[str], list[str]]
     return counts, missed, made_up
 
 
+@pytest.mark.slow
 def test_THR_shell_no_order_of_words_hides_what_is_denied() -> None:
     """The matcher against the second one, without a shell: whatever does it is certain to be meant."""
     counts, missed, _ = jumbled(6_000, 12)

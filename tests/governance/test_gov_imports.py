@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import importlib, pkgutil, sys
 import remit_governance
@@ -15,6 +17,7 @@ print(len([n for n in sys.modules if n.startswith("remit_governance")]), found)
 """
 
 
+@pytest.mark.slow
 def test_governance_imports_no_server_no_editor_no_model() -> None:
     out = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True).stdout
     count, found = out.split(" ", 1)

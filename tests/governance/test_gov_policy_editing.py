@@ -544,6 +544,7 @@ def test_no_text_is_too_strange(text: str) -> None:
     hover(text, len(text) // 2, TOOLS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["[ " * 200_000, "- " * 200_000, "{a: " * 100_000, "a:\n" * 50_000, "&a" * 200_000, "x" * 2_000_000]
 )

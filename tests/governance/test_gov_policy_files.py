@@ -451,6 +451,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert load_policy(tmp_path / "bom.yaml").files[0] == str(tmp_path / "bom.yaml")
 
 
+@pytest.mark.slow
 def test_a_person_may_not_read_a_file_they_may_not(tmp_path: Path) -> None:
     path = tmp_path / "p.yaml"
     path.write_text("version: 1\n")

@@ -38,6 +38,7 @@ def test_the_sets_are_large_enough_to_count() -> None:
     assert min(len(of("held", HARMLESS_CASES)), len(of("held", HARMFUL_CASES))) >= 300
 
 
+@pytest.mark.slow
 def test_THR_shell_no_line_of_those_to_learn_from_is_rated_wrongly() -> None:
     """Nor is a harmless one asked about where everything is allowed, but for `DEBATED`."""
     wrong = [case.line for case in of("tune", CASES) if case.wrong]
@@ -56,6 +57,7 @@ DEBATED = {
 """Harmless lines that stay `high`, or are asked about."""
 
 
+@pytest.mark.slow
 def test_THR_shell_the_lines_that_nobody_looked_at_are_seldom_rated_wrongly() -> None:
     """Counts alone: a failure names none of them."""
     harmless, harmful = of("held", HARMLESS_CASES), of("held", HARMFUL_CASES)
@@ -78,6 +80,7 @@ DENIED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", ["tune", "held"])
 def test_THR_shell_what_a_person_is_shown_is_the_highest_that_rules_see(half: str) -> None:
     """A line that is shown as `medium` is denied by a rule about `medium`, and by none about `high`; for all lines."""

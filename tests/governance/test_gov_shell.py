@@ -34,6 +34,7 @@ def test_everyday_command_is_certain(script: str) -> None:
     assert read_script(script).doubts == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["$(", "(", "{ ", "`", "if ", "a=(", "<<E ", '"$(', "${x:-", "case x in ", "a | ", "! "]
 )
@@ -54,6 +55,7 @@ def test_CMD_06_each_part_of_a_script_is_found_again(script: str) -> None:
     assert max(to_parse(shown).decode(), default="") <= "\xff"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", ["\u20ac", "\u62a5", "\U0001f600", "\U0010fffd"])
 def test_THR_shell_a_wide_character_anywhere_ends_no_process(wide: str) -> None:
     """THR-shell-wide: the grammar looks a character up in a table of 256; behind `{` any other one ended the server."""

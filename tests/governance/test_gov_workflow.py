@@ -91,6 +91,7 @@ def test_FLW_02_what_no_row_leads_to_is_held_and_says_what_is_missing(
         assert bool(said.needs) == bool(rows)
 
 
+@pytest.mark.slow
 def test_FLW_02_a_second_machine_written_by_hand_agrees_on_random_sequences() -> None:
     chance = random.Random(17)
     triggers, modes = list(Trigger), list(Mode)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # the whole site is built
+
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "scripts" / "docs" / "build.py"
 LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?(?:https?:)?//[^\"' >]*")

@@ -146,6 +146,7 @@ CHARACTERS = st.text(st.sampled_from("aFks1_ -\t\x1c\xa0éıſK日.*+?()[]|^$\\{
 SUBJECTS = st.text(st.sampled_from("aFfkKsS1_ -\t\x1c\x85\xa0éÉıſK日.*()\\"), max_size=12)
 
 
+@pytest.mark.slow
 @given(
     pattern=CHARACTERS, subject=SUBJECTS, encoding=st.sampled_from(["utf-8", "utf-16", "gb18030", "cp1252", "cp932"])
 )

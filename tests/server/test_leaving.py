@@ -35,6 +35,7 @@ streams.leave(3)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["busy", "none"])
 def test_a_thread_in_compiled_code_does_not_abort_the_end(threads: str):
     command = [sys.executable, "-c", PROGRAM, threads]

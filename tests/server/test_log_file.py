@@ -60,6 +60,7 @@ file.close()
 """
 
 
+@pytest.mark.slow
 def test_OBS_01_processes_rotate_it_together(tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITE, str(tmp_path), f"w{n}"]) for n in range(3)]
     assert [each.wait() for each in writers] == [0, 0, 0]

@@ -24,6 +24,7 @@ def read(root: Path, offset: int, limit: int = 3) -> Outcome:
         return read_lines(ctx.resolve("x"), ctx, offset, limit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
 def test_TOOL_03_a_slice_of_a_file_that_is_too_long_to_be_edited(encoding: str, tmp_path: Path) -> None:
     count = MAX_FILE_BYTES // 40

@@ -148,6 +148,7 @@ def test_thr_paths_a_link_put_on_the_way_after_the_crash(killed: Killed) -> None
     assert (killed.root / "elsewhere.txt").read_text() == "old c\n"
 
 
+@pytest.mark.slow
 def test_a_merge_that_is_under_way_is_left_alone(killed: Killed, tmp_path: Path) -> None:
     log = MergeLog(tmp_path / "merges")
     merge = log.begin([], "policy")

@@ -58,6 +58,7 @@ def test_what_diff_writes_is_applied_byte_for_byte(before: str, after: str, cont
         assert patched(before, diff_of(before, after, context)) == after
 
 
+@pytest.mark.slow
 def test_500_multi_hunk_edits_of_real_files_come_out_byte_for_byte() -> None:
     random_ = random.Random(4)
     for _ in range(EDITS):

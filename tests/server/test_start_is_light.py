@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from lsp_pipe import PipeClient
 
 SLOW = {"pydantic", "pydantic_core", "sqlite3", "mlx", "mlx_lm", "llguidance", "numpy", "transformers", "watchfiles"}
@@ -26,6 +27,7 @@ def imported(log: str) -> set[str]:
     return {line.rpartition("|")[2].strip() for line in lines}
 
 
+@pytest.mark.slow
 def test_initialize_is_answered_before_anything_slow_is_imported(tmp_path: Path) -> None:
     command = [sys.executable, "-X", "importtime", "-m", "remit_server.cli.main", "serve"]
     with (tmp_path / "log").open("wb") as log:

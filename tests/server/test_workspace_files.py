@@ -176,6 +176,7 @@ def test_files_read_only_file_and_folder(workspace: Workspace) -> None:
     assert refused.value.code is ErrorCode.NOT_A_FILE
 
 
+@pytest.mark.slow
 def test_files_disk_full(workspace: Workspace) -> None:
     """THR-storage-disk-full: the file is as it was, and nothing is left."""
     path = workspace.resolve("a.txt")

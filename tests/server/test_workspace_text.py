@@ -41,6 +41,7 @@ def test_text_round_trip_of_any_bytes(data: bytes) -> None:
     assert text.encode() == data
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="cp1252", exclude_categories=("Cc",)), min_size=1, max_size=80))
 def test_text_one_byte_encodings(content: str) -> None:
     data = (content + "\r\ngrün\r\n").encode("cp1252")

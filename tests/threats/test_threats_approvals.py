@@ -321,6 +321,7 @@ async def test_THR_approvals_one_no_leaves_the_other_calls_of_the_step(make_benc
     assert [event.ok for event in bench.of("tool_result")] == [False, True, True]
 
 
+@pytest.mark.slow
 async def test_THR_approvals_a_diff_too_long_to_compare_still_shows_every_changed_line(make_bench: Any) -> None:
     """Comparing all lines with all others would hold the server up for hours, before anybody is asked."""
     bench: Bench = await make_bench(policy=ASKS)

@@ -82,6 +82,7 @@ REVIEWED = [
 ]
 
 
+@pytest.mark.slow
 async def test_THR_config_protected_files_cannot_be_made_or_changed_by_any_spelling(make_bench: Any) -> None:
     """A missing one is refused like one that is there; no approval is even asked for."""
     bench: Bench = await make_bench(policy=LAX)
@@ -95,6 +96,7 @@ async def test_THR_config_protected_files_cannot_be_made_or_changed_by_any_spell
     assert [path.name for path in bench.workspace.iterdir()] == ["a.py"]
 
 
+@pytest.mark.slow
 async def test_THR_config_files_that_take_effect_by_themselves_are_asked_about_each_time(make_bench: Any) -> None:
     bench: Bench = await make_bench(policy=LAX)
     for path in REVIEWED:

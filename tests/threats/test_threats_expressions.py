@@ -112,6 +112,7 @@ def test_THR_expressions_no_matcher_takes_for_ever(glob: str) -> None:
         assert not parse_glob(glob).matches(path)
 
 
+@pytest.mark.slow
 def test_THR_expressions_a_policy_of_too_many_wildcards_is_refused_with_its_place() -> None:
     """What one look at a path costs is in proportion to them, so they are bounded; so is one glob."""
     many = "\n".join(
@@ -126,6 +127,7 @@ def test_THR_expressions_a_policy_of_too_many_wildcards_is_refused_with_its_plac
     assert "longer than 512 characters" in str(refused.value.problems)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Possible nested set")
 def test_THR_expressions_an_ignore_file_that_is_too_much_for_the_engine_still_counts() -> None:
     """What RE2 has no memory for as a whole is read in parts, and a line that is no pattern costs no other."""

@@ -273,6 +273,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_THR_sandbox_the_process_of_the_rules_dies_with_a_server_that_is_killed(tmp_path: Path) -> None:
     write_rule(tmp_path, "def rule(action):\n    while action['path'] != 'warm-up': pass\n    return 'pass'\n")
     command = [sys.executable, "-c", SERVER, str(tmp_path / "config" / "rules")]

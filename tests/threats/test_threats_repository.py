@@ -87,6 +87,7 @@ def _index(*names: tuple[bytes, bytes]) -> bytes:
     return body + hashlib.sha1(body).digest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [[(b"\0", b"n" * 50_000_000)], [(b"\0", b"n" * 1000)] * 20_000],

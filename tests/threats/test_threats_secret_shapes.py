@@ -80,6 +80,7 @@ def test_what_only_resembles_a_secret_is_left_alone(text: str) -> None:
     assert Redactor().redact(text) == text
 
 
+@pytest.mark.slow
 def test_THR_shapes_take_no_longer_for_a_text_made_to_be_slow() -> None:
     for piece in ("eyJ", "password=", "https://a:", "bearer ", "a_", "MIIEvQIBADANB", "=", '"secret":"', "x-"):
         text = piece * 200_000

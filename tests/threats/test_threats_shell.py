@@ -110,6 +110,7 @@ def test_THR_shell_no_standing_answer_covers_what_is_more_than_plain_words(
     assert decide(config, Standing(), action, decision).word in {"ask", "deny"}
 
 
+@pytest.mark.slow
 async def test_THR_shell_the_dispatcher_judges_the_same_words_as_policy_explain(make_bench: Any) -> None:
     """Every trick, through the whole dispatcher: asked about, refused by the person, and never run."""
     bench: Bench = await make_bench(policy=ANYTHING)

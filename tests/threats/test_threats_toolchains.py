@@ -72,6 +72,7 @@ async def test_THR_sandbox_of_the_home_toolchains_alone_are_read(bench: Bench, h
     assert "id_rsa\n" not in answer.output
 
 
+@pytest.mark.slow
 async def test_THR_sandbox_a_virtual_environment_leads_to_no_file_of_the_home(bench: Bench, home: Path) -> None:
     """By its settings, and by its interpreter's link, which a project brings along."""
     programs = bench.workspace / ".venv" / "bin"

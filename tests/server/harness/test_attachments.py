@@ -128,6 +128,7 @@ def test_AGT_12_a_message_has_a_bounded_number_of_attachments() -> None:
         TextInput.model_validate({"text": "go", "attachments": [{"type": "symbol", "name": "x"}] * 33})
 
 
+@pytest.mark.slow
 async def test_AGT_12_what_is_pinned_stays_when_the_conversation_is_condensed(make_bench: Any, tmp_path: Path) -> None:
     long = "word " * 1_500
     bench = await make_bench(

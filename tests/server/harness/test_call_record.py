@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from bench_runtime import Answering, call, intent
 
 from remit_governance.audit.record import AuditKind
@@ -50,6 +51,7 @@ async def test_the_time_a_person_takes_is_not_the_calls_own(make_bench: Any) -> 
         assert took < asked.duration_ms
 
 
+@pytest.mark.slow
 async def test_a_secret_at_the_cut_of_a_huge_argument_is_in_no_summary(make_bench: Any) -> None:
     """Every part is redacted before it is cut, and what is a secret only as a whole is found in what is left."""
     sizes = (0, 180, 225, 240, 480, 490, 500, 980, 1_000, 400_000)

@@ -328,6 +328,7 @@ async def test_a_command_that_is_stopped_leaves_nothing(make_bench: Any) -> None
     assert "not taken over, because the command was stopped" in output(bench)
 
 
+@pytest.mark.slow
 async def test_of_too_many_files_none_is_taken_over(make_bench: Any) -> None:
     bench = await ran(make_bench, "for i in $(seq 2100); do echo x > f$i; done", ALLOW)
     assert files(bench) == ["a.py", "old.txt"]

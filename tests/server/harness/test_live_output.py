@@ -54,6 +54,7 @@ async def test_a_secret_that_comes_in_halves_is_not_shown(make_bench: Any) -> No
     assert text.splitlines() == ["[redacted github token]", "[redacted private key]", "end"]
 
 
+@pytest.mark.slow
 @needs_bwrap
 async def test_a_flood_is_shown_in_few_pieces(make_bench: Any) -> None:
     *shown, result = await events_of(make_bench, "yes some words | head -c 3000000")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 WRITES = """\
 version: 1
@@ -23,7 +23,6 @@ ELSEWHERE = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("uri", ELSEWHERE)
 async def test_B11_a_folder_elsewhere_gets_a_message_of_its_own(start_real: Any, uri: str) -> None:
     """It was one message for all of them, or a path of this machine that the URI does not mean."""

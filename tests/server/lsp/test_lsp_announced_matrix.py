@@ -11,7 +11,7 @@ import pytest
 from bench_runtime import call, intent
 from lsprotocol import types as lsp
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "workspace/applyEdit": ("workspace", "applyEdit"),
@@ -73,7 +73,6 @@ async def work(client: Any, announced: Collection[str]) -> None:
     await client.until(lambda: set(announced) <= {one["method"] for one in client.asked})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("announced", MATRIX, ids=lambda each: f"{len(each)}")
 async def test_LSP_07_what_is_not_announced_is_never_sent(
     start_real: Any, tmp_path: Path, announced: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 METHOD = "remit/generate"
 
@@ -56,7 +56,6 @@ async def test_a_model_that_fails_says_what_why_and_fix(shared):
 
 
 @pytest.mark.model
-@pytest.mark.slow
 async def test_the_embedded_model_is_held_to_every_format(start_real):
     client = await start_real(REMIT_MODEL="embedded")
     await client.initialize()

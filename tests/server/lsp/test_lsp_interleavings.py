@@ -11,6 +11,7 @@ import pytest
 from examples import rounds
 
 
+@pytest.mark.slow
 async def test_FILE_06_no_keystroke_is_lost_and_exactly_what_was_accepted_is_written(tmp_path: Path) -> None:
     await interleavings.play_all(tmp_path, range(100))
 

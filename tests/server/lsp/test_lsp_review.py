@@ -14,7 +14,7 @@ from reviewing import EDITS, LINES, PLAIN, Reviewing, changed, write
 from remit_governance.audit.reading.verify import Verified, verify
 from remit_server.harness.approval.shown_parts import hunk_texts
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from remit_server.runtime.trust import read_trust
 from remit_server.transports.lsp.client_requests.folder_trust import NO, YES
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 ASKED = "window/showMessageRequest"
 

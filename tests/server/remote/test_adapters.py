@@ -286,7 +286,7 @@ async def test_MOD_14_thinking_is_a_region_of_its_own(kind: str) -> None:
     ],
 )
 @EACH
-@pytest.mark.parametrize("before", ["", "I look.\n"])
+@pytest.mark.parametrize("before", ["", pytest.param("I look.\n", marks=pytest.mark.slow)])
 async def test_MOD_14_a_call_that_came_as_text_is_read_and_is_no_text(kind: str, text: str, before: str) -> None:
     if before and text.startswith('{"name"'):
         return  # a bare object is a call at the beginning alone

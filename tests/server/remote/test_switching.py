@@ -84,6 +84,7 @@ async def test_AGT_13_a_conversation_begun_on_mlx_goes_on(make_bench: Any, tmp_p
     await over_four_protocols(bench)
 
 
+@pytest.mark.slow
 async def test_AGT_13_where_a_conversation_is_sent_is_shown(make_bench: Any) -> None:
     bench = await make_bench({"text": "ok"})
     assert bench.runtime.status().sent_to is None

@@ -84,6 +84,7 @@ def waiting_for(server: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_what_waits_for_a_server_is_ended_once_that_is_dead_and_not_before() -> None:
     with a_server_that_holds() as (server, waiting):
         kill_orphans()

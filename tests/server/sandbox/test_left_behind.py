@@ -73,6 +73,7 @@ def test_layers_of_dead_servers_are_removed_and_others_stay(tmp_path: Path) -> N
     assert (workspace / "kept").read_text() == "kept"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="this system has no /proc")
 def test_folders_of_every_kind_go_with_their_server(tmp_path: Path) -> None:
     dead = [tmp_path / f"remit-{kind}-{dead_owner()}-x_1y2z3a" for kind in ("trial", "etc", "containers")]

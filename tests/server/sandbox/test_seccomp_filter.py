@@ -79,6 +79,7 @@ def numbered(profile: ProfileName) -> Iterator[tuple[int, Rule]]:
             yield number, rule
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES)
 @settings(max_examples=examples(300))
 @given(data=st.data())

@@ -138,6 +138,7 @@ def check_graphs(seeds: range) -> None:
                 assert all(times[name] < times[job.task.id] for name in job.task.after), seed
 
 
+@pytest.mark.slow
 def test_SCH_01_random_graphs_run_as_the_rules_say_and_none_starves() -> None:
     check_graphs(range(1_000))
 

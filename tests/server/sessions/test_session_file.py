@@ -184,6 +184,7 @@ print(json.dumps(failures))
 """
 
 
+@pytest.mark.slow
 def test_SES_03_a_full_disk_loses_nothing_once_there_is_room(tmp_path: Path) -> None:
     if shutil.which("bwrap") is None:
         pytest.skip("there is no bwrap to mount with: install bubblewrap")

@@ -35,6 +35,7 @@ def text(lines: list[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
+@pytest.mark.slow
 @given(unique_texts())
 @settings(max_examples=examples(1_000), deadline=None)
 def test_SES_05_taken_back_as_a_second_implementation_does(texts: tuple[list[str], list[str], list[str]]) -> None:

@@ -109,6 +109,7 @@ async def interleave(ops: list[tuple[str, str, Any]], folder: Path) -> None:
                 assert there == obvious.files[each], (turn, kind, each)
 
 
+@pytest.mark.slow
 @given(OPS)
 @settings(max_examples=examples(30), deadline=None)
 def test_SES_05_any_interleaving_ends_as_a_second_implementation_does(ops: list[tuple[str, str, Any]]) -> None:

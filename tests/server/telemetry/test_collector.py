@@ -105,6 +105,7 @@ def test_OBS_02_a_collector_that_is_gone_fails_no_turn_and_the_log_says_so(remit
     assert log.read_text().count(f"the collector at {endpoint} is not told of turns") == 1
 
 
+@pytest.mark.slow
 def test_OBS_02_off_unless_configured() -> None:
     assert Telemetry(None).begin_turn("s", "t") is unobserved
     code = "import sys; from remit_server.runtime import opening; sys.exit('opentelemetry' in sys.modules)"
