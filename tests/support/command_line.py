@@ -72,9 +72,9 @@ class CommandLine:
         """Run to the end, in a process that has its imports already, where nothing is asked for that is settled when a
         process begins."""
         plain = [word for word in words if isinstance(word, str) and len(word) < LONG and word.isprintable()]
-        if before or len(plain) < len(words) or any(name.startswith(AT_THE_START) for name in environment):
-            return self.from_nothing(*words, stdin=stdin, before=before, **environment)
         everything = {**self.environment, **environment}
+        if before or len(plain) < len(words) or _settled(everything) != _settled(os.environ):
+            return self.from_nothing(*words, stdin=stdin, before=before, **environment)
         return _done(*_forking().run(plain, self.workspace, everything, stdin.encode(), PATIENCE_S))
 
     def from_nothing(
@@ -101,6 +101,11 @@ def _done(code: int, printed: bytes, errors: bytes) -> Done:
     out, err = printed.decode(errors="surrogateescape"), errors.decode(errors="surrogateescape")
     assert "Traceback" not in out + err, err
     return Done(code, out, err)
+
+
+def _settled(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a process reads of its environment when it begins."""
+    return {name: value for name, value in environment.items() if name.startswith(AT_THE_START)}
 
 
 @functools.cache

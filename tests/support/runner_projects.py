@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +20,8 @@ from remit_server.sandbox.visible.environment import command_environment
 ROOT = Path(__file__).parent.parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "remit-test-runners"
 """Where jest and vitest are looked for: `npm install --prefix ~/.cache/remit-test-runners jest vitest`."""
+
+NEEDS = ("dependencies", "optionalDependencies", "peerDependencies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +78,32 @@ def _lacks(program: str) -> Callable[[], str]:
     return lambda: "" if shutil.which(program, path=path) else f"no {program} that a sandbox shows"
 
 
+@functools.cache
 def _modules_of(package: str) -> Path | None:
-    found = (CACHE / "node_modules", ROOT / "client-vscode" / "node_modules")
-    return next((modules for modules in found if (modules / package).is_dir()), None)
+    """A folder with the package and what it needs, to be copied; None where it is not installed."""
+    places = (CACHE / "node_modules", ROOT / "client-vscode" / "node_modules")
+    found = next((modules for modules in places if (modules / package).is_dir()), None)
+    return None if found is None else _with_needs(package, found)
+
+
+def _with_needs(package: str, modules: Path) -> Path:
+    """A copy without all else that is installed there, which can be twenty times as much."""
+    chosen = Path(tempfile.mkdtemp(prefix="remit-test-modules-"))
+    atexit.register(shutil.rmtree, chosen, ignore_errors=True)
+    wanted = [package]
+    while wanted:
+        name = wanted.pop()
+        if not (modules / name).is_dir() or (chosen / name).exists():
+            continue
+        shutil.copytree(modules / name, chosen / name, symlinks=True)
+        for file in (chosen / name / "package.json", *(chosen / name).glob("node_modules/**/package.json")):
+            said = json.loads(file.read_text("utf-8"))
+            wanted += [each for kind in NEEDS for each in said.get(kind, {})]
+    (chosen / ".bin").mkdir()
+    for link in (modules / ".bin").iterdir():
+        if (chosen / ".bin" / link.readlink()).exists():
+            (chosen / ".bin" / link.name).symlink_to(link.readlink())
+    return chosen
 
 
 def _lacks_package(package: str) -> Callable[[], str]:
