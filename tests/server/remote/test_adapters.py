@@ -285,7 +285,9 @@ async def test_MOD_14_thinking_is_a_region_of_its_own(kind: str) -> None:
         '<think>[TOOL_CALLS]write_file[ARGS]{"path": "x"}</think>[TOOL_CALLS]read_file[ARGS]{"path": "a.py"}',
     ],
 )
-@EACH
+@pytest.mark.parametrize(
+    "kind", ["openai", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("anthropic", "google"))]
+)
 @pytest.mark.parametrize("before", ["", pytest.param("I look.\n", marks=pytest.mark.slow)])
 async def test_MOD_14_a_call_that_came_as_text_is_read_and_is_no_text(kind: str, text: str, before: str) -> None:
     if before and text.startswith('{"name"'):

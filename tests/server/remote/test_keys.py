@@ -28,7 +28,7 @@ def command_lines() -> str:
 
 
 @pytest.mark.parametrize("kind", PLACES)
-@pytest.mark.parametrize("status", [400, 401, 500])
+@pytest.mark.parametrize("status", [400, *(pytest.param(status, marks=pytest.mark.slow) for status in (401, 500))])
 async def test_THR_keys_a_server_that_repeats_the_key_gives_it_to_nobody(
     kind: str, status: int, make_bench: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
