@@ -45,6 +45,10 @@ def obvious(mode: str, state: str, trigger: str, facts: Facts, exempt: bool) -> 
             return "test_writing"
         case "code_writing", "tests_started" if not loose and facts.changed:
             return "validating"
+        case "exploring", "untested" if mode != "strict" and not exempt and facts.changed:
+            return "validating"
+        case "validating", "untested" if mode != "strict" and not exempt:
+            return "reviewing"
         case (("exploring" | "retroactive_testing"), "tests_started") if loose and facts.changed:
             return "validating"
         case "validating", "tests_ended" if facts.green:

@@ -71,6 +71,8 @@ _EXPLORE = (
     Transition(State.IDLE, Trigger.MESSAGE, State.PLANNING),
     Transition(State.PLANNING, Trigger.PLAN_COMPLETED, State.EXPLORING),
     Transition(State.EXPLORING, Trigger.TESTS_STARTED, State.VALIDATING, CHANGED),
+    Transition(State.EXPLORING, Trigger.UNTESTED, State.VALIDATING, CHANGED),
+    Transition(State.VALIDATING, Trigger.UNTESTED, State.REVIEWING),
     Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.REVIEWING, GREEN),
     Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.EXPLORING, NOT_GREEN),
     Transition(State.REVIEWING, Trigger.APPROVED, State.COMMITTING, WITHIN_BUDGET),
@@ -80,11 +82,11 @@ _EXPLORE = (
     Transition(State.COMMITTING, Trigger.COMMITTED, State.IDLE),
 )
 
-# What was exempted goes the way of `explore`, and costs nothing of the debt budget.
+# What was exempted goes the way of `explore`, costs nothing of the debt budget, and has its tests run.
 _EXEMPT = tuple(
     Transition(row.source, row.trigger, row.target, None if row.guard is WITHIN_BUDGET else row.guard)
     for row in _EXPLORE
-    if row.source not in {State.IDLE, State.PLANNING}
+    if row.source not in {State.IDLE, State.PLANNING} and row.trigger is not Trigger.UNTESTED
 )
 
 TRANSITIONS: Mapping[Mode, tuple[Transition, ...]] = MappingProxyType(
@@ -138,6 +140,7 @@ _OPENERS: Mapping[Trigger, str] = MappingProxyType(
         Trigger.TESTS_ENDED: "run the tests with run_tests",
         Trigger.TESTS_REVISED: "or call revise_tests where a test was wrong",
         Trigger.TESTS_WANTED: "the person asks for tests first",
+        Trigger.UNTESTED: "or a commit is wanted, and no test was run",
         Trigger.APPROVED: "the review is approved",
         Trigger.REJECTED: "the review is rejected",
         Trigger.COMMITTED: "commit with git_commit",

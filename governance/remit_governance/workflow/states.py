@@ -38,6 +38,7 @@ class Trigger(StrEnum):
     TESTS_ENDED = "tests_ended"
     TESTS_REVISED = "tests_revised"
     TESTS_WANTED = "tests_wanted"
+    UNTESTED = "untested"
     APPROVED = "approved"
     REJECTED = "rejected"
     COMMITTED = "committed"

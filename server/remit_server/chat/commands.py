@@ -10,7 +10,7 @@ from remit_server.chat import about_commands as about
 from remit_server.chat import session_commands as kept
 from remit_server.chat.prompts import Prompt, fill_prompt, find_prompts
 from remit_server.chat.replies import Chat, ChatCommand, NotUnderstood, Reply
-from remit_server.chat.workflow_commands import approve, budget, reject, switch_to
+from remit_server.chat.workflow_commands import approve, budget, reject, switch_to, tests
 
 
 async def help_(chat: Chat, words: str) -> Reply:
@@ -65,6 +65,7 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "debug": ChatCommand("as explore, and always reviewed", switch_to(Mode.DEBUG)),
     "approve": ChatCommand("approve the work under review, and have it committed", approve, "[WORDS]"),
     "reject": ChatCommand("send the work under review back", reject, "[WORDS]"),
+    "tests": ChatCommand("ask for tests of the work under review first (explore, debug)", tests, "[WORDS]"),
     "budget": ChatCommand("the coverage that explore mode has lost, and what it may", budget),
     "policy": ChatCommand("which policy is in force, and where it is", about.policy),
     "audit": ChatCommand("verify the audit log", about.audit),

@@ -41,11 +41,18 @@ async def reject(chat: Chat, words: str) -> Reply:
     return Reply(call=_review_call("reject"), message=words or None)
 
 
+async def tests(chat: Chat, words: str) -> Reply:
+    """Asks for tests of the work under review before it is committed (FLW-14)."""
+    await _need_review(chat)
+    said = "Tests come before this commit: write tests of what was changed, and nothing else, then run all tests."
+    return Reply(call=_review_call("tests"), message=f"{said} {words}".strip())
+
+
 async def _need_review(chat: Chat) -> None:
     """Raises NotUnderstood where nothing is under review."""
     await chat.runtime.recall(chat.session)
     state = chat.runtime.status(chat.session).state
-    if state not in {State.REVIEWING, State.COMMITTING}:
+    if state not in {State.REVIEWING, State.COMMITTING, State.RETROACTIVE_TESTING}:
         fix = "work is under review once all tests pass; `/status` says where it is"
         raise NotUnderstood("there is nothing to review", f"the work is in state `{state}`", fix)
 

@@ -483,7 +483,7 @@ async def test_FLW_10_a_rejected_review_leads_back_to_the_work(make_bench: Any) 
     await bench.ask(review_call("reject"))
     assert states(bench)[-1] == "exploring"
     await bench.ask(review_call("approve"))
-    assert "of use in committing and reviewing" in failures(bench)[-1]
+    assert "of use in committing and retroactive_testing and reviewing" in failures(bench)[-1]
 
 
 async def test_FLW_10_a_model_cannot_approve_its_own_work(make_bench: Any) -> None:
@@ -552,3 +552,83 @@ async def test_THR_workflow_a_project_cannot_take_its_tests_out_of_the_tests(mak
         problem = bench.runtime.status().policy_problem
         assert problem is not None
         assert "`except` says what is no test" in problem.why
+
+
+async def explored(make_bench: Any, *steps: Any, asker: Answering | None = None, mode: Mode = Mode.EXPLORE) -> Bench:
+    bench: Bench = await make_bench(*steps, DONE, DONE, DONE, mode=mode)
+    (bench.workspace / "a.py").unlink()
+    (bench.workspace / "config.py").write_text(SOURCE)
+    (bench.workspace / "test_config.py").write_text(OLD_TEST)
+    (bench.workspace / ".gitignore").write_text("__pycache__/\n")
+    for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
+        subprocess.run(["git", *words], cwd=bench.workspace, check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "before"], cwd=bench.workspace, check=True)
+    await bench.ask("Add error handling to parse_config", asker=asker)
+    return bench
+
+
+ASKED_FOR = {"type": "call", "tool": "review_work", "arguments": {"answer": "tests"}, "intent": "PLAN"}
+UNREVIEWED = ["planning", "exploring", "validating", "reviewing"]
+
+
+@pytest.mark.parametrize("mode", [Mode.EXPLORE, Mode.DEBUG], ids=str)
+async def test_FLW_14_a_commit_without_tests_goes_through_its_review_and_says_so(make_bench: Any, mode: Mode) -> None:
+    asker = Answering()
+    bench = await explored(make_bench, READ, WRITE_CODE, COMMIT, asker=asker, mode=mode)
+    assert failures(bench) == []
+    assert states(bench) == [*UNREVIEWED, "committing", "idle"]
+    (question,) = commit_questions(asker)
+    assert question.reasons[0].reason == "no test was run since the last change"
+    triggers = [r.event.metadata.get("trigger") for r in bench.audit() if r.event.kind is AuditKind.STATE_TRANSITION]
+    assert triggers[2:] == ["untested", "untested", "approved", "committed"]
+    assert subjects(bench)[0] == "Say None of a bad line"
+
+
+async def test_FLW_14_after_tests_that_pass_the_question_says_nothing_of_it(make_bench: Any) -> None:
+    asker = Answering()
+    bench = await explored(make_bench, READ, WRITE_CODE, RUN, COMMIT, asker=asker)
+    assert failures(bench) == []
+    (question,) = commit_questions(asker)
+    assert all("no test was run" not in reason.reason for reason in question.reasons)
+
+
+async def test_FLW_14_changes_of_the_person_s_own_are_committed_on_request(make_bench: Any) -> None:
+    """The session has changed nothing itself: a commit is of changes, whoever made them."""
+    bench = await explored(make_bench, READ, DONE, COMMIT)
+    (bench.workspace / "config.py").write_text(BETTER)
+    await bench.ask("commit what I have done")
+    assert failures(bench) == []
+    assert states(bench)[-1] == "idle"
+    assert subjects(bench)[0] == "Say None of a bad line"
+
+
+async def test_FLW_14_tests_that_the_person_wants_come_before_the_commit(make_bench: Any) -> None:
+    asker = Answering()
+    asker.before = lambda: setattr(asker, "decision", "deny" if asker.asked[-1].tool == "git_commit" else "allow")
+    steps = [READ, WRITE_CODE, COMMIT, DONE, COMMIT, READ, WRITE_CODE, WRITE_TEST, RUN, DONE, COMMIT]
+    bench = await explored(make_bench, *steps, asker=asker)
+    assert states(bench) == UNREVIEWED
+    await bench.ask(ASKED_FOR, "write tests first")
+    _, early, code = failures(bench)
+    assert "workflow.commit-after-tests" in early
+    assert "workflow.tests-afterwards" in code
+    assert states(bench)[4:] == ["retroactive_testing", "validating", "reviewing"]
+    await bench.ask(review_call("approve"), "commit it", asker=Answering(decision="deny"))
+    assert states(bench)[-2:] == ["committing", "idle"]
+    assert subjects(bench)[0] == "Say None of a bad line"
+
+
+async def test_FLW_14_a_person_can_change_their_mind_about_tests(make_bench: Any) -> None:
+    asker = Answering()
+    asker.before = lambda: setattr(asker, "decision", "deny" if asker.asked[-1].tool == "git_commit" else "allow")
+    bench = await explored(make_bench, READ, WRITE_CODE, COMMIT, asker=asker)
+    await bench.ask(ASKED_FOR)
+    await bench.ask(review_call("reject"))
+    assert states(bench)[-2:] == ["retroactive_testing", "idle"]
+
+
+async def test_FLW_14_strict_mode_knows_no_tests_afterwards(make_bench: Any) -> None:
+    bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, WRITE_CODE, RUN)
+    await bench.ask(ASKED_FOR)
+    assert states(bench)[-1] == "reviewing"
+    assert "the workflow stays where it is" in failures(bench)[-1]

@@ -76,7 +76,8 @@ def _asks(prepared: Prepared) -> bool:
 
 
 def _reasons(prepared: Prepared, judgement: Judgement) -> tuple[ReasonPayload, ...]:
-    review = (ReasonPayload(layer="workflow", action="require_review", reason=reason) for reason in prepared.review)
+    said = (*prepared.review, *prepared.remarks)
+    review = (ReasonPayload(layer="workflow", action="require_review", reason=reason) for reason in said)
     return (*review, *reasons_to_ask(judgement))
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from remit_governance.permissions.permissions import Answer
 from remit_governance.policy.language.load import default_source
 from remit_governance.values import Decision, Verdict
+from remit_governance.workflow.position import Position
 from remit_governance.workflow.review import CommitFacts, is_approved, is_review, reasons_to_look
 from remit_governance.workflow.states import Mode, State
 from remit_server.harness.approval.diffs import unified
@@ -18,10 +19,12 @@ from remit_server.harness.judgement import action_for, decide_actions
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.prepare import Prepared
 from remit_server.harness.workflow.budget import hold_commit
+from remit_server.harness.workflow.moves import propose_commit
 from remit_server.tools.spec import CommitPlan, FileChange
 
 PACKAGED_RULE = "commit"
 """The rule that has commits reviewed where a person's own policy says nothing else."""
+UNTESTED = "no test was run since the last change"
 OTHER_FILES = "it is not exactly what your review was of"
 
 
@@ -35,10 +38,19 @@ def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> P
     if not isinstance(plan, CommitPlan):
         return prepared
     hold_commit([change.path.relative for change in plan.changes], ctx)
-    if ctx.turn.caller == "human" or position.mode is not Mode.STRICT:
+    if ctx.turn.caller == "human":
         return prepared
     if is_approved(position, plan.tree):
         return _without_question(prepared, "the person has approved the review of exactly this", record)
+    if position.mode is not Mode.STRICT:
+        untested = not ctx.turn.dry_run and propose_commit(ctx.turn, ctx.parts.audit)
+        return replace(prepared, remarks=(UNTESTED,)) if untested else prepared
+    return _review_strict(prepared, plan, position, ctx, record)
+
+
+def _review_strict(
+    prepared: Prepared, plan: CommitPlan, position: Position, ctx: CallContext, record: CallRecord
+) -> Prepared:
     if not is_review(position):
         # What was approved was something else, or its commit could not be made.
         return replace(prepared, review=(OTHER_FILES,))

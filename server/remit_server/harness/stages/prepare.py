@@ -24,13 +24,15 @@ from remit_server.tools.spec import CommandPlan, Plan, Tool, ToolContext, WriteP
 class Prepared:
     """A plan that nothing denies; `judgement` is about the actions as the plan makes them.
 
-    `review` says why the person has to look at it, whatever policy allows; empty where only policy asks.
+    `review` says why the person has to look at it, whatever policy allows; empty where only policy asks. `remarks` are
+    what they are told first where they are asked.
     """
 
     proposal: Proposal
     judgement: Judgement
     tool_context: ToolContext
     review: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 async def prepare(judged: JudgedCall, ctx: CallContext, record: CallRecord) -> Prepared:

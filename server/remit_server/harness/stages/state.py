@@ -19,7 +19,7 @@ USABLE_IN: Mapping[str, frozenset[State]] = MappingProxyType(
         "plan_complete": frozenset({State.PLANNING}),
         "workflow_request_exemption": frozenset({State.PLANNING}),
         "revise_tests": frozenset({State.CODE_WRITING}),
-        "review_work": frozenset({State.REVIEWING, State.COMMITTING}),
+        "review_work": frozenset({State.REVIEWING, State.COMMITTING, State.RETROACTIVE_TESTING}),
     }
 )
 """The tools that only some states have a use for."""

@@ -220,8 +220,11 @@ def _review(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
         trees = frozenset(cast("list[str]", merged.outcome.data["trees"]))
         _require(Trigger.APPROVED, ctx, lambda at: replace(at, approved=trees))
         return
-    committing = ctx.turn.memory.position.state is State.COMMITTING
-    _require(Trigger.RESET if committing else Trigger.REJECTED, ctx)
+    if parsed.arguments.answer == "tests":
+        _require(Trigger.TESTS_WANTED, ctx)
+        return
+    reviewing = ctx.turn.memory.position.state is State.REVIEWING
+    _require(Trigger.REJECTED if reviewing else Trigger.RESET, ctx)
 
 
 def _require(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
@@ -57,16 +58,31 @@ def tighten_mode(mode: Mode, turn: Turn, audit: AuditLog) -> None:
     set_mode(mode, turn, audit)
 
 
+def propose_commit(turn: Turn, audit: AuditLog) -> bool:
+    """Brings work outside of strict mode under review, for its commit is; tells whether no test was run of it (FLW-14).
+
+    Raises ToolError where that cannot be recorded.
+    """
+    for trigger in (Trigger.MESSAGE, Trigger.PLAN_COMPLETED):
+        move(trigger, turn, audit)
+    if turn.memory.position.state is not State.EXPLORING:
+        return False
+    turn.memory.position = replace(turn.memory.position, changed=True)  # by whomever: a commit is of changes
+    for _ in (State.VALIDATING, State.REVIEWING):
+        move(Trigger.UNTESTED, turn, audit)
+    return True
+
+
 def begin_message(turn: Turn, audit: AuditLog) -> None:
     """Takes a message of the person: work begins, or what was under review is to become something else. What they have
-    approved in strict mode waits for its commit, or for `/reject`.
+    approved waits for its commit, or for `/reject`.
 
     Raises ToolError where that cannot be recorded.
     """
     match turn.memory.position.state:
         case State.REVIEWING:
             move(Trigger.REJECTED, turn, audit)
-        case State.COMMITTING if turn.memory.position.mode is Mode.STRICT:
+        case State.COMMITTING if turn.memory.position.mode is Mode.STRICT or turn.memory.position.approved:
             pass
         case State.COMMITTING:
             move(Trigger.RESET, turn, audit)

@@ -1,4 +1,5 @@
-"""`review_work`: the person's answer to work that is under review: it may be committed, or goes back (FLW-10)."""
+"""`review_work`: the person's answer to work that is under review: it may be committed, or goes back (FLW-10), or
+tests come first (FLW-14)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, 
 class ReviewWorkArguments(Arguments):
     """Arguments of `review_work`."""
 
-    answer: Literal["approve", "reject"]
+    answer: Literal["approve", "reject", "tests"]
 
 
 def _targets(arguments: ReviewWorkArguments, ctx: ToolContext) -> tuple[Target, ...]:
@@ -26,7 +27,7 @@ def _targets(arguments: ReviewWorkArguments, ctx: ToolContext) -> tuple[Target, 
 
 async def _prepare(arguments: ReviewWorkArguments, ctx: ToolContext) -> Plan:
     async def run() -> Outcome:
-        said = "approved" if arguments.answer == "approve" else "rejected"
+        said = {"approve": "approved", "reject": "rejected", "tests": "put off: tests come first"}[arguments.answer]
         trees = await asyncio.to_thread(_trees, ctx) if arguments.answer == "approve" else []
         return Outcome(f"the review is {said}", f"review {said}", data={"trees": trees})
 
@@ -46,7 +47,7 @@ def _trees(ctx: ToolContext) -> list[JsonValue]:
 
 REVIEW_WORK = Tool(
     name="review_work",
-    summary="Approve work under review, so that it may be committed, or send it back.",
+    summary="Approve work under review, so that it may be committed, send it back, or ask for tests first.",
     effect=Effect.CONTROL,
     arguments=ReviewWorkArguments,
     targets=_targets,
