@@ -192,7 +192,7 @@ async def chat(make_bench: Any) -> Chat:
 
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_CLI_05_every_command_answers_or_says_what_is_missing(chat: Chat, name: str) -> None:
-    if name in {"load", "pin", "export", "save", "approve", "reject"}:
+    if name in {"load", "pin", "export", "save", "approve", "reject", "tests"}:
         with pytest.raises(RemitError) as missing:
             await run_command(chat, f"/{name}")
         assert missing.value.fix
