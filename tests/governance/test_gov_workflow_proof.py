@@ -207,6 +207,7 @@ def test_FLW_04_a_changed_body_makes_a_test_of_javascript_changed() -> None:
         ("a.test.ts > outer > adds two", "adds two"),
         ("example.com/m/p.TestX/sub case", "TestX"),
         ("module::tests::adds", "adds"),
+        ("module::doubles::case_2_of_two", "doubles"),
         ("tests.test_a.Case.test_x", "test_x"),
     ],
 )

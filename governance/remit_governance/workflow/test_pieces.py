@@ -19,6 +19,8 @@ Pieces: TypeAlias = frozenset[str]
 
 _GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)(?:/|$)")
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
+_CASE = re.compile(r"^(\w+(?:::\w+)*)::case_\d+(?:_\w+)?$")
+"""A row of rstest's table, which adds to the name of its test."""
 _NAMES_FILE = re.compile(r"(.+?\.py)::|(.+?) > ")
 
 
@@ -64,18 +66,19 @@ def leaf_of(test_id: str) -> str:
     if " > " in test_id:
         return test_id.rpartition(" > ")[2]
     if "::" in test_id:
-        return test_id.partition("[")[0].rpartition("::")[2]
+        return whole_of(test_id).rpartition("::")[2]
     if (go := _GO_TEST.search(test_id)) is not None:
         return go[1]
     return test_id.partition(" ")[0].rpartition(".")[2]
 
 
 def whole_of(test_id: str) -> str:
-    """Returns the id without parameters of pytest's and subtests of Go's, of which there may be others each time."""
+    """Returns the id without parameters of pytest's, subtests of Go's and cases of rstest's: there may be others each
+    time."""
     if " > " in test_id:
         return test_id
     if "::" in test_id:
-        return test_id.partition("[")[0]
+        return _CASE.sub(r"\1", test_id.partition("[")[0])
     return test_id[: go.end(1)] if (go := _GO_TEST.search(test_id)) is not None else test_id
 
 
@@ -121,7 +124,7 @@ def _exactly(texts: Mapping[str, str], path: str, test: Named) -> Iterator[Piece
         inside = tuple(test_id.partition("[")[0].split("::")[1:-1]) if "::" in test_id else _classes_in(test_id, path)
         found = iter(()) if inside is None else python_pieces(text, test.leaf, inside)
     else:
-        titles = test_id.split(" > ")[1:-1] or test_id.split("::")[:-1]
+        titles = test_id.split(" > ")[1:-1] or whole_of(test_id).split("::")[:-1]
         found = text_pieces(text, test.leaf, tuple(titles))
     yield from (parts | _data(texts, path, files) for parts, files in found)
 

@@ -85,14 +85,15 @@ def _reached_from(test: int, lines: list[str], known: Mapping[str, tuple[_Defini
 
 
 def _block(lines: list[str], start: int) -> str:
-    """Returns the lines from one down to the first that is indented no deeper, that one only where it closes the block;
-    no comments."""
+    """Returns the lines from one down to the first that is indented no deeper, that one only where it closes the block,
+    with the attributes of Rust's above it; no comments."""
+    first = next((at for at in range(start, 0, -1) if not lines[at - 1].strip().startswith("#[")), 0)
     indent = _indent(lines[start])
     end = next(
         (at for at in range(start + 1, len(lines)) if lines[at].strip() and _indent(lines[at]) <= indent), len(lines)
     )
     closes = end < len(lines) and lines[end].strip().startswith((")", "]", "}"))
-    block = (each.strip() for each in lines[start : end + closes])
+    block = (each.strip() for each in lines[first : end + closes])
     return "\n".join(each for each in block if each and not each.startswith("//"))
 
 
