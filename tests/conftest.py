@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
+import threading
 from collections.abc import AsyncIterator, Callable, Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +20,14 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 # No test asks, or writes into, the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+
+# What is ignored stays so in every program that a test starts. In the background or under `nohup` these two are, while the
+# programs have to hear Ctrl-C and a closed terminal.
+if threading.current_thread() is threading.main_thread():
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 # CI judges the change, with the same examples each time; new ones are looked for wherever people run the tests.
 # Neither has a deadline: how long an example takes is the machine's affair.

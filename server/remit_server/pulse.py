@@ -7,9 +7,12 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
-SOCKET = "REMIT_BOOTSTRAP_SOCKET"
-"""Names the socket at which the server answers."""
-PING, PONG, BYE = b"ping\n", b"pong\n", b"bye\n"
+from remit_server.bootstrap.wire import BYE, INSIDE, PING, PONG, SOCKET
+
+
+def is_in_container() -> bool:
+    """Returns whether `remit bootstrap` runs this server in a container, where numbers of processes are others."""
+    return os.environ.get(SOCKET, "").startswith(INSIDE)
 
 
 @asynccontextmanager

@@ -18,12 +18,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server import bootstrap
-from remit_server.bootstrap import INSTALL, MOST_RESTARTS, PROGRAMS, Workspace, container_argv, may_restart
+from remit_server import bootstrap, peers, process_identity
+from remit_server.bootstrap.container import Workspace, create_argv
+from remit_server.bootstrap.keep_up import LAST_LINES, MOST_RESTARTS, may_restart
+from remit_server.bootstrap.runtimes import INSTALL, RUNTIMES, describe_runtimes, find_runtimes
 from remit_server.cli.commands.bootstrap import START
 
 REMIT = [sys.executable, "-P", "-c", START]
-QUICK = "from remit_server.bootstrap import *; sys.exit(bootstrap(sys.argv[1:], pace=Pace(20, 0.2, 2)))"
+QUICK = (
+    "import sys; from remit_server.bootstrap.keep_up import *; sys.exit(bootstrap(sys.argv[1:], pace=Pace(20, 0.2, 2)))"
+)
 
 
 def running(argv: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
@@ -134,7 +138,7 @@ def test_CLI_13_the_last_lines_of_a_server_that_never_starts_are_shown(tmp_path:
         assert process.wait(30) == 1
     end = said[said.index("error: the server is not started again") :]
     assert "why: it ended with 7, and not in order, after 3 restarts in 5 minutes" in end
-    assert end[-bootstrap.LAST_LINES :] == [f"  line {number}" for number in range(11, 31)]
+    assert end[-LAST_LINES:] == [f"  line {number}" for number in range(11, 31)]
 
 
 @given(st.lists(st.floats(0, 2_000), max_size=20))
@@ -152,18 +156,18 @@ def test_CLI_11_what_is_missing_is_told_with_how_to_get_it(tmp_path: Path) -> No
     for name in ("python3", "podman"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
-    found = bootstrap.find_runtimes("fedora", str(tmp_path))
-    told = bootstrap.describe_runtimes(found).splitlines()
-    assert [line.split()[0] for line in told] == list(PROGRAMS)
+    found = find_runtimes("fedora", str(tmp_path))
+    told = describe_runtimes(found).splitlines()
+    assert [line.split()[0] for line in told] == list(RUNTIMES)
     assert told[0].endswith(str(tmp_path / "python3"))
     assert told[2] == "bubblewrap not found; it runs commands in a sandbox: dnf install bubblewrap"
-    assert all(set(how) == set(PROGRAMS) for how in INSTALL.values())
+    assert all(set(how) == set(RUNTIMES) for how in INSTALL.values())
 
 
 @pytest.mark.slow
 def test_CLI_11_check_lists_every_runtime_and_a_container_that_is_not_there_is_refused(tmp_path: Path) -> None:
     checked = subprocess.run([*REMIT, "bootstrap", "--check"], capture_output=True, text=True, check=True)
-    assert [line.split()[0] for line in checked.stdout.splitlines()] == list(PROGRAMS)
+    assert [line.split()[0] for line in checked.stdout.splitlines()] == list(RUNTIMES)
     nowhere = {**os.environ, "PATH": str(tmp_path)}
     asked = [*REMIT, "bootstrap", "--container", "podman", "--image", "x"]
     refused = subprocess.run(asked, capture_output=True, text=True, check=False, env=nowhere)
@@ -175,24 +179,32 @@ def test_CLI_11_check_lists_every_runtime_and_a_container_that_is_not_there_is_r
 
 @pytest.mark.parametrize("program", ["podman", "docker"])
 def test_CLI_12_the_container_has_the_workspace_and_nothing_else(program: str) -> None:
-    argv = container_argv(Workspace(program, "image", Path("/w")), "name", Path("/s"), ["remit", "serve"])
-    volumes = [value for option, value in pairwise(argv) if option == "--volume"]
-    assert volumes == ["/w:/w", "/s:/run/remit-bootstrap"]
-    assert argv[:2] == [program, "run"]
-    assert argv[-3:] == ["image", "remit", "serve"]
-    assert {"--cap-drop", "no-new-privileges"} < set(argv)
+    workspace = Workspace(program, "image", Path("/w,x"), {"REMIT_STATE_DIR": Path("/state")}, ("REMIT_MODEL",), 1000)
+    argv = create_argv(workspace, "name", Path("/s"), ["remit", "serve"])
+    mounts = [value for option, value in pairwise(argv) if option == "--mount"]
+    assert mounts == [
+        'type=bind,"src=/w,x","dst=/w,x"',
+        "type=bind,src=/state,dst=/state",
+        "type=bind,src=/s,dst=/run/remit-bootstrap",
+    ]
+    assert "--volume" not in argv
+    assert argv[:2] == [program, "create"]
+    assert argv[-4:] == ["--entrypoint", "remit", "image", "serve"]
+    assert {("--cap-drop", "ALL"), ("--pull", "never"), ("--security-opt", "no-new-privileges")} < {*pairwise(argv)}
 
 
 def test_CLI_11_it_is_of_the_standard_library_and_under_500_lines() -> None:
-    files = [Path(bootstrap.__file__).with_name(name) for name in ("bootstrap.py", "pulse.py", "peers.py")]
-    assert sum(len(file.read_text().splitlines()) for file in files) < 500
+    own = sorted(Path(bootstrap.__file__).parent.glob("*.py"))
+    assert sum(len(file.read_text().splitlines()) for file in own) < 500
+    shared = [Path(str(module.__file__)) for module in (peers, process_identity)]
     names = {
         (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
-        for file in files
+        for file in (*own, *shared)
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
-    assert {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names} == {
-        "remit_server.pulse",
+    others = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert {name for name in others if not name.startswith("remit_server.bootstrap.")} == {
+        "remit_server.process_identity",
         "remit_server.peers",
     }

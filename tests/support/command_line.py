@@ -121,9 +121,6 @@ class Terminal:
 
     def __init__(self, command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
         self._master, slave = pty.openpty()
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            # These tests run in the background. What is ignored stays so in a program, which in a terminal hears Ctrl-C.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         self._process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
         )

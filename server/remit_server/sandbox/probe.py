@@ -6,6 +6,7 @@ import os
 import shlex
 import socket
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +46,12 @@ _ATTEMPTS: tuple[tuple[str, str, str], ...] = (
         '(env; tr "\\0" "\\n" </proc/1/environ) | grep -vE "^(LC_[A-Z]*|PWD|OLDPWD|SHLVL|_|{variables})=" | grep .',
     ),
     ("memory", "use memory without a limit", 'test "$(ulimit -d)" = unlimited && test "$(ulimit -v)" = unlimited'),
-    ("signals", "signal the server", "kill -0 {server}"),
+    (
+        "signals",
+        "signal the server",
+        # The number is another process's in another namespace: a server that is the first of its container has 1.
+        'case "$(readlink /proc/self/ns/pid)" in ""|{space}) kill -0 {server};; *) false;; esac',
+    ),
     (
         "network",
         "reach a port of this machine, or find an interface",
@@ -77,6 +83,7 @@ async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ..
         known = {
             "home": shlex.quote(str(home)),
             "server": server,
+            "space": shlex.quote(_pid_namespace()),
             "port": listening.getsockname()[1],
             "variables": "|".join(environment),
             "toolchains": " || ".join(f"touch {shlex.quote(f'{each.place}/remit-probe')}" for each in shown) or "false",
@@ -90,6 +97,13 @@ async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ..
             await _try_limits(sandbox, here, isolation.processes),
             await _try_layer(sandbox, here, layers=isolation.layers),
         )
+
+
+def _pid_namespace() -> str:
+    """Returns the name of our namespace of processes, as a link in /proc has it; an empty text where there is none."""
+    with suppress(OSError):
+        return os.readlink("/proc/self/ns/pid")  # noqa: PTH115  the target is no path
+    return ""
 
 
 async def _try_limits(sandbox: Sandbox, here: Path, bounded_by: str) -> Property:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import os
 import re
 import shutil
@@ -12,28 +11,15 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from remit_server.process_identity import is_dead, this_process
 from remit_server.sandbox.bubblewrap.layer import Layer
 
 _NAMED = re.compile(r"remit-[a-z]+-(\d+-\d+-\d+)-\w+")
 
 
-@functools.cache
-def this_server() -> str:
-    """`<pid namespace>-<pid>-<start>` of this process: no other has it, on this machine and until it starts anew."""
-    return _process_identity(os.getpid()) or f"0-{os.getpid()}-0"
-
-
-def is_dead(owner: str) -> bool:
-    """Whether that server is known to be gone. One that we cannot see, of another pid namespace, is not."""
-    space, _, rest = owner.partition("-")
-    pid = rest.partition("-")[0]
-    ours = this_server().partition("-")[0]
-    return space == ours != "0" and pid.isdigit() and _process_identity(int(pid)) != owner
-
-
 def prefix_of(kind: str) -> str:
     """How the name begins of a folder of this server's, of what kind it says (letters)."""
-    return f"remit-{kind}-{this_server()}-"
+    return f"remit-{kind}-{this_process()}-"
 
 
 def lasting_folder(kind: str) -> Path:
@@ -85,11 +71,3 @@ def _remove(folder: Path, owner: int) -> None:
     # What was forked has the same folder, and ends before.
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _process_identity(pid: int) -> str | None:
-    with contextlib.suppress(OSError, IndexError):
-        space = Path("/proc/self/ns/pid").stat().st_ino
-        started = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19]
-        return f"{space}-{pid}-{int(started)}"
-    return None

@@ -12,6 +12,7 @@ from bench_runtime import SHOP, Answering, Bench, call
 from jsonschema import Draft202012Validator
 
 from remit_governance.audit.record import AuditKind
+from remit_server.harness.writes.agent_trace import MOST_BYTES, OLDER
 from remit_server.errors import SetupError
 
 ITEMS = """\
@@ -306,6 +307,32 @@ async def test_INT_11_each_changed_range_is_a_line_that_its_schema_describes(mak
     assert (new["start_line"], new["end_line"], new["file_hash"]) == (1, 2, new["content_hash"])
     assert (moved["path"], moved["moved_from"], moved["work_item"]) == ("src/old.py", "src/new.py", None)
     assert (gone["start_line"], gone["end_line"], gone["file_hash"]) == (1, 0, None)
+
+
+async def test_INT_12_a_full_trace_is_kept_under_another_name_and_the_next_one_names_it_by_its_hash(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    def write(content: str) -> list[dict[str, Any]]:
+        return [declare("CODE", "SHOP-12"), call("write_file", path="src/new.py", content=content)]
+
+    bench = await open_bench(make_bench, tmp_path, write("one\n"), write("two\n"), write("six\n"))
+    folder = (bench.workspace / TRACE).parent
+    full = b'{"some": "line"}\n' * (MOST_BYTES // 17 + 1)
+    (bench.workspace / TRACE).write_bytes(full)
+    for number, name in enumerate(OLDER, 1):
+        (folder / name).write_text(f"{number}\n")
+    await bench.ask("go")
+    assert (folder / OLDER[0]).read_bytes() == full
+    assert [(folder / name).read_text() for name in OLDER[1:]] == ["1\n", "2\n", "3\n"]  # the oldest is gone
+    lines = trace_of(bench)
+    schema = Draft202012Validator(json.loads((ROOT / "schemas/AgentTraceLine.json").read_text()))
+    for line in lines:
+        schema.validate(line)
+    assert [line["follows"] for line in lines] == [f"sha256:{hashlib.sha256(full).hexdigest()}", None, None]
+    assert [line["content_hash"] for line in lines] == [
+        f"sha256:{hashlib.sha256(text).hexdigest()}" for text in (b"one\n", b"two\n", b"six\n")
+    ]
+    assert not bench.of("warning")
 
 
 async def test_INT_11_a_trace_that_cannot_be_written_is_told_and_nothing_is_written_through_a_link(

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from remit_server.process_identity import this_process
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
-from remit_server.sandbox.server_identity import this_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Bubblewrap is Linux's")
 
@@ -96,7 +96,7 @@ def test_what_waits_for_a_server_is_ended_once_that_is_dead_and_not_before() -> 
 
 @pytest.mark.parametrize("argv0", ["bwrap", "other"])
 def test_a_process_is_known_by_its_name_and_a_mark_before_its_command(argv0: str) -> None:
-    dead = orphan_mark()[1].replace(this_server(), "-".join((*this_server().split("-")[:2], "1")))
+    dead = orphan_mark()[1].replace(this_process(), "-".join((*this_process().split("-")[:2], "1")))
     words = [argv0, "-c", "import time; time.sleep(300)"]
     words += ["--", "--unsetenv", dead] if argv0 == "bwrap" else ["--unsetenv", dead, "--"]
     with subprocess.Popen(words, executable=sys.executable) as process:
@@ -116,7 +116,7 @@ def test_however_servers_are_killed_nothing_of_them_is_left(tmp_path: Path) -> N
             assert server.stdout.readline() == b"up\n"
             stat = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
             marks.append(
-                f"{orphan_mark()[1].rpartition(this_server())[0]}{this_server().partition('-')[0]}-{server.pid}-{stat[19]}"
+                f"{orphan_mark()[1].rpartition(this_process())[0]}{this_process().partition('-')[0]}-{server.pid}-{stat[19]}"
             )
             time.sleep(random.uniform(0, 0.03))
             server.kill()

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from remit_server.process_identity import is_dead, this_process
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.bubblewrap.layer import Layer
 from remit_server.sandbox.containers.container_sandbox import Containers
 from remit_server.sandbox.limits.cgroup import ControlGroup, find_parents
 from remit_server.sandbox.limits.templates import TEMPLATES
 from remit_server.sandbox.ports import CommandSpec, RuntimeName, Sandbox
-from remit_server.sandbox.server_identity import clear_leftovers, is_dead, prefix_of, this_server
+from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
 from remit_server.sandbox.visible.environment import command_environment
 
 AREAS = (Path(tempfile.gettempdir()), Path("/dev/shm"))
@@ -37,15 +38,15 @@ asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda _: print("begun", flush=
 
 def dead_owner() -> str:
     """The identity that a process had which is gone."""
-    code = "from remit_server.sandbox.server_identity import this_server; print(this_server())"
+    code = "from remit_server.process_identity import this_process; print(this_process())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="this system has no /proc")
 def test_who_is_dead() -> None:
     assert is_dead(dead_owner())
-    assert not is_dead(this_server())
-    space, pid, started = this_server().split("-")
+    assert not is_dead(this_process())
+    space, pid, started = this_process().split("-")
     assert is_dead(f"{space}-{pid}-{int(started) + 1}")  # its number went to another
     assert not is_dead(f"{int(space) + 1}-{pid}-{int(started) + 1}")  # cannot be seen from here
     assert not any(map(is_dead, ("", "x", "0-1-1", "1-", f"{space}-x-1")))
@@ -184,7 +185,7 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
 def containers_of_ours(runtime: RuntimeName) -> str:
     if runtime not in {"podman", "docker"}:
         return ""
-    mine = f"label=remit.server={this_server()}"
+    mine = f"label=remit.server={this_process()}"
     argv = [runtime, "ps", "--all", "--filter", mine, "--format", "{{.Names}} {{.Status}}"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 

@@ -1,12 +1,16 @@
-"""`remit bootstrap`: starts the language server and keeps it up (CLI-11 to CLI-13)."""
+"""`remit bootstrap`: starts the language server and keeps it up (CLI-11 to CLI-15)."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from remit_server import bootstrap
+from remit_server.bootstrap.container import Workspace
+from remit_server.bootstrap.keep_up import DONE, bootstrap
+from remit_server.bootstrap.runtimes import Found, describe_runtimes, find_runtimes, this_system
 
 START = "from remit_server.cli.main import enter; enter()"
 
@@ -21,27 +25,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serves until the client is gone, or the server has ended too often."""
-    found = bootstrap.find_runtimes(bootstrap.this_system())
+    found = find_runtimes(this_system())
     if arguments.check:
-        print(bootstrap.describe_runtimes(found))
-        return bootstrap.DONE
-    if arguments.container is None:
-        if arguments.image is not None:
-            return _refuse(
-                "`--image` means nothing here", "the server runs in no container", "add `--container podman`"
-            )
-        return bootstrap.bootstrap([sys.executable, "-P", "-c", START, "serve"])
+        print(describe_runtimes(found))
+        return DONE
+    if arguments.container is not None:
+        return bootstrap(["remit", "serve"], _workspace(arguments, found))
+    if arguments.image is not None:
+        raise _wrong_usage(
+            "`--image` means nothing here", "the server runs in no container", "add `--container podman`"
+        )
+    return bootstrap([sys.executable, "-P", "-c", START, "serve"])
+
+
+def _workspace(arguments: argparse.Namespace, found: Sequence[Found]) -> Workspace:
+    """Returns what the container is made of. Raises WrongUsage where there can be none."""
+    what, folder = "the server cannot run in a container", arguments.workspace.resolve()
+    if not sys.platform.startswith("linux"):
+        why = (
+            "its answers come by a Unix socket, which does not reach into the virtual machine that containers need here"
+        )
+        raise _wrong_usage(what, why, "leave `--container` out: commands run in a sandbox all the same")
     missing = next((each for each in found if each.name == arguments.container and each.path is None), None)
     if missing is not None:
-        why = f"there is no program `{missing.name}`"
-        return _refuse("the server cannot run in a container", why, f"install it: {missing.install}")
+        raise _wrong_usage(what, f"there is no program `{missing.name}`", f"install it: {missing.install}")
     if arguments.image is None:
-        return _refuse("the server cannot run in a container", "no image was named", "add `--image IMAGE`")
-    workspace = bootstrap.Workspace(arguments.container, arguments.image, arguments.workspace.resolve())
-    return bootstrap.bootstrap(["remit", "serve"], workspace)
+        raise _wrong_usage(what, "no image was named", "add `--image IMAGE`")
+    if not folder.is_dir() or folder == Path(folder.anchor):
+        why = f"`{arguments.workspace}` is no folder for it to write"
+        raise _wrong_usage(what, why, "name one by `--workspace FOLDER`")
+    own = _own_folders(os.environ)
+    return Workspace(arguments.container, arguments.image, folder, own, _passed(os.environ, own))
 
 
-def _refuse(what: str, why: str, fix: str) -> int:
+def _own_folders(environment: Mapping[str, str]) -> Mapping[str, Path]:
+    """Remit's folders, as they are outside: what a container would lose are the policy, the audit log and sessions."""
+    from remit_server.runtime.places import config_folder, data_folder, state_folder
+
+    found = {
+        "REMIT_CONFIG_DIR": config_folder(environment),
+        "REMIT_STATE_DIR": state_folder(environment),
+        "REMIT_DATA_DIR": data_folder(environment),
+    }
+    own = {name: folder.resolve() for name, folder in found.items() if folder is not None}
+    for folder in own.values():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return own
+
+
+def _passed(environment: Mapping[str, str], own: Mapping[str, Path]) -> tuple[str, ...]:
+    """What Remit is set to, and the keys of models."""
+    from remit_server.models.remote.stages import PROVIDERS
+
+    keys = {name for provider in PROVIDERS.values() for name in provider.key_variables}
+    return tuple(
+        sorted(name for name in environment if name in keys or (name.startswith("REMIT_") and name not in own))
+    )
+
+
+def _wrong_usage(what: str, why: str, fix: str) -> Exception:
     from remit_server.cli.usage import WrongUsage
 
-    raise WrongUsage(what, why, fix)
+    return WrongUsage(what, why, fix)

@@ -1,16 +1,19 @@
 """Links each changed range to the intent, the work item and the run that changed it: a line each in the workspace's
-`.orchestration/agent_trace.jsonl` (INT-11).
+`.orchestration/agent_trace.jsonl` (INT-11, INT-12).
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import logging
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Literal
 
@@ -25,6 +28,10 @@ from remit_server.workspace.line_diff import Edit, line_edits
 log = logging.getLogger(__name__)
 
 FOLDER, NAME = WORK_ITEMS_FILE.partition("/")[0], "agent_trace.jsonl"
+MOST_BYTES = 8 << 20
+"""Past this size a new file is begun."""
+OLDER = ("agent_trace.1.jsonl", "agent_trace.2.jsonl", "agent_trace.3.jsonl", "agent_trace.4.jsonl")
+"""The full ones that stay, the latest first."""
 
 
 class AgentTraceLine(BaseModel):
@@ -32,7 +39,8 @@ class AgentTraceLine(BaseModel):
 
     `start_line` and `end_line` count from 1, both in it, in the file as it is afterwards; an end before the start is a
     place where lines were removed. Both are null where the file is no text, or was moved whole. `content_hash` is the
-    SHA-256 of the range's bytes afterwards, `file_hash` of the whole file, null where it was removed.
+    SHA-256 of the range's bytes afterwards, `file_hash` of the whole file, null where it was removed. `follows` is that
+    of the full trace file before this one, in the first line of a file that was begun because of it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,6 +61,7 @@ class AgentTraceLine(BaseModel):
     end_line: int | None = Field(ge=0)
     content_hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
     file_hash: str | None
+    follows: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +80,10 @@ class AgentTrace:
         if self.folder is None:
             return None
         done = (each for each in changes if each.path.relative in changed)
-        lines = "".join(f"{line.model_dump_json()}\n" for each in done for line in self.lines(each))
+        lines = [line for each in done for line in self.lines(each)]
         try:
-            _append(self.folder, lines.encode())
+            if lines:
+                _append(self.folder, lines)
         except OSError as error:
             return f"{FOLDER}/{NAME} cannot be written: {(error.strerror or str(error)).lower()}"
         return None
@@ -119,16 +129,46 @@ def _hash(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def _append(root: Path, data: bytes) -> None:
-    """Appends to the file itself, whatever may stand in its place or lead to it. Raises OSError."""
+def _append(root: Path, lines: Sequence[AgentTraceLine]) -> None:
+    """Appends to the file itself, whatever may stand in its place or lead to it, or begins a new one where it is full.
+
+    Raises OSError.
+    """
     folder = os.open(root / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        fd = os.open(NAME, flags, 0o644, dir_fd=folder)
-        with os.fdopen(fd, "ab", buffering=0) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-                raise OSError(errno.EINVAL, "it is no regular file of one name")
-            file.write(data)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(folder, fcntl.LOCK_EX)  # another server may append, or begin a new one
+        follows = _make_room(folder)
+        first = lines[0].model_copy(update={"follows": follows})
+        data = "".join(f"{line.model_dump_json()}\n" for line in (first, *lines[1:]))
+        with _opened(folder, os.O_WRONLY | os.O_APPEND | os.O_CREAT, "ab") as file:
+            file.write(data.encode())
     finally:
         os.close(folder)
+
+
+def _make_room(folder: int) -> str | None:
+    """Gives a full file another name, the oldest goes; returns the hash of what was full. Raises OSError."""
+    try:
+        with _opened(folder, os.O_RDONLY, "rb") as file:
+            if os.fstat(file.fileno()).st_size < MOST_BYTES:
+                return None
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+    names = (NAME, *OLDER)
+    for older, newer in reversed([*zip(names[1:], names, strict=False)]):
+        with suppress(FileNotFoundError):
+            os.replace(newer, older, src_dir_fd=folder, dst_dir_fd=folder)
+    return f"sha256:{digest}"
+
+
+def _opened(folder: int, flags: int, mode: str) -> FileIO:
+    """Opens the regular file of that name, and of no other. Raises OSError."""
+    fd = os.open(NAME, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=folder)
+    file = FileIO(fd, mode)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        file.close()
+        raise OSError(errno.EINVAL, "it is no regular file of one name")
+    return file

@@ -11,14 +11,14 @@ import os
 import signal
 from pathlib import Path
 
-from remit_server.sandbox.server_identity import is_dead, this_server
+from remit_server.process_identity import is_dead, this_process
 
 _MARK = b"remit-server-"
 
 
 def orphan_mark() -> tuple[str, str]:
     """Options of bwrap(1) that do nothing but say whose it is, for all its processes."""
-    return "--unsetenv", f"{_MARK.decode()}{this_server()}"
+    return "--unsetenv", f"{_MARK.decode()}{this_process()}"
 
 
 def kill_orphans() -> list[int]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from remit_server.process_identity import is_dead, this_process
 from remit_server.sandbox.bubblewrap.bubblewrap_options import USER_ID, hidden_paths_below
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
 from remit_server.sandbox.bubblewrap.seccomp import profile_json
@@ -32,7 +33,7 @@ from remit_server.sandbox.outcome import (
     trusted_path,
 )
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
-from remit_server.sandbox.server_identity import clear_leftovers, is_dead, lasting_folder, prefix_of, this_server
+from remit_server.sandbox.server_identity import clear_leftovers, lasting_folder, prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
 from remit_server.sandbox.visible.environment import command_environment, places_of
 from remit_server.sandbox.visible.toolchains import folders_above
@@ -192,7 +193,7 @@ class Containers:
             program=self._program,
             name=f"remit-{secrets.token_hex(8)}",
             image=place.image,
-            owner=this_server(),
+            owner=this_process(),
             user=_user_option(),
             seccomp=place.folder / f"{template.seccomp}.json",
             empty_folder=place.folder / "folder",

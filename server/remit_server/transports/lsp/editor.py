@@ -12,7 +12,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from remit_server import __version__
 from remit_server.contract import ErrorCode
@@ -63,12 +63,18 @@ class Editor:
     _answers: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
 
     @staticmethod
-    async def start(command: Sequence[str], root: Path, environment: Mapping[str, str] | None = None) -> Editor:
-        """Starts a server process; its log goes to this process's stderr."""
+    async def start(
+        command: Sequence[str],
+        root: Path,
+        environment: Mapping[str, str] | None = None,
+        log: IO[bytes] | None = None,
+    ) -> Editor:
+        """Starts a server process; its log goes to a file, or this process's stderr."""
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            stderr=log,
             cwd=root,
             env=environment,
             limit=STREAM_LIMIT,

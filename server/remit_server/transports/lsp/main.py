@@ -79,7 +79,9 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
     writer = FrameWriter(out_fd, lost)
     server.on_end = end
     server.rpc.set_writer(writer)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            continue  # by `nohup`
         with suppress(ValueError, RuntimeError):  # not the main thread: its owner handles the signals
             loop.add_signal_handler(number, end, 128 + number)
     async with answering_pings():

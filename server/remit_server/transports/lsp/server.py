@@ -16,6 +16,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from remit_server import __version__
+from remit_server.pulse import is_in_container
 from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.client_requests.registrations import hear_of_configuration
@@ -56,7 +57,7 @@ class RemitServer(LanguageServer):
         self.connection.client = client
         self.connection.buffers.encoding = self.connection.own_files.encoding = client.encoding
         change_folders(self.connection, roots, ())
-        if process_id is not None and _is_alive(process_id):
+        if process_id is not None and not is_in_container() and _is_alive(process_id):
             self.connection.in_background(self._watch(process_id))
 
     def warm_up(self) -> None:

@@ -1,0 +1,242 @@
+"""Starts the server and keeps it up: ping and pong, a few restarts (CLI-12, CLI-13).
+
+It has to work where little else does: the standard library only, no message of the protocol, no data of the person's.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from remit_server.bootstrap.container import CannotStart, Workspace, made_container, remove_orphans
+from remit_server.bootstrap.wire import BYE, PING, PONG, SOCKET
+from remit_server.peers import is_from, is_own
+from remit_server.process_identity import this_process
+
+MOST_RESTARTS = 3
+WITHIN_S = 300.0
+LAST_LINES = 20
+DONE, FAILED = 0, 1
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds: until a started server says something, between pings, for their answers, and to end when told to."""
+
+    start: float = 60.0
+    ping: float = 5.0
+    pong: float = 10.0
+    end: float = 30.0
+
+
+@dataclass(slots=True)
+class Watched:
+    """One run of the server: its process, its last lines, whether it said that it ends in order, and when it was told
+    to end (0: never).
+    """
+
+    process: subprocess.Popen[bytes]
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
+    said_bye: bool = False
+    told: float = 0.0
+    contained: bool = False
+
+    def answers(self, connection: socket.socket) -> bool:
+        """Returns whether it is the server that connected, or of a container at least our user (CLI-14)."""
+        return is_own(connection) if self.contained else is_from(connection, self.process.pid)
+
+
+def may_restart(restarts: Sequence[float], now: float) -> bool:
+    """Returns whether the server may be started again, after these restarts: three at most in five minutes."""
+    return sum(now - at < WITHIN_S for at in restarts) < MOST_RESTARTS
+
+
+def bootstrap(command: Sequence[str], workspace: Workspace | None = None, pace: Pace | None = None) -> int:
+    """Keeps the server `command` up until it ends in order. Returns the exit code: its own, or 1 with the reason and
+    its last lines on standard error.
+    """
+    restarts: list[float] = []
+    last: Sequence[str] = ()
+    try:
+        if workspace is not None:
+            remove_orphans(workspace.program)
+        while True:
+            with _started(command, workspace) as (watched, listener):
+                last = watched.lines
+                why = _watch(watched, listener, pace or Pace())
+            if why is None:
+                code = watched.process.returncode
+                return code if code >= 0 else 128 - code
+            now = time.monotonic()
+            if not may_restart(restarts, now):
+                _say(_last_words(why, last))
+                return FAILED
+            restarts.append(now)
+            _say(f"remit: the server is started again, {len(restarts)} of {MOST_RESTARTS} times: {why}")
+    except CannotStart as error:
+        _say(f"error: the server cannot run in a container\nwhy: {error.why}\nfix: {error.fix}")
+    except OSError as error:
+        _say(f"error: the server cannot be started\nwhy: {error}\nfix: see what is missing: `remit bootstrap --check`")
+    return FAILED
+
+
+def _last_words(why: str, lines: Sequence[str]) -> str:
+    said = "\n".join(f"  {line}" for line in lines) or "  (nothing)"
+    return (
+        f"error: the server is not started again\n"
+        f"why: {why}, after {MOST_RESTARTS} restarts in {WITHIN_S / 60:.0f} minutes\n"
+        f"fix: see its last lines, below, and `remit doctor`\n{said}"
+    )
+
+
+@contextmanager
+def _started(command: Sequence[str], workspace: Workspace | None) -> Generator[tuple[Watched, socket.socket]]:
+    """Starts the server with our standard input and output; its rest is ended. Raises OSError, CannotStart."""
+    with (
+        tempfile.TemporaryDirectory(prefix=f"remit-bootstrap-{this_process()}-", dir=_short_folder()) as folder,
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener,
+    ):
+        listener.bind(f"{folder}/socket")
+        listener.listen(1)
+        making = nullcontext(list(command)) if workspace is None else made_container(workspace, Path(folder), command)
+        with making as argv:
+            process = subprocess.Popen(argv, stderr=subprocess.PIPE, env={**os.environ, SOCKET: f"{folder}/socket"})
+            watched = Watched(process, contained=workspace is not None)
+            reader = threading.Thread(target=_keep_lines, args=(watched,), daemon=True)
+            reader.start()
+            try:
+                with _passing_on(watched):
+                    yield watched, listener
+            finally:
+                _end(process)
+        reader.join(5)
+
+
+def _short_folder() -> str:
+    """Returns a folder for a socket, whose whole path may have about a hundred bytes."""
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual)) < 40 else "/tmp"  # noqa: S108  what is made in it is private
+
+
+def _watch(watched: Watched, listener: socket.socket, pace: Pace) -> str | None:
+    """Watches one run to its end; returns why it is to be started again, None where it ended in order, or had to."""
+    connection = _connected(watched, listener, pace)
+    if connection is None:
+        if _is_overdue(watched, pace):
+            _end(watched.process)
+        ended = _how_ended(watched.process)
+        return None if watched.told else ended or f"it did not answer within {pace.start:.0f} s of its start"
+    with connection:
+        connection.settimeout(pace.pong)
+        while _ping(watched, connection) and not _is_overdue(watched, pace):
+            with suppress(subprocess.TimeoutExpired):
+                watched.process.wait(pace.ping)
+    with suppress(subprocess.TimeoutExpired):
+        watched.process.wait(pace.end if watched.told or watched.said_bye else pace.pong)
+    ended = _how_ended(watched.process)
+    if watched.told:
+        _end(watched.process)
+        return None
+    if ended is None:
+        return f"it did not answer a ping within {pace.pong:.0f} s"
+    return None if watched.said_bye else ended
+
+
+def _connected(watched: Watched, listener: socket.socket, pace: Pace) -> socket.socket | None:
+    """Waits for the server to come to the socket; None where it ends before, or takes too long."""
+    until = time.monotonic() + pace.start
+    listener.settimeout(0.1)
+    while time.monotonic() < until and not _is_overdue(watched, pace):
+        with suppress(TimeoutError):
+            connection = listener.accept()[0]
+            if watched.answers(connection):
+                return connection
+            connection.close()
+            _say("remit: another process than the server connected to its bootstrap, and was refused")
+        if watched.process.poll() is not None:
+            return None
+    return None
+
+
+def _is_overdue(watched: Watched, pace: Pace) -> bool:
+    return watched.told > 0 and time.monotonic() - watched.told > pace.end
+
+
+def _ping(watched: Watched, connection: socket.socket) -> bool:
+    """Sends one ping; returns whether the pong came. What comes last of a server that ends in order is its `bye`."""
+    try:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            connection.sendall(PING)
+        answer = b""
+        while not answer.endswith(b"\n"):
+            chunk = connection.recv(64)
+            if not chunk:
+                break
+            answer += chunk
+    except OSError:  # a time-out among others
+        return False
+    watched.said_bye |= answer.endswith(BYE)
+    return answer == PONG
+
+
+def _how_ended(process: subprocess.Popen[bytes]) -> str | None:
+    code = process.poll()
+    if code is None:
+        return None
+    if code < 0:
+        return f"it was ended by {signal.Signals(-code).name}"
+    return f"it ended with {code}, and not in order"
+
+
+@contextmanager
+def _passing_on(watched: Watched) -> Generator[None]:
+    """Signals that are meant to end us end the server, which then says that it ends in order. One that is ignored
+    (`nohup`) stays ignored.
+    """
+
+    def pass_on(number: int, _: object) -> None:
+        watched.told = watched.told or time.monotonic()
+        with suppress(ProcessLookupError):
+            watched.process.send_signal(number)
+
+    before = {number: handler for number in ENDING if (handler := signal.getsignal(number)) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, pass_on)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _keep_lines(watched: Watched) -> None:
+    """Passes on what the server says on standard error, and keeps the last of it."""
+    assert watched.process.stderr is not None
+    for line in watched.process.stderr:
+        text = line.decode(errors="replace").rstrip("\n")
+        watched.lines.append(text)
+        _say(text)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
