@@ -41,7 +41,7 @@ def test_APP_14_what_starts_a_process_or_takes_a_connection_has_a_row() -> None:
     assert {name for name in found if not named(SERVER / name)} == set()
     assert {
         "extensions/process.py",
-        "bootstrap.py",
+        "bootstrap/keep_up.py",
         "sandbox/network/proxy.py",
         "transports/lsp/main.py",
     } < found.keys()

@@ -63,7 +63,7 @@ def create_argv(
     """Returns the command line that makes the container, for `start_argv` to start.
 
     The workspace and Remit's own folders are writable in it at their places; it has no privilege, and nothing else of
-    the person's. Root gets no namespaces inside: without capabilities it could not use them.
+    the person's. Root gets no namespaces inside: without capabilities it could not use them (CLI-16).
     """
     return [
         *(workspace.program, "create", "--rm", "--interactive", "--pull", "never", "--log-driver", "none"),

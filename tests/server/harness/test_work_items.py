@@ -12,8 +12,8 @@ from bench_runtime import SHOP, Answering, Bench, call
 from jsonschema import Draft202012Validator
 
 from remit_governance.audit.record import AuditKind
-from remit_server.harness.writes.agent_trace import MOST_BYTES, OLDER
 from remit_server.errors import SetupError
+from remit_server.harness.writes.agent_trace import MOST_BYTES, OLDER
 
 ITEMS = """\
 version: 1

@@ -15,6 +15,7 @@ import pytest
 from remit_server.process_identity import is_dead, this_process
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.bubblewrap.layer import Layer
+from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_sandbox import Containers
 from remit_server.sandbox.limits.cgroup import ControlGroup, find_parents
 from remit_server.sandbox.limits.templates import TEMPLATES
@@ -182,6 +183,15 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
     assert "sleep 4444" not in listed
 
 
+def containers_of(runtime: RuntimeName, pid: int) -> list[str]:
+    """The containers of the server that had this pid."""
+    if runtime not in {"podman", "docker"}:
+        return []
+    argv = containers.list_argv("podman" if runtime == "podman" else "docker")
+    listed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [name for name, owner in map(str.split, listed) if owner.split("-")[1] == str(pid)]
+
+
 def containers_of_ours(runtime: RuntimeName) -> str:
     if runtime not in {"podman", "docker"}:
         return ""
@@ -193,15 +203,15 @@ def containers_of_ours(runtime: RuntimeName) -> str:
 REMIT = Path(sys.executable).with_name("remit")
 
 
-def busy(tmp_path: Path, workspace: Path) -> subprocess.Popen[str]:
-    """A command line with a sandboxed command in it that waits; its temporary files are below `tmp_path`."""
+def busy(runtime: RuntimeName, tmp_path: Path, workspace: Path) -> subprocess.Popen[str]:
+    """A command line with a command in this sandbox that waits; its temporary files are below `tmp_path`."""
     homes = {f"REMIT_{name.upper()}_DIR": str(tmp_path / name) for name in ("config", "state", "data")}
     for name in ("config", "tmp"):
         (tmp_path / name).mkdir(exist_ok=True)
     everything = "version: 1\ncapabilities:\n  - { name: all, match: {}, action: allow }\n"
     (tmp_path / "config/policy.yaml").write_text(everything)
     arguments = ["run-tool", "run_command", '{"command": "echo begun; sleep 3333"}', "--intent", "EXECUTE", "--json"]
-    environment = {**os.environ, **homes, "TMPDIR": str(tmp_path / "tmp")}
+    environment = {**os.environ, **homes, "TMPDIR": str(tmp_path / "tmp"), "REMIT_SANDBOX": runtime}
     return subprocess.Popen(
         [REMIT, *arguments],
         cwd=workspace,
@@ -218,23 +228,26 @@ def wait_until_begun(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_command_line_that_is_ended_leaves_no_folder(number: signal.Signals, tmp_path: Path, workspace: Path) -> None:
+def test_a_command_line_that_is_ended_leaves_no_folder(
+    runtime: RuntimeName, number: signal.Signals, tmp_path: Path, workspace: Path
+) -> None:
     """A closed terminal and SIGTERM left the layer behind."""
-    with busy(tmp_path, workspace) as process:
+    with busy(runtime, tmp_path, workspace) as process:
         wait_until_begun(process)
         assert list((tmp_path / "tmp").glob("remit-*"))
         process.send_signal(number)
         assert process.wait(60) != 0
     assert list((tmp_path / "tmp").glob("remit-*")) == []
+    assert containers_of(runtime, process.pid) == []
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("sandbox")
-def test_what_a_killed_one_left_is_gone_after_the_next_start(tmp_path: Path, workspace: Path) -> None:
+def test_what_a_killed_one_left_is_gone_after_the_next_start(
+    runtime: RuntimeName, tmp_path: Path, workspace: Path
+) -> None:
     """Whatever sandbox the next one finds: here it finds none, and removed nothing."""
-    with busy(tmp_path, workspace) as process:
+    with busy(runtime, tmp_path, workspace) as process:
         wait_until_begun(process)
         process.kill()
     question = tmp_path / "state" / next((tmp_path / "state").iterdir()).name / f"remit-question-{dead_owner()}-x"
@@ -248,3 +261,7 @@ def test_what_a_killed_one_left_is_gone_after_the_next_start(tmp_path: Path, wor
     subprocess.run([REMIT, *read], cwd=workspace, env=environment, stdout=subprocess.DEVNULL, check=True)
     assert list((tmp_path / "tmp").glob("remit-*")) == []
     assert not question.exists()
+    if runtime in {"podman", "docker"}:  # the one without a PATH could not know of it
+        container = containers_of(runtime, process.pid)
+        assert len(container) == 1
+        assert asyncio.run(Containers(runtime).collect()) == container
