@@ -21,17 +21,17 @@ from bench_runtime import call, intent
 from command_line import REMIT, CommandLine
 from remit_image import remit_image
 
-from remit_server.bootstrap.container import Workspace, create_argv, made_container, remove_orphans
+from remit_server.bootstrap.container import Workspace, create_argv, contained, remove_orphans
 from remit_server.bootstrap.keep_up import MOST_RESTARTS
 from remit_server.transports.lsp.editor import Editor, Json
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1500),
     pytest.mark.skipif(sys.platform != "linux", reason="the socket of the pings does not reach into a virtual machine"),
 ]
-PATIENCE_S = 120
+PATIENCE_S = 300
 QUICK = """
 import sys
 from pathlib import Path
@@ -122,6 +122,12 @@ class Kept:
     def process(self) -> asyncio.subprocess.Process:
         return self.editor.process
 
+    async def shut_down(self) -> int:
+        """As an editor does that gives its server time; returns the exit code."""
+        await self.editor.request("shutdown", None)
+        self.editor.notify("exit", None)
+        return await asyncio.wait_for(self.ended(), PATIENCE_S)
+
     async def ended(self) -> int:
         """Its exit code; what it has started may hold its streams still."""
         while self.process.returncode is None:
@@ -184,7 +190,7 @@ async def test_CLI_12_a_turn_in_a_container_and_nothing_is_left(container: Conta
     made = container.remit.workspace / "made.txt"
     assert made.read_text() == "by the server\n"
     assert (made.stat().st_uid, made.stat().st_gid) == (os.getuid(), os.getgid())
-    assert await kept.editor.shutdown() == 0
+    assert await kept.shut_down() == 0
     assert container.left() == []
     assert "made.txt" in container.remit("audit", "log").out
     assert container.remit("audit", "verify").code == 0
@@ -256,13 +262,13 @@ async def test_CLI_15_what_a_killed_bootstrap_left_is_removed_by_the_next_one(
     other = await start()
     await asyncio.wait_for(other.editor.initialize(), PATIENCE_S)
     assert name not in container.names()
-    assert await other.editor.shutdown() == 0
+    assert await other.shut_down() == 0
     assert container.left() == []
 
 
 def test_CLI_15_the_container_of_a_living_bootstrap_is_no_orphan(container: Container) -> None:
     workspace = Workspace(container.program, container.image, container.remit.workspace)
-    with made_container(workspace, container.temporary, ["remit", "serve"]):
+    with contained(workspace, container.temporary, ["remit", "serve"]):
         assert len(container.names()) == 1
         assert remove_orphans(container.program) == []
         assert len(container.names()) == 1

@@ -388,3 +388,74 @@ def test_why_names_what_it_cannot_find(used: CommandLine) -> None:
     assert (several.code, "2 calls have this id" in several.err) == (FAILED, True)
     for named in ("1", "999", "nothing", "9" * 30, "'; --"):
         assert used("audit", "why", named).code == FAILED
+
+
+SETTINGS = """\
+intents:
+  READ_FILE: { tools: [list_files] }
+tdd_tests: { path_glob: ["checks/**"] }
+tdd_exemptions:
+  documentation: { path_glob: ["notes/**"] }
+"""
+ITEMS = """\
+active_intents:
+  - id: SHOP-1
+    owned_scope: ["src/**"]
+"""
+
+
+def test_POL_20_an_update_tells_what_it_changes_besides_rules_and_replays_the_gate(used: CommandLine) -> None:
+    text = new(used, READS + SETTINGS)
+    shown = used("policy", "update", text, "--dry-run", "--json")
+    assert shown.code == DONE, shown.err
+    found = shown.json
+    assert found["settings"][0] == "intent READ_FILE opens +list_files, -read_file"
+    assert found["settings"][1] == "tdd_tests: none → checks/**"
+    assert found["settings"][2].startswith("tdd_exemptions.documentation: ")
+    assert found["settings"][2].endswith(" → notes/**")
+    changed = {each["now_by"] for each in found["replay"]["changed"] if each["breaking"]}
+    assert changed == {"intent-gate"}
+    told = used("policy", "update", text, "--dry-run").out
+    assert "intent READ_FILE opens +list_files, -read_file" in told
+    assert "[BREAKING]" in told
+
+
+def test_POL_20_a_call_that_the_gate_refused_and_would_let_on_now_is_counted(used: CommandLine) -> None:
+    assert used("run-tool", "write_file", '{"path": "b.py", "content": ""}', "--intent", "READ_FILE").code != DONE
+    opening = new(used, READS + "intents:\n  READ_FILE: { tools: [read_file, write_file] }\n")
+    found = used("policy", "update", opening, "--dry-run", "--json").json
+    assert found["replay"]["skipped"] == {
+        "refused before policy was asked": 1,
+        "of these, refused by the gate, which would let it on now": 1,
+    }
+
+
+def test_POL_20_show_lists_scopes_of_work_items_and_what_policy_says_besides_rules(used: CommandLine) -> None:
+    mine(used, READS + SETTINGS)
+    items = used.workspace / ".orchestration/active_intents.yaml"
+    items.parent.mkdir()
+    items.write_text(ITEMS)
+    found = used("policy", "show", "--json").json
+    rules = {rule["rule"]: rule for rule in found["rules"]}
+    scope = rules["work-item.SHOP-1"]
+    assert (scope["action"], scope["file"], scope["line"]) == ("deny", str(items), 2)
+    assert "src/**" in scope["match"]
+    assert "workflow.tests-are-locked.1" in rules
+    assert "read_file" not in found["intents"]["READ_FILE"]["tools"]
+    assert found["tests"] == [["checks/**"]]
+    assert found["exemptions"]["documentation"] == ["notes/**"]
+    told = used("policy", "show").out
+    assert "(changed by a policy file: +list_files, -read_file)" in told
+    assert "the scopes of work items" in told
+    assert "documentation: notes/**" in told
+
+
+def test_POL_20_a_replay_holds_the_scopes_of_work_items_too(used: CommandLine) -> None:
+    """Without them, what a scope had denied seemed to be allowed by any new text."""
+    items = used.workspace / ".orchestration/active_intents.yaml"
+    items.parent.mkdir()
+    items.write_text(ITEMS)
+    outside = {"syscall": "fs.write", "path": "other.py", "intent": "CODE", "tool": "write_file", "work_item": "SHOP-1"}
+    explained = used("policy", "explain", "--action", json.dumps(outside), "--json").json
+    assert explained["verdict"] == "deny"
+    assert "work-item.SHOP-1" in {reason["rule"] for reason in explained["reasons"]}

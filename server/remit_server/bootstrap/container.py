@@ -82,13 +82,18 @@ def create_argv(
 
 
 def start_argv(program: str, name: str) -> list[str]:
-    """Starts it with our streams, passes signals on, and ends as its command does."""
+    """Starts it with our streams, and ends as its command does."""
     return [program, "start", "--attach", "--interactive", name]
 
 
+def signal_argv(program: str, name: str, number: int) -> list[str]:
+    """Sends a signal to the server in it. The program that attends to it may end of one itself before."""
+    return [program, "kill", "--signal", str(number), name]
+
+
 @contextmanager
-def made_container(workspace: Workspace, sockets: Path, command: Sequence[str]) -> Generator[list[str]]:
-    """Makes a container, and yields the command line that starts it; removes it in the end, whatever its state.
+def contained(workspace: Workspace, sockets: Path, command: Sequence[str]) -> Generator[str]:
+    """Makes a container, and yields its name; removes it in the end, whatever its state.
 
     Raises CannotStart, and OSError where there is no such program.
     """
@@ -99,7 +104,7 @@ def made_container(workspace: Workspace, sockets: Path, command: Sequence[str]) 
         if made.returncode != 0:
             fix = f"`{workspace.program} pull` or build `{workspace.image}` first, with `remit` in it"
             raise CannotStart(_last_line(made.stderr), fix)
-        yield start_argv(workspace.program, name)
+        yield name
     finally:
         _act([workspace.program, "rm", "--force", "--volumes", name])
 

@@ -6,6 +6,7 @@ It has to work where little else does: the standard library only, no message of 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,10 +20,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from remit_server.bootstrap.container import CannotStart, Workspace, made_container, remove_orphans
+from remit_server.bootstrap.container import CannotStart, Workspace, contained, remove_orphans, signal_argv, start_argv
 from remit_server.bootstrap.wire import BYE, PING, PONG, SOCKET
 from remit_server.peers import is_from, is_own
-from remit_server.process_identity import this_process
+from remit_server.process_identity import is_dead, this_process
 
 MOST_RESTARTS = 3
 WITHIN_S = 300.0
@@ -43,19 +44,17 @@ class Pace:
 
 @dataclass(slots=True)
 class Watched:
-    """One run of the server: its process, its last lines, whether it said that it ends in order, and when it was told
-    to end (0: never).
-    """
+    """One run of the server; `told` is when it was told to end (0: never), `container` the program and name of its own."""
 
     process: subprocess.Popen[bytes]
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
     said_bye: bool = False
     told: float = 0.0
-    contained: bool = False
+    container: tuple[str, str] | None = None
 
     def answers(self, connection: socket.socket) -> bool:
         """Returns whether it is the server that connected, or of a container at least our user (CLI-14)."""
-        return is_own(connection) if self.contained else is_from(connection, self.process.pid)
+        return is_own(connection) if self.container else is_from(connection, self.process.pid)
 
 
 def may_restart(restarts: Sequence[float], now: float) -> bool:
@@ -64,12 +63,11 @@ def may_restart(restarts: Sequence[float], now: float) -> bool:
 
 
 def bootstrap(command: Sequence[str], workspace: Workspace | None = None, pace: Pace | None = None) -> int:
-    """Keeps the server `command` up until it ends in order. Returns the exit code: its own, or 1 with the reason and
-    its last lines on standard error.
-    """
+    """Keeps the server `command` up until it ends in order; returns its exit code, or 1 where it is given up."""
     restarts: list[float] = []
     last: Sequence[str] = ()
     try:
+        _remove_left_folders()
         if workspace is not None:
             remove_orphans(workspace.program)
         while True:
@@ -110,10 +108,13 @@ def _started(command: Sequence[str], workspace: Workspace | None) -> Generator[t
     ):
         listener.bind(f"{folder}/socket")
         listener.listen(1)
-        making = nullcontext(list(command)) if workspace is None else made_container(workspace, Path(folder), command)
-        with making as argv:
-            process = subprocess.Popen(argv, stderr=subprocess.PIPE, env={**os.environ, SOCKET: f"{folder}/socket"})
-            watched = Watched(process, contained=workspace is not None)
+        making = nullcontext("") if workspace is None else contained(workspace, Path(folder), command)
+        with making as name:
+            argv = list(command) if workspace is None else start_argv(workspace.program, name)
+            environment = {**os.environ, SOCKET: f"{folder}/socket"}
+            # A terminal's Ctrl-C is for us, who tell the server: what attends to a container would end before it.
+            process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=environment, start_new_session=bool(name))
+            watched = Watched(process, container=(workspace.program, name) if workspace is not None else None)
             reader = threading.Thread(target=_keep_lines, args=(watched,), daemon=True)
             reader.start()
             try:
@@ -122,6 +123,14 @@ def _started(command: Sequence[str], workspace: Workspace | None) -> Generator[t
             finally:
                 _end(process)
         reader.join(5)
+
+
+def _remove_left_folders() -> None:
+    """Removes the folders of bootstraps that were killed."""
+    for folder in Path(_short_folder()).glob("remit-bootstrap-*-*-*-*"):
+        with suppress(OSError):  # another one removes it too
+            if folder.lstat().st_uid == os.getuid() and is_dead(folder.name.split("-", 2)[2].rpartition("-")[0]):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _short_folder() -> str:
@@ -208,6 +217,9 @@ def _passing_on(watched: Watched) -> Generator[None]:
 
     def pass_on(number: int, _: object) -> None:
         watched.told = watched.told or time.monotonic()
+        if watched.container is not None:
+            subprocess.Popen(signal_argv(*watched.container, number), stdout=subprocess.DEVNULL)
+            return
         with suppress(ProcessLookupError):
             watched.process.send_signal(number)
 

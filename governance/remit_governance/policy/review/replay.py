@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from remit_governance.audit.record import AuditRecord
+from remit_governance.intents import INTENT_TOOLS, IntentState, gate
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.recorded import recorded_actions
 from remit_governance.policy.rules import Policy
-from remit_governance.values import Action, Decision, Verdict, strictest
+from remit_governance.values import Action, Decision, Reason, Verdict, strictest
 
 LAST = 100
 """How many calls are replayed where nobody says otherwise."""
 
+UNASKED = "refused before policy was asked"
+OPENED = "of these, refused by the gate, which would let it on now"
 _WAS = {
     "allowed": Verdict.ALLOW,
     "allowed_by_token": Verdict.ALLOW,
@@ -34,10 +37,14 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class PastCalls:
-    """Calls, oldest first, and how many lay among them that cannot be judged anew, by why."""
+    """Calls, oldest first, and how many lay among them that cannot be judged anew, by why.
+
+    `unasked` are those of them that were refused before policy was asked.
+    """
 
     calls: tuple[PastCall, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict[str, int])
+    unasked: tuple[AuditRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +78,24 @@ def past_calls(newest_first: Iterable[AuditRecord], last: int = LAST) -> PastCal
     """The last calls that can be judged anew, of records that announce calls. Nothing is read beyond them."""
     found: list[PastCall] = []
     skipped: Counter[str] = Counter()
+    unasked: list[AuditRecord] = []
     for record in newest_first:
         call = past_call(record)
         if isinstance(call, str):
             skipped[call] += 1
+            unasked.extend([record] if call == UNASKED else [])
             continue
         found.append(call)
         if len(found) == last:
             break
-    return PastCalls(tuple(reversed(found)), dict(skipped))
+    return PastCalls(tuple(reversed(found)), dict(skipped), tuple(unasked))
 
 
 def past_call(record: AuditRecord) -> PastCall | str:
     """The call that a record announces, or why it cannot be judged anew."""
     was = _WAS.get(record.event.policy_decision or "")
     if was is None:
-        return "refused before policy was asked"
+        return UNASKED
     if actions := recorded_actions(record.event):
         return PastCall(record, actions, was)
     if "actions" in record.event.metadata:
@@ -97,9 +106,36 @@ def past_call(record: AuditRecord) -> PastCall | str:
 def replay(policy: Policy, past: PastCalls) -> Replay:
     """Judge the calls by this policy; only verdicts count, not the rules behind them."""
     changes = (Change(call, judge_again(policy, call.actions)) for call in past.calls)
-    return Replay(len(past.calls), tuple(c for c in changes if c.now.verdict is not c.call.was), past.skipped)
+    opened = sum(_opens(policy, record) for record in past.unasked)
+    skipped = dict(past.skipped) | ({OPENED: opened} if opened else {})
+    return Replay(len(past.calls), tuple(c for c in changes if c.now.verdict is not c.call.was), skipped)
+
+
+def _opens(policy: Policy, record: AuditRecord) -> bool:
+    """Tells whether a call that the gate refused would reach policy now."""
+    tool, intent = record.event.tool_name, record.event.intent
+    was_closed = intent is not None and tool is not None and gate(IntentState(intent), tool) is not None
+    return was_closed and gate(IntentState(intent), tool or "", policy.matrix) is None
 
 
 def judge_again(policy: Policy, actions: Sequence[Action]) -> Decision:
-    """The decision about all parts of a call, at least one: the strictest."""
-    return strictest(evaluate(policy, action) for action in actions)
+    """The decision about all parts of a call, at least one: the strictest, the gate's before any."""
+    closed = (refusal for action in actions if (refusal := gate_decision(policy, action)) is not None)
+    return next(closed, None) or strictest(evaluate(policy, action) for action in actions)
+
+
+def gate_decision(policy: Policy, action: Action) -> Decision | None:
+    """The deny of the gate where the action's tool does not belong to its intent, None where it does.
+
+    Tools that a person has added are let on: their effect is in no record.
+    """
+    if (
+        action.intent is None
+        or action.tool is None
+        or not any(action.tool in row.tools for row in INTENT_TOOLS.values())
+    ):
+        return None
+    refusal = gate(IntentState(action.intent), action.tool, policy.matrix)
+    if refusal is None:
+        return None
+    return Decision(Verdict.DENY, (Reason(refusal.code, refusal.message, Verdict.DENY, "builtin", "intent-gate"),))

@@ -21,7 +21,8 @@ MANY_BREAKING = 5
 class Proposal:
     """A new text (`after`) for the policy file `target`, which holds `before` (None: it is not there).
 
-    `policy` is what would then be in force, `replay` what it says of past calls.
+    `policy` is what would then be in force, `replay` what it says of past calls, and `settings` what it changes besides
+    rules.
     """
 
     target: str
@@ -29,6 +30,7 @@ class Proposal:
     after: str
     policy: Policy
     replay: Replay
+    settings: tuple[str, ...] = ()
 
     @property
     def changes(self) -> bool:

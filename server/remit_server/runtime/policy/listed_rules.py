@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from remit_governance.audit.reading.query import AuditFilter, query_audit
@@ -12,6 +13,8 @@ from remit_governance.errors import AuditError
 from remit_governance.intents import Matrix
 from remit_governance.policy.editing.hits import count_decisions
 from remit_governance.policy.review.listing import ListedRule, list_rules
+from remit_governance.policy.rules import Policy
+from remit_governance.workflow.exemptions import Category
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.policy.policies import load_in_force
@@ -48,11 +51,13 @@ class CountedRule:
 
 @dataclass(frozen=True, slots=True)
 class CountedRules:
-    """All rules in the order of their layers, and the intent matrix; `calls` is how many calls there were to count."""
+    """All rules in the order of their layers, and what policy files say besides; `calls` is how many were counted."""
 
     calls: int
     rules: tuple[CountedRule, ...]
     matrix: Matrix
+    own_tests: tuple[tuple[str, ...], ...]
+    exemptions: Mapping[Category, tuple[str, ...]]
 
     @property
     def json(self) -> dict[str, Json]:
@@ -61,7 +66,13 @@ class CountedRules:
             intent.value: {"tools": list(row.tools), "effects": sorted(row.external)}
             for intent, row in self.matrix.items()
         }
-        return {"calls": self.calls, "rules": [rule.json for rule in self.rules], "intents": intents}
+        return {
+            "calls": self.calls,
+            "rules": [rule.json for rule in self.rules],
+            "intents": intents,
+            "tests": [list(globs) for globs in self.own_tests],
+            "exemptions": {category: list(globs) for category, globs in self.exemptions.items()},
+        }
 
 
 def count_rules(settings: Settings, last: int = CALLS) -> CountedRules:
@@ -69,11 +80,22 @@ def count_rules(settings: Settings, last: int = CALLS) -> CountedRules:
     in_force = load_in_force(settings)
     in_force.close()
     with as_setup_error():
-        rules = list_rules(sources(settings))
+        rules = _whole(list_rules(sources(settings)), in_force.policy)
     calls = _calls(settings, last)
     counted = count_decisions(calls)
     listed = tuple(CountedRule(rule, counted.get(rule.name, Counter())) for rule in rules)
-    return CountedRules(len(calls), listed, in_force.policy.matrix)
+    policy = in_force.policy
+    return CountedRules(len(calls), listed, policy.matrix, policy.own_tests, policy.exemptions)
+
+
+def _whole(rules: tuple[ListedRule, ...], policy: Policy) -> tuple[ListedRule, ...]:
+    """The listed rules, and those in force that no text writes out: what protects Remit's own files in the workspace,
+    the tests that a policy names, the scopes of work items.
+    """
+    known = {rule.name for rule in rules}
+    more = (rule for layer in policy.layers for rule in layer.rules if rule.name not in known)
+    made = (ListedRule(r.name, "yaml", r.verdict.word, r.reason, r.file, r.line) for r in more)
+    return (*rules, *sorted(made, key=lambda rule: (rule.file or "", rule.line or 0, rule.name)))
 
 
 def _calls(settings: Settings, last: int) -> tuple[AuditRecord, ...]:

@@ -50,10 +50,10 @@ def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Sour
     return (person,)
 
 
-def compile_texts(texts: Sequence[Source], beside: Policy | None = None) -> Policy:
-    """The policy of these texts, with the extension rules that `beside` has. Raises PolicyError."""
-    policy = compile_policy(texts, FOLDS_CASE)
-    return policy if beside is None else replace(policy, extension=beside.extension)
+def compile_texts(settings: Settings, texts: Sequence[Source], beside: Policy) -> Policy:
+    """The policy of these texts, with the extension rules and the work items that `beside` has. Raises PolicyError."""
+    policy = compile_policy(texts, FOLDS_CASE, settings.own_paths, beside.work_items)
+    return replace(policy, extension=beside.extension)
 
 
 def read_past_calls(database: Path, last: int) -> PastCalls:

@@ -20,6 +20,7 @@ from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.recorded import record_judgement
 from remit_governance.policy.language.compile import Source
 from remit_governance.policy.review.replay import replay
+from remit_governance.policy.review.settings_changes import changed_settings
 from remit_governance.policy.review.update import SYSCALL, Proposal, update_action
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Decision, Reason, Verdict
@@ -76,10 +77,11 @@ def judge(in_force: InForce, target: Target) -> Decision:
 
 def propose(settings: Settings, in_force: Policy, target: Target, new: Source, last: int) -> Proposal:
     """What the new text would change. Raises PolicyError with every problem in it, SetupError."""
-    policy = compile_texts(sources(settings, new), in_force)
+    policy = compile_texts(settings, sources(settings, new), in_force)
     done = replay(policy, read_past_calls(settings.audit_database, last))
     before = None if target.image is None else _text(target)
-    return Proposal(str(target.path.absolute), before, new.text, policy, done)
+    changed = changed_settings(in_force, policy)
+    return Proposal(str(target.path.absolute), before, new.text, policy, done, changed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def preview(settings: Settings, text: Source, last: int = LAST) -> Replay:
     """
     with closing(load_in_force(settings)) as in_force:
         with as_setup_error():
-            policy = compile_texts(sources(settings, text), in_force.policy)
+            policy = compile_texts(settings, sources(settings, text), in_force.policy)
         return replay(policy, read_past_calls(settings.audit_database, last))
 
 

@@ -52,4 +52,4 @@ def candidate(settings: Settings, arguments: argparse.Namespace, in_force: Polic
         return in_force
     with as_setup_error():
         source = changed(read_source(arguments.policy), project=arguments.project)
-        return compile_texts(sources(settings, source), in_force)
+        return compile_texts(settings, sources(settings, source), in_force)

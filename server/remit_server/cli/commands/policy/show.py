@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from remit_governance.intents import INTENT_TOOLS
-from remit_governance.policy.language.load import default_source
+from remit_governance.policy.language.load import default_source, workflow_source
 from remit_governance.policy.review.listing import ListedRule
+from remit_governance.policy.review.settings_changes import row_difference
 from remit_governance.visible import visible
+from remit_governance.work_items.items import SCOPE_RULES
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE
 from remit_server.cli.usage import whole_number
@@ -40,9 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _lines(counted: CountedRules) -> Iterator[str]:
     yield style_text("what each intent opens", "bold")
     for intent, row in counted.matrix.items():
-        changed = "" if row == INTENT_TOOLS[intent] else style_text(" (changed by a policy file)", "yellow")
+        words = row_difference(intent, INTENT_TOOLS, counted.matrix)
+        changed = style_text(f" (changed by a policy file: {words})", "yellow") if words else ""
         effects = [f"added tools of effect {effect}" for effect in sorted(row.external)]
         yield f"  {intent}: {', '.join((*row.tools, *effects)) or 'nothing'}{changed}"
+    yield style_text("which files are tests besides the usual ones", "bold")
+    yield from (f"  {visible(', '.join(globs), 'show')}" for globs in counted.own_tests or (("none",),))
+    yield style_text("which files need no failing test first, by exemption", "bold")
+    yield from (f"  {category}: {visible(', '.join(globs), 'show')}" for category, globs in counted.exemptions.items())
     for head, group in groupby(counted.rules, lambda each: _head(each.rule)):
         yield style_text(head, "bold")
         for each in group:
@@ -55,6 +62,10 @@ def _lines(counted: CountedRules) -> Iterator[str]:
 def _head(rule: ListedRule) -> str:
     if rule.layer == "builtin":
         return "built in"
+    if rule.name.startswith(SCOPE_RULES):
+        return f"the scopes of work items ({rule.file})"
+    if rule.file == workflow_source().file:
+        return f"the packaged workflow ({rule.file})"
     if rule.file == default_source().file:
         return f"the packaged default ({rule.file})"
     return f"{'the project’s' if rule.project else 'yours'} ({rule.file})"

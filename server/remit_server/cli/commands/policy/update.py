@@ -136,6 +136,8 @@ def _show(proposal: Proposal) -> None:
         say(f"there is no {proposal.target} yet: yours takes the place of the packaged default, a project's adds to it")
     for line in proposal.diff:
         say(diff_line(visible(line, "show")))
+    for line in proposal.settings:
+        say(style_text(visible(line, "show"), "yellow"))
     for line in change_lines(proposal.replay):
         say(line)
     for warning in proposal.policy.warnings:
@@ -148,6 +150,7 @@ def _payload(proposal: Proposal, *, applied: bool) -> dict[str, object]:
         "applied": applied,
         "changes": proposal.changes,
         "diff": list(proposal.diff),
+        "settings": list(proposal.settings),
         "replay": replay_payload(proposal.replay),
         "needs_phrase": proposal.needs_phrase,
         "phrase": proposal.phrase,
