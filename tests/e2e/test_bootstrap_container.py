@@ -21,7 +21,7 @@ from bench_runtime import call, intent
 from command_line import REMIT, CommandLine
 from remit_image import remit_image
 
-from remit_server.bootstrap.container import Workspace, create_argv, contained, remove_orphans
+from remit_server.bootstrap.container import Workspace, contained, create_argv, remove_orphans
 from remit_server.bootstrap.keep_up import MOST_RESTARTS
 from remit_server.transports.lsp.editor import Editor, Json
 

@@ -1,1 +1,1 @@
-"""What starts the server and keeps it up, of the standard library alone (CLI-11 to CLI-13)."""
+"""Starts the server and keeps it up: standard library only, no message of the protocol, no data (CLI-11 to CLI-16)."""

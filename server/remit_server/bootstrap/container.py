@@ -66,7 +66,7 @@ def create_argv(
     the person's. Root gets no namespaces inside: without capabilities it could not use them (CLI-16).
     """
     return [
-        *(workspace.program, "create", "--rm", "--interactive", "--pull", "never", "--log-driver", "none"),
+        *(workspace.program, "create", "--interactive", "--pull", "never", "--log-driver", "none"),
         *("--name", name, "--label", f"{LABEL}={this_process()}", *_user_options(workspace, rootless)),
         *(*HELD, *(NESTING[workspace.program] if workspace.user else ())),
         # Many hosts allow less than a runtime's own default, which it then fails to set.

@@ -1,7 +1,4 @@
-"""Starts the server and keeps it up: ping and pong, a few restarts (CLI-12, CLI-13).
-
-It has to work where little else does: the standard library only, no message of the protocol, no data of the person's.
-"""
+"""Starts the server and keeps it up: ping and pong, a few restarts (CLI-12, CLI-13)."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ class Pace:
 
 @dataclass(slots=True)
 class Watched:
-    """One run of the server; `told` is when it was told to end (0: never), `container` the program and name of its own."""
+    """One run of the server; `told` is when it was told to end (0: never), `container` program and name of its own."""
 
     process: subprocess.Popen[bytes]
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))

@@ -14,9 +14,7 @@ from remit_governance.workflow.exemptions import CATEGORIES
 
 def row_difference(intent: Intent, before: Matrix, after: Matrix) -> str:
     """Returns what an intent opens now and did not, and the other way round; an empty text where nothing changed."""
-    old, new = (_opened(intent, matrix) for matrix in (before, after))
-    words = [f"+{each}" for each in new if each not in old] + [f"-{each}" for each in old if each not in new]
-    return ", ".join(words)
+    return _difference(_opened(intent, before), _opened(intent, after))
 
 
 def changed_settings(before: Policy, after: Policy) -> tuple[str, ...]:
@@ -28,12 +26,11 @@ def _changes(before: Policy, after: Policy) -> Iterator[str]:
     for intent in Intent:
         if words := row_difference(intent, before.matrix, after.matrix):
             yield f"intent {intent} opens {words}"
-    if before.own_tests != after.own_tests:
-        yield f"tdd_tests: {_globs(before.own_tests)} → {_globs(after.own_tests)}"
+    if words := _difference(_flat(before.test_globs), _flat(after.test_globs)):
+        yield f"tdd_tests: {words}"
     for category in CATEGORIES:
-        old, new = before.exemptions[category], after.exemptions[category]
-        if old != new:
-            yield f"tdd_exemptions.{category}: {_globs([old])} → {_globs([new])}"
+        if words := _difference(before.exemptions[category], after.exemptions[category]):
+            yield f"tdd_exemptions.{category}: {words}"
 
 
 def _opened(intent: Intent, matrix: Matrix) -> tuple[str, ...]:
@@ -41,5 +38,10 @@ def _opened(intent: Intent, matrix: Matrix) -> tuple[str, ...]:
     return (*row.tools, *(f"added tools of effect {effect}" for effect in sorted(row.external)))
 
 
-def _globs(lists: Sequence[Sequence[str]]) -> str:
-    return ", ".join(glob for globs in lists for glob in globs) or "none"
+def _flat(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(glob for globs in lists for glob in globs))
+
+
+def _difference(old: Sequence[str], new: Sequence[str]) -> str:
+    added, removed = (each for each in new if each not in old), (each for each in old if each not in new)
+    return ", ".join((*(f"+{each}" for each in added), *(f"-{each}" for each in removed)))

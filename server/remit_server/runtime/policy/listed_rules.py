@@ -56,7 +56,7 @@ class CountedRules:
     calls: int
     rules: tuple[CountedRule, ...]
     matrix: Matrix
-    own_tests: tuple[tuple[str, ...], ...]
+    test_globs: tuple[tuple[str, ...], ...]
     exemptions: Mapping[Category, tuple[str, ...]]
 
     @property
@@ -70,7 +70,7 @@ class CountedRules:
             "calls": self.calls,
             "rules": [rule.json for rule in self.rules],
             "intents": intents,
-            "tests": [list(globs) for globs in self.own_tests],
+            "tests": [list(globs) for globs in self.test_globs],
             "exemptions": {category: list(globs) for category, globs in self.exemptions.items()},
         }
 
@@ -85,7 +85,7 @@ def count_rules(settings: Settings, last: int = CALLS) -> CountedRules:
     counted = count_decisions(calls)
     listed = tuple(CountedRule(rule, counted.get(rule.name, Counter())) for rule in rules)
     policy = in_force.policy
-    return CountedRules(len(calls), listed, policy.matrix, policy.own_tests, policy.exemptions)
+    return CountedRules(len(calls), listed, policy.matrix, policy.test_globs, policy.exemptions)
 
 
 def _whole(rules: tuple[ListedRule, ...], policy: Policy) -> tuple[ListedRule, ...]:

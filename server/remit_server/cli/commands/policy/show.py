@@ -46,8 +46,8 @@ def _lines(counted: CountedRules) -> Iterator[str]:
         changed = style_text(f" (changed by a policy file: {words})", "yellow") if words else ""
         effects = [f"added tools of effect {effect}" for effect in sorted(row.external)]
         yield f"  {intent}: {', '.join((*row.tools, *effects)) or 'nothing'}{changed}"
-    yield style_text("which files are tests besides the usual ones", "bold")
-    yield from (f"  {visible(', '.join(globs), 'show')}" for globs in counted.own_tests or (("none",),))
+    yield style_text("which files are locked with the tests", "bold")
+    yield from (f"  {visible(', '.join(globs), 'show')}" for globs in counted.test_globs)
     yield style_text("which files need no failing test first, by exemption", "bold")
     yield from (f"  {category}: {visible(', '.join(globs), 'show')}" for category, globs in counted.exemptions.items())
     for head, group in groupby(counted.rules, lambda each: _head(each.rule)):
