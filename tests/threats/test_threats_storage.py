@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -138,6 +139,25 @@ def test_THR_storage_rubbish_in_the_database(used: CommandLine) -> None:
     assert not good(used)
     used(*READ)
     assert not good(used) or "was set aside as" in str(used("audit", "verify", "--json").json["notes"])
+
+
+def test_OBS_04_a_damaged_page_is_found_at_the_next_start_and_the_next_log_says_so(used: CommandLine) -> None:
+    """OBS-04: the old file stays, byte for byte, and the new log's record has its digest."""
+    file = database(used)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'records'").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    data = bytearray(file.read_bytes())
+    data[(page - 1) * size : (page - 1) * size + 64] = b"\xff" * 64
+    file.write_bytes(data)
+    used(*READ)
+    (old,) = file.parent.glob(f"{file.name}.set-aside-*Z")
+    assert old.read_bytes() == bytes(data)
+    records = [json.loads(line) for line in used("audit", "log", "--json", "-n", "100").out.splitlines()]
+    (said,) = [record for record in records if record["kind"] == "audit_set_aside"]
+    assert said["metadata"]["file"] == old.name
+    assert said["metadata"]["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def test_THR_storage_two_servers_on_one_workspace(remit: CommandLine) -> None:

@@ -171,7 +171,7 @@ class Maintenance:
         self._secure()
 
     def _look(self) -> None:
-        """What is wrong at the start is said and recorded, and blocks nothing (AUD-01)."""
+        """What is wrong at the start is said and recorded, and blocks nothing (AUD-01, OBS-04)."""
         for fault in examine_start(self.log.path, self._notary):
             if fault.damaged:
                 self.log.renew(fault.why)
