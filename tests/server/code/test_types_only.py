@@ -71,6 +71,8 @@ TYPES = [
     ("a.py", "def f(): pass  # one\n", "def f():\n    pass\n"),
     ("a.pyi", "x: int\n", "def y() -> str: ...\n"),
     ("a.d.ts", "export const a: number;", "export const b: string;"),
+    ("a.test-d.ts", "expectType<number>(a());", "expectType<string>(b());"),
+    ("a.tst.tsx", "expect(a).type.toBe<number>();", ""),
 ]
 CODE = [
     ("a.ts", "class A { constructor(x: number) {} }", "class A { constructor(private x: number) {} }"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -11,8 +12,8 @@ from remit_server.tools.code.index.tags import MAX_SOURCE_BYTES
 from remit_server.tools.code.types_only.python_tree import without_types as python_without_types
 from remit_server.tools.code.types_only.script_tree import without_types as script_without_types
 
-TYPES_ALONE = (".pyi", ".d.ts", ".d.mts", ".d.cts")
-"""Endings of files that hold types alone: nothing in them runs."""
+_TYPES_ALONE = re.compile(r"\.(?:pyi|d\.[cm]?ts|(?:test-d|tst)\.[cm]?tsx?)$", re.IGNORECASE)
+"""Names of files that hold types alone, or test them: nothing in them runs, tsd and TSTyche only read them."""
 
 READERS: Mapping[str, Callable[[bytes], object]] = MappingProxyType(
     {
@@ -39,7 +40,7 @@ WHY_NOT: Mapping[str, str] = MappingProxyType(
 def cannot_compare(path: str) -> str | None:
     """Returns why an edit of such a file is never one of types alone; None where it can be found out."""
     language = language_of(path)
-    if path.lower().endswith(TYPES_ALONE) or language in READERS:
+    if _TYPES_ALONE.search(path) or language in READERS:
         return None
     return WHY_NOT.get(language or "", f"nothing is known of types in files such as `{PurePosixPath(path).name}`")
 
@@ -48,7 +49,7 @@ def runs_otherwise(path: str, before: bytes | None, after: bytes | None) -> str 
     """Returns why a change is none of types alone, in words; None where it is."""
     if (why := cannot_compare(path)) is not None:
         return why
-    if path.lower().endswith(TYPES_ALONE):
+    if _TYPES_ALONE.search(path):
         return None
     if before is None or after is None:
         return "a file of code is added, moved or removed"
