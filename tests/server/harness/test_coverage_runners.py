@@ -75,3 +75,30 @@ async def test_FLW_08_each_runner_s_coverage_sets_the_baseline_and_locks_explore
     assert "explore mode is locked" in held
     assert "explore mode is locked" in written
     assert (bench.workspace / project.source).read_text() == worse
+
+
+_ALL = "{'files': {'cart.py': {'summary': {'covered_lines': 9, 'num_statements': 9}, 'missing_lines': []}}}"
+_AT_EXIT = f"\nimport atexit, json\natexit.register(lambda: open('/tmp/remit-coverage/report', 'w').write(json.dumps({_ALL})))\n"
+FORGED = {
+    "pytest": _AT_EXIT,
+    "unittest": _AT_EXIT,
+    "node": "process.on('exit', () => require('fs').writeFileSync('/tmp/remit-coverage/report', "
+    "'SF:cart.js\\nDA:1,1\\nend_of_record\\n'));\n",
+}
+"""Tests that leave another report where the runner's own was read."""
+
+
+@pytest.mark.parametrize("runner", FORGED)
+async def test_THR_workflow_no_report_in_a_file_stands_for_what_was_measured(make_bench: Any, runner: str) -> None:
+    project = measured(runner)
+    untested = UNTESTED.get(runner, f"exports.price = {_JS}")
+    shown = replace(
+        project,
+        old_source=project.old_source + untested,
+        old_test=project.old_test + FORGED[runner],
+    )
+    bench = await begin(make_bench, shown, RUN, DONE)
+    await bench.ask("Run the tests")
+    told = bench.of("tool_result")[-1].output
+    assert "coverage: " in told
+    assert f"  {project.source}: " in told, "what no test runs is named"
