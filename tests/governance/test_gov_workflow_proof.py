@@ -281,6 +281,8 @@ def test_FLW_04_without_a_red_run_all_that_ran_has_to_pass() -> None:
     assert prove_passing(TestRun((PASSED,))) is None
     assert prove_passing(TestRun((PASSED, FAILED))) is not None
     assert prove_passing(TestRun(())) == NotProven("no test ran")
+    assert prove_passing(TestRun((PASSED,)), of_all=True) is not None
+    assert prove_passing(TestRun((PASSED,), whole=True), of_all=True) is None
 
 
 def test_FLW_05_an_exemption_is_for_paths_of_its_category_only() -> None:

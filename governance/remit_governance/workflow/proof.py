@@ -14,6 +14,7 @@ from remit_governance.canonical import canonical, digest_bytes
 from remit_governance.workflow.test_pieces import name_test, whole_of
 
 MOST_NAMED = 5
+ONLY_ALL = "only a run of all tests counts: call run_tests without a path or a filter"
 
 Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
 
@@ -121,7 +122,7 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
     if run.doubt:
         return NotProven(f"the run is not believed: {run.doubt}")
     if not run.whole:
-        return NotProven("only a run of all tests counts: call run_tests without a path or a filter")
+        return NotProven(ONLY_ALL)
     moved = red.locked.differing(now)
     if moved:
         return NotProven(f"test files are not as they were when they failed: {', '.join(moved[:MOST_NAMED])}")
@@ -134,10 +135,14 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
     return NotProven(f"these did not fail before: {_names(worse)}") if worse else _none_lost(red, run)
 
 
-def prove_passing(run: TestRun) -> NotProven | None:
-    """Judges a run where nothing had to fail first: there are tests, and every one that ran passed."""
+def prove_passing(run: TestRun, *, of_all: bool = False) -> NotProven | None:
+    """Judges a run where nothing had to fail first: there are tests, and every one that ran passed; `of_all`: it has to
+    be of all tests.
+    """
     if run.doubt:
         return NotProven(f"the run is not believed: {run.doubt}")
+    if of_all and not run.whole:
+        return NotProven(ONLY_ALL)
     if not run.cases and not run.untold:
         return NotProven("no test ran")
     bad = [case for case in run.cases if case.ending in {"failed", "error", "unfinished"}]

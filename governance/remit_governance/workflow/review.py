@@ -16,11 +16,14 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
-    """What is known of a commit: its changed lines, the sensitive paths, and those whose lines cannot be counted."""
+    """What is known of a commit: its changed lines, the sensitive paths, those whose lines cannot be counted, and those
+    that are not as they were when the tests passed.
+    """
 
     lines: int
     sensitive: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
 
 
 def is_review(position: Position) -> bool:
@@ -35,9 +38,11 @@ def is_approved(position: Position, tree: str) -> bool:
 
 def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, ...]:
     """Returns why a person has to look at a reviewed commit; none where it meets every criterion."""
-    if not options.auto_commit:
-        return ("the tests pass, and the work waits for your review",)
     found: list[str] = []
+    if facts.untested:
+        found.append(f"the tests passed, and these files are not as they were then: {_names(facts.untested)}")
+    if not options.auto_commit:
+        return tuple(found) or ("the tests pass, and the work waits for your review",)
     if facts.lines > options.auto_commit_lines:
         found.append(f"it changes {facts.lines} lines, more than the {options.auto_commit_lines} that need no look")
     if facts.sensitive:

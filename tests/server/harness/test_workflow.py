@@ -367,7 +367,9 @@ def exempt_steps(category: str, path: str, content: str) -> list[Any]:
 COMMIT_ALL = {"calls": [intent("EXECUTE"), call("git_commit", message="Say how", all=True)]}
 
 
-async def reviewed(make_bench: Any, category: str, *rest: Any, **settings: Any) -> tuple[Bench, Answering]:
+async def reviewed(
+    make_bench: Any, category: str, *rest: Any, asker: Answering | None = None, **settings: Any
+) -> tuple[Bench, Answering]:
     """Exempted work up to its review, and what the steps say after it, with all that the person was asked."""
     path, content = EXEMPT.get(category, (category, "on: push\n"))
     steps = exempt_steps(category if category in EXEMPT else "config_change", path, content)
@@ -378,7 +380,7 @@ async def reviewed(make_bench: Any, category: str, *rest: Any, **settings: Any) 
     for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
         subprocess.run(["git", *words], cwd=bench.workspace, check=True)
     subprocess.run(["git", "commit", "-q", "-m", "before"], cwd=bench.workspace, check=True)
-    asker = Answering()
+    asker = asker or Answering()
     await bench.ask("Say how", asker=asker)
     return bench, asker
 
@@ -476,6 +478,28 @@ async def test_FLW_10_a_file_that_changes_after_the_review_is_asked_about(make_b
     assert subjects(bench) == ["before"]
     await bench.ask(review_call("reject"))
     assert states(bench)[-1] == "idle"
+
+
+@pytest.mark.parametrize("auto_commit", [True, False])
+async def test_THR_workflow_what_somebody_changes_after_the_tests_passed_is_asked_about(
+    make_bench: Any, tmp_path: Path, auto_commit: bool
+) -> None:
+    """While a command waits for its answer, somebody else writes the code that is going to be committed."""
+    asks = {"calls": [intent("EXECUTE"), call("run_command", command="eval true")]}
+    asker = Answering(later="deny", before=lambda: (tmp_path / "shop" / "config.py").write_text(BETTER) and None)
+    options = WorkflowOptions(auto_commit=auto_commit)
+    steps = (asks, COMMIT_ALL)
+    bench, _ = await reviewed(make_bench, "documentation", *steps, asker=asker, workflow=options, policy=ALLOW_ALL)
+    (question,) = commit_questions(asker)
+    assert question.reasons[0].reason == "the tests passed, and these files are not as they were then: config.py"
+    assert subjects(bench) == ["before"]
+
+
+async def test_THR_workflow_a_run_of_no_test_or_of_some_does_not_end_exempted_work(make_bench: Any) -> None:
+    runs = [{"calls": [intent("EXECUTE"), call("run_tests", filter=part)]} for part in ("nothing", "parses")]
+    bench = await strict(make_bench, *exempt_steps("documentation", "README.md", "# Shop\n")[:2], *runs)
+    assert states(bench)[-1] == "exploring"
+    assert ["only a run of all tests counts" in each.output for each in bench.of("tool_result")[-2:]] == [True, True]
 
 
 async def test_FLW_10_a_rejected_review_leads_back_to_the_work(make_bench: Any) -> None:

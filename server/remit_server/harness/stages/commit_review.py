@@ -20,6 +20,7 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.prepare import Prepared
 from remit_server.harness.workflow.budget import hold_commit
 from remit_server.harness.workflow.moves import propose_commit
+from remit_server.harness.workflow.tested_files import untested_paths
 from remit_server.tools.spec import CommitPlan, FileChange
 
 PACKAGED_RULE = "commit"
@@ -85,6 +86,7 @@ def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
         lines=sum(lines or 0 for lines in counted.values()),
         sensitive=tuple(path for path in counted if _is_sensitive(path, ctx)),
         unreadable=tuple(path for path, lines in counted.items() if lines is None),
+        untested=untested_paths(plan.changes, ctx.turn.memory.position.passed_with),
     )
 
 

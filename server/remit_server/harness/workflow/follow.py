@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import cast
@@ -25,7 +25,8 @@ from remit_server.harness.stages.resolve import make_tool_context
 from remit_server.harness.workflow.budget import count_commit, refuse_mode
 from remit_server.harness.workflow.moves import move, set_mode
 from remit_server.harness.workflow.run_report import read_coverage, read_run
-from remit_server.harness.workflow.test_snapshot import digest_files, snapshot_tests
+from remit_server.harness.workflow.test_snapshot import snapshot_tests
+from remit_server.harness.workflow.tested_files import Digests, digest_tested
 from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import CommitPlan, Plan
@@ -39,9 +40,12 @@ _WRITING = frozenset({State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TES
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What was known when a call began: the test files, where tests are run in strict mode; what a commit changes."""
+    """What was known when a call began: the test files and those that are tested, where tests are run in strict mode;
+    what a commit changes.
+    """
 
     tests: TestFiles | None = None
+    tested: Digests | None = None
     committed: tuple[str, ...] = ()
 
 
@@ -51,7 +55,7 @@ async def following(parsed: ParsedCall, plan: Plan, ctx: CallContext) -> AsyncGe
     audit, turn = ctx.parts.audit, ctx.turn
     match parsed.tool.name:
         case "run_tests":
-            begun = Begun(await _snapshot(ctx))
+            begun = Begun(await _snapshot(ctx), await _digest_first(ctx))
             move(Trigger.TESTS_STARTED, turn, audit)
         case "git_commit":
             assert isinstance(plan, CommitPlan)
@@ -119,11 +123,10 @@ async def _read_tests(ctx: CallContext) -> TestFiles:
     return await snapshot_tests(ctx.parts.workspace, ctx.parts.rulebook.policy.test_globs)
 
 
-async def _digest_changed(ctx: CallContext) -> Mapping[str, str | None]:
-    """Returns the digests of the files that the session has changed, as they are now."""
-    changes = (change for turn in ctx.turn.history.turns() for change in turn.changes)
-    paths = {path for change in changes for path in (change.path, change.moved_from) if path}
-    return await digest_files(ctx.parts.workspace, paths)
+async def _digest_first(ctx: CallContext) -> Digests | None:
+    """Returns what is about to be validated in strict mode: what somebody changes while it runs was not tested."""
+    position = ctx.turn.memory.position
+    return await digest_tested(ctx) if position.mode is Mode.STRICT and position.state in _WRITING else None
 
 
 async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
@@ -145,8 +148,12 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
         return f"this is no failing test yet: {proof.why}"
     if position.state is not State.VALIDATING:
         return ""
-    proof = prove_green(run, position.red, now) if position.red and now is not None else prove_passing(run)
-    passed_with = await _digest_changed(ctx) if proof is None else dict[str, str | None]()
+    if position.red and now is not None:
+        proof = prove_green(run, position.red, now)
+    else:
+        proof = prove_passing(run, of_all=position.mode is Mode.STRICT)
+    tested = begun.tested if begun.tested is not None or proof is not None else await digest_tested(ctx)
+    passed_with = tested if proof is None and tested is not None else dict[str, str | None]()
     move(
         Trigger.TESTS_ENDED,
         turn,
