@@ -27,6 +27,7 @@
 (defvar-local remit--session nil "The session that this chat goes on with.")
 (defvar-local remit--running nil "The turn that runs.")
 (defvar-local remit--intent nil "The intent of its step.")
+(defvar-local remit--standing nil "Mode and state of the workflow, where that holds something back.")
 (defvar-local remit--questions nil "The questions that wait, oldest first.")
 (defvar-local remit--streaming nil "Whether the last line goes on.")
 
@@ -124,9 +125,12 @@
     ("tool_result" (remit--draw-result event))
     ("approval_required" (remit--say (format "Remit asks: %s" (plist-get event :title)) 'remit-ask))
     ("approval_resolved"
-     (remit--say (format "%s (%s, %s)" (plist-get event :decision)
-                         (string-replace "_" " " (plist-get event :by)) (plist-get event :scope))
+     (remit--say (format "%s (%s)" (plist-get event :decision)
+                         (or (plist-get event :reason)
+                             (format "%s, %s" (string-replace "_" " " (plist-get event :by)) (plist-get event :scope))))
                  'remit-hint))
+    ("state_changed"
+     (unless (equal (plist-get event :mode) "explore") (remit--say (plist-get event :means) 'remit-hint)))
     ("review_resolved"
      (remit--say (format "%d taken, %d left out" (plist-get event :accepted) (plist-get event :rejected)) 'remit-hint))
     ("warning" (remit--say (plist-get event :message) 'remit-ask))))

@@ -86,7 +86,10 @@ It has a BUFFER of its own, and OVERLAYS in files."
 (defun remit--insert-question (event)
   "Insert what EVENT asks: why, what exactly would happen, and the keys."
   (cl-flet ((line (format &rest given) (insert (apply #'format format given) "\n")))
-    (line "Remit asks: %s (%s risk)" (plist-get event :title) (plist-get event :risk))
+    (line "Remit asks: %s (%s risk%s)" (plist-get event :title) (plist-get event :risk)
+          (if (> (or (plist-get event :step_calls) 1) 1)
+              (format ", call %d of %d" (plist-get event :step_call) (plist-get event :step_calls))
+            ""))
     (when (plist-get event :session_name) (line "  in the session %s" (plist-get event :session_name)))
     (seq-doseq (reason (plist-get event :reasons))
       (line "  %s%s" (plist-get reason :reason)

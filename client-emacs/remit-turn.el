@@ -41,7 +41,9 @@ ATTACHMENT goes with a message."
   "Do in this chat what REPLY of SERVER says.
 A turn is about CONTEXT and ATTACHMENT."
   (setq remit--session (plist-get reply :session_id))
-  (when (remit--truth (plist-get reply :clears)) (remit--clear))
+  (when (remit--truth (plist-get reply :clears))
+    (remit--clear)
+    (remit--look-at-standing server))
   (when (remit--truth (plist-get reply :loads)) (remit--load server remit--session))
   (unless (string-empty-p (plist-get reply :text)) (remit--say (plist-get reply :text)))
   (let ((input (mapcar (lambda (part) (remit--input part attachment)) (plist-get reply :input))))
@@ -86,12 +88,31 @@ A turn is about CONTEXT and ATTACHMENT."
         (remit--draw event)
         (pcase (plist-get event :kind)
           ("intent_selected" (setq remit--intent (plist-get event :intent)))
+          ("state_changed" (remit--note-standing event))
           ("approval_required" (remit--open-question chat event))
           ("approval_resolved"
            (dolist (each remit--questions)
              (when (equal (plist-get event :approval_id) (plist-get (remit-question-event each) :approval_id))
                (remit--close-question each)))))
         (unless (equal (plist-get event :kind) "token_delta") (force-mode-line-update t))))))
+
+(defun remit--note-standing (told)
+  "Keep for the mode line where the session stands in the workflow, as TOLD says."
+  (let ((mode (plist-get told :mode)))
+    (setq remit--standing
+          (unless (member mode '(nil "explore")) (format " [%s: %s]" mode (plist-get told :state))))))
+
+(defun remit--look-at-standing (server)
+  "Have SERVER say where this chat's session stands in the workflow."
+  (let ((chat (current-buffer)))
+    (setq remit--standing nil)
+    (remit--request
+     server :remit/status (list :session_id remit--session)
+     (lambda (problem status)
+       (when (and (not problem) (buffer-live-p chat))
+         (with-current-buffer chat
+           (remit--note-standing status)
+           (force-mode-line-update t)))))))
 
 (setq remit--take-event #'remit--take
       remit--ask-for #'remit--ask-line)
@@ -119,6 +140,7 @@ again until it ends."
          (if problem (remit--say problem 'remit-problem)
            (setq remit--session session)
            (remit--clear)
+           (remit--look-at-standing server)
            (mapc #'remit--replay (plist-get found :records))))))))
 
 (provide 'remit-turn)

@@ -215,12 +215,14 @@ It is about the name at point, or about the lines of the region."
   (let ((chat (cond (remit--root (current-buffer))
                     ((and remit--servers (eglot-managed-p) (cl-typep (eglot-current-server) 'remit-server))
                      (remit--chat (eglot-current-server))))))
-    (cond
-     ((not chat) "")
-     ((buffer-local-value 'remit--questions chat) " Remit: asks")
-     ((buffer-local-value 'remit--running chat)
-      (format " Remit: %s" (or (buffer-local-value 'remit--intent chat) "running")))
-     (t " Remit"))))
+    (if (not chat) ""
+      (concat
+       (cond
+        ((buffer-local-value 'remit--questions chat) " Remit: asks")
+        ((buffer-local-value 'remit--running chat)
+         (format " Remit: %s" (or (buffer-local-value 'remit--intent chat) "running")))
+        (t " Remit"))
+       (buffer-local-value 'remit--standing chat)))))
 
 (add-to-list 'mode-line-misc-info '(:eval (remit-word)) t)
 

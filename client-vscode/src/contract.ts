@@ -62,7 +62,8 @@ export interface ApprovalReceipt {
  * `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
  * answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
  * that of an answer for good in every workspace. `session_name` says which session asks, where the server holds more
- * than one; `by_hunk`, that an answer may leave out hunks or files.
+ * than one; `by_hunk`, that an answer may leave out hunks or files. The call is number `step_call` of the `step_calls`
+ * that its step made besides intents; those after it may ask as well.
  */
 export interface ApprovalRequired {
   readonly seq: number;
@@ -91,14 +92,17 @@ export interface ApprovalRequired {
   readonly everywhere_rule: string | null;
   readonly session_name: string | null;
   readonly by_hunk: boolean;
+  readonly step_call: number;
+  readonly step_calls: number;
   readonly deadline: string;
 }
 
 /**
  * How the question ended and who answered.
  *
- * By `standing_answer` there was no question: an answer given before decided, and `approval_id` is the call's id.
- * It is `withdrawn` where a file that it was about was renamed, deleted or made meanwhile.
+ * By `standing_answer` and `review` there was no question, and `approval_id` is the call's id: an answer given before
+ * decided, or the review of work in strict mode, of which `reason` says whose it was. It is `withdrawn` where a file
+ * that it was about was renamed, deleted or made meanwhile.
  */
 export interface ApprovalResolved {
   readonly seq: number;
@@ -110,7 +114,8 @@ export interface ApprovalResolved {
   readonly approval_id: string;
   readonly decision: "allow" | "deny";
   readonly scope: Scope;
-  readonly by: "person" | "standing_answer" | "deadline" | "disconnected" | "unavailable" | "cancelled" | "withdrawn";
+  readonly by: "person" | "standing_answer" | "review" | "deadline" | "disconnected" | "unavailable" | "cancelled" | "withdrawn";
+  readonly reason: string | null;
 }
 
 /** One answer of the model; its calls follow, a `tool_call` each. The model took `duration_ms` for it. */

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import call, intent
+from chat_screen import ChatScreen
 from command_line import CommandLine
 
 NEEDS_EGLOT = '(unless (locate-library "eglot") (kill-emacs 1))'
@@ -47,6 +48,22 @@ def script(tmp_path: Path) -> Callable[..., str]:
         return f"script:{path}"
 
     return write
+
+
+@pytest.fixture
+def chat(remit: CommandLine, tmp_path: Path) -> Callable[..., ChatScreen]:
+    """A chat at a terminal, whose model says these steps."""
+
+    def start(*steps: dict[str, Any], size: tuple[int, int] = (24, 80), words: tuple[str, ...] = (), **env: str) -> Any:
+        script = tmp_path / "words.json"
+        script.write_text(json.dumps(steps))
+        terminal = ChatScreen(
+            remit.workspace, {**remit.environment, "REMIT_MODEL": f"script:{script}", **env}, *size, words
+        )
+        terminal.until(r"/help\s*$")
+        return terminal
+
+    return start
 
 
 @pytest.fixture

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from bench_runtime import call, intent
-from chat_screen import ChatScreen
 from command_line import CommandLine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -25,20 +21,6 @@ def writes(path: str, lines: int = 1) -> list[dict[str, Any]]:
         {"calls": [intent("CODE"), call("write_file", path=path, content=content)]},
         {"text": f"I wrote {path}."},
     ]
-
-
-@pytest.fixture
-def chat(remit: CommandLine, tmp_path: Path) -> Callable[..., ChatScreen]:
-    def start(*steps: dict[str, Any], size: tuple[int, int] = (24, 80), words: tuple[str, ...] = (), **env: str) -> Any:
-        script = tmp_path / "words.json"
-        script.write_text(json.dumps(steps))
-        terminal = ChatScreen(
-            remit.workspace, {**remit.environment, "REMIT_MODEL": f"script:{script}", **env}, *size, words
-        )
-        terminal.until(r"/help\s*$")
-        return terminal
-
-    return start
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,10 @@ import pynvim
 import pytest
 from bench_runtime import call, intent
 from command_line import REMIT, CommandLine
+
+from remit_governance.workflow.states import Mode
+from remit_server.cli.commands.demo import sample_workspace
+from remit_server.cli.tdd_scenario import REQUEST, make_repository, script_of
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "client-neovim"
@@ -206,6 +211,41 @@ def test_NVI_02_hunks_are_drawn_left_out_with_words_and_the_rest_allowed(
     assert editor.text == "".join(LINES)
     log = remit("audit", "log", "--json").lines
     assert [r["metadata"].get("left_out") for r in log if r["kind"] == "approval_resolved"] == ["b.txt hunk 2"]
+
+
+def test_FLW_06_strict_mode_from_the_request_to_the_commit_in_neovim(
+    start: Callable[[str], Editor], script: Callable[..., str], remit: CommandLine, bwrap: str
+) -> None:
+    shutil.rmtree(remit.workspace)
+    make_repository(sample_workspace(remit.workspace, "tdd"))
+    *work, run, commit, done = script_of(Mode.STRICT)
+    editor = start(script(*work, run, {"text": "It fails."}, run, {"text": "Please review."}, commit, done))
+    status = "return require('remit').status()"
+    editor.open("config.py")
+    editor.remit("/strict")
+    editor.until("the mode is shown", lambda: editor.lua(status) == "Remit [strict: idle]")
+    editor.remit(REQUEST)
+    answered = set[str]()
+    question = "local it = require('remit.turn').question return it and it.event.approval_id"
+    for state in ("test_writing", "test_writing", "code_writing", "code_writing"):
+        editor.until("the next question", lambda: editor.lua(question) not in {None, *answered})
+        answered.add(editor.lua(question))
+        assert editor.lua(status) == f"Remit: asks [strict: {state}]"
+        editor.lua("require('remit.turn').answer('allow', 'once')")
+    editor.ended()
+    assert "not saved in the editor: config.py; the person saves it" in editor.chat
+    editor.nvim.command("silent write")
+    editor.remit("it is saved")
+    editor.until("the next question", lambda: editor.lua(question) not in {None, *answered})
+    editor.lua("require('remit.turn').answer('allow', 'once')")
+    editor.until("it waits for the review", lambda: editor.lua(status) == "Remit [strict: reviewing]")
+    assert "state reviewing: nothing may be written. To committing: the person's /approve" in editor.chat
+    editor.remit("/approve")
+    editor.until("it is committed", lambda: editor.lua(status) == "Remit [strict: idle]")
+    assert "allow (the review of exactly these files was approved)" in editor.chat
+    assert "committed 2 files" in editor.chat
+    editor.remit("/new")
+    editor.until("a new session is as it is configured", lambda: editor.lua(status) == "Remit")
 
 
 def test_NVI_02_no_yes_before_the_end_of_the_question_was_seen(

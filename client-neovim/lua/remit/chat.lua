@@ -153,7 +153,8 @@ local function stream(text)
 end
 
 local function draw_question(event)
-  add({ '', ('Remit asks: %s (%s risk)'):format(event.title, event.risk) }, 'RemitAsk')
+  local several = (known(event.step_calls) or 1) > 1 and (', call %d of %d'):format(event.step_call, event.step_calls) or ''
+  add({ '', ('Remit asks: %s (%s risk%s)'):format(event.title, event.risk, several) }, 'RemitAsk')
   for _, reason in ipairs(event.reasons) do
     add({ ('  %s%s'):format(reason.reason, known(reason.rule) and (' (rule %s)'):format(reason.rule) or '') }, 'RemitHint')
   end
@@ -220,7 +221,11 @@ local DRAWN = {
   end,
   approval_resolved = function(event)
     asked_at, marks = nil, {}
-    add({ ('%s (%s, %s)'):format(event.decision, event.by:gsub('_', ' '), event.scope) }, 'RemitHint')
+    local who = known(event.reason) or ('%s, %s'):format(event.by:gsub('_', ' '), event.scope)
+    add({ ('%s (%s)'):format(event.decision, who) }, 'RemitHint')
+  end,
+  state_changed = function(event)
+    if event.mode ~= 'explore' then add(split(event.means), 'RemitHint') end
   end,
   review_resolved = function(event)
     add({ ('%d taken, %d left out'):format(event.accepted, event.rejected) }, 'RemitHint')

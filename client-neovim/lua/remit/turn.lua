@@ -1,7 +1,7 @@
 -- The turn that runs: asked, streamed into the chat, answered, stopped (NVI-04).
 local server = require('remit.server')
 
-local M = { session = nil, running = nil, question = nil, intent = nil, folder = nil }
+local M = { session = nil, running = nil, question = nil, intent = nil, folder = nil, standing = nil }
 local known = server.known
 
 local function chat() return require('remit.chat') end
@@ -30,6 +30,14 @@ local function with_attached(input, attached)
   return input
 end
 
+--- Where another session stands in its workflow.
+local function look()
+  M.standing = nil
+  server.request('remit/status', { session_id = M.session }, function(problem, status)
+    if not problem then M.standing = { mode = known(status.mode), state = known(status.state) } end
+  end)
+end
+
 --- Sends a line of the chat: a message, a `/command`, or a `!command`; with a message goes what is `attached`.
 function M.ask(line, attached)
   if M.running then return vim.notify('Remit is still working on the last request; :Remit stop ends it', vim.log.levels.WARN) end
@@ -39,7 +47,10 @@ function M.ask(line, attached)
     chat().asked(line)
     if problem then return chat().say(problem, 'RemitError') end
     M.session = reply.session_id
-    if reply.clears then chat().clear() end
+    if reply.clears then
+      chat().clear()
+      look()
+    end
     if reply.loads then M.load(reply.session_id) end
     if reply.text ~= '' then chat().say(reply.text) end
     if #reply.input > 0 then M.run(with_attached(reply.input, attached), known(reply.model), about) end
@@ -65,6 +76,7 @@ end
 --- Takes one event of the turn.
 function M.take(event)
   if event.kind == 'intent_selected' then M.intent = event.intent end
+  if event.kind == 'state_changed' then M.standing = event end
   if event.kind == 'approval_required' then
     M.question = { event = event, left_out = {} }
     require('remit.review').show(M.question)
@@ -110,6 +122,7 @@ function M.load(session)
     if problem then return chat().say(problem, 'RemitError') end
     M.session = session
     chat().clear()
+    look()
     for _, record in ipairs(found.records or {}) do chat().replay(record) end
   end)
 end
@@ -121,12 +134,13 @@ function M.lost()
   require('remit.review').clear()
 end
 
---- A word for a status line: nothing where there is no server.
+--- Words for a status line, with the place in the workflow where it holds something back: nothing where there is no server.
 function M.status()
   if not server.client() then return '' end
-  if M.question then return 'Remit: asks' end
-  if M.running then return 'Remit: ' .. (M.intent or 'running') end
-  return 'Remit'
+  local strict = M.standing and M.standing.mode ~= 'explore' and (' [%s: %s]'):format(M.standing.mode, M.standing.state) or ''
+  if M.question then return 'Remit: asks' .. strict end
+  if M.running then return 'Remit: ' .. (M.intent or 'running') .. strict end
+  return 'Remit' .. strict
 end
 
 return M

@@ -282,6 +282,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       });
     case 'approval_resolved':
       if (event.by === 'standing_answer') return append(turn, note(event.seq, 'info', answeredBefore(event)));
+      if (event.by === 'review') return append(turn, note(event.seq, 'info', `not asked: ${event.reason ?? 'the review was approved'}`));
       return replaceApproval(turn, event.approval_id, (item) =>
         item.outcome ? item : { ...item, outcome: { decision: event.decision, scope: event.scope, by: event.by } });
     case 'state_changed':

@@ -77,6 +77,11 @@ function Approval({ item, waiting, send }: ApprovalProps) {
         <span class="codicon codicon-shield" aria-hidden="true" />
         <h3 id={id('title')}>{titleOf(question)}</h3>
         {waiting > 1 && <span class="queue" data-testid="queue">{say('{0} of {1}', 1, waiting)}</span>}
+        {question.step_calls > 1 && (
+          <span class="queue" data-testid="step-call" title={say('The step makes {0} calls: each of them may ask', question.step_calls)}>
+            {say('Call {0} of {1}', question.step_call, question.step_calls)}
+          </span>
+        )}
         <span class="risk" title={say('Risk: {0}', RISKS[question.risk]())}>{say('{0} risk', RISKS[question.risk]())}</span>
       </header>
       {question.session_name !== null && <p class="session-rule">{say('In the session: {0}', visibleLine(question.session_name))}</p>}
@@ -195,6 +200,7 @@ const ALLOWED = {
 const WHO = {
   person: () => say('you'),
   standing_answer: () => say('an answer you gave before'),
+  review: () => say('the review of the work'),
   deadline: () => say('the deadline: nobody answered'),
   disconnected: () => say('a lost connection'),
   unavailable: () => say('nobody there to ask'),

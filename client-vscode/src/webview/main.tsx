@@ -13,6 +13,7 @@ import { Trouble } from './problem';
 import { rowsOf } from './rows';
 import { spoken } from './spoken';
 import { RowView } from './turn';
+import { UnderReview } from './under_review';
 import { Welcome } from './welcome';
 
 declare function acquireVsCodeApi(): {
@@ -36,7 +37,7 @@ function Chat() {
   useEffect(() => {
     const listen = ({ data }: MessageEvent<ToWebview>): void => {
       dispatch(data);
-      if (data.type === 'focus') (pendingCard() ?? input.current)?.focus();
+      if (data.type === 'focus') whenFocused(() => (pendingCard() ?? input.current)?.focus());
       if (data.type === 'fill' || data.type === 'attach') input.current?.focus();
     };
     window.addEventListener('message', listen);
@@ -70,12 +71,19 @@ function Chat() {
         )}
       />
       <div class="only-read" role="status">{spoken(view)}</div>
+      {!busy && <UnderReview standing={view.standing ?? server.standing} send={send} fill={fill} />}
       <Composer
         busy={busy} input={input} draft={draft} type={type} proposed={proposed} view={view} server={server}
         history={view.turns.map((turn) => turn.prompt)} send={send}
       />
     </>
   );
+}
+
+/** Does it now, or when the editor has the focus come here: taken from elsewhere, it would close a list that was opened meanwhile. */
+function whenFocused(run: () => void): void {
+  if (document.hasFocus()) run();
+  else window.addEventListener('focus', run, { once: true });
 }
 
 function pendingCard(): HTMLElement | null {

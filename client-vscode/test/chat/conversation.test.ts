@@ -167,7 +167,7 @@ describe('answering', () => {
     const { server, chat } = open();
     chat.ask('one', null);
     await settle();
-    server.send(event(1, question()), event(2, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' }));
+    server.send(event(1, question()), event(2, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline', reason: null }));
     await chat.answer('a1', { decision: 'allow', scope: 'once' });
     await chat.answer('a2', { decision: 'allow', scope: 'once' });
     expect(server.answers).toEqual([]);

@@ -21,7 +21,7 @@ describe('the stream', () => {
       { kind: 'intent_selected', intent: 'WRITE_FILE', justification: 'asked to', previous: null, allowed_tools: ['edit_file'], work_item: null },
       call,
       question(),
-      { kind: 'approval_resolved', approval_id: 'a1', decision: 'allow', scope: 'once', by: 'person' },
+      { kind: 'approval_resolved', approval_id: 'a1', decision: 'allow', scope: 'once', by: 'person', reason: null },
       toolResult(),
       { kind: 'token_delta', text: 'Do' },
       { kind: 'token_delta', text: 'ne.' },
@@ -126,10 +126,18 @@ describe('approvals', () => {
   test('an answer given before is told, for nobody was asked', () => {
     const before = after([
       event(1, started), event(2, call),
-      event(3, { kind: 'approval_resolved', approval_id: 'c1', decision: 'allow', scope: 'always', by: 'standing_answer' }),
+      event(3, { kind: 'approval_resolved', approval_id: 'c1', decision: 'allow', scope: 'always', by: 'standing_answer', reason: null }),
     ]);
     expect(items(before).at(-1)).toMatchObject({ kind: 'note', text: 'not asked: you allowed this before, in your permissions.yaml' });
     expect(pending(before)).toEqual([]);
+  });
+
+  test('FLW-10 a commit under an approved review is told, for nobody was asked', () => {
+    const reason = 'the review of exactly these files was approved';
+    const told = after([
+      event(1, started), event(2, call), event(3, { kind: 'approval_resolved', approval_id: 'c1', decision: 'allow', scope: 'once', by: 'review', reason }),
+    ]);
+    expect(items(told).at(-1)).toMatchObject({ kind: 'note', text: `not asked: ${reason}` });
   });
 
   const waiting = after(events(started, call, question()));
@@ -139,7 +147,7 @@ describe('approvals', () => {
     const pressed = reduce(waiting, { type: 'answered', approval_id: 'a1', decision: 'allow', scope: 'session' });
     expect(findApproval(pressed, 'a1')).toMatchObject({ answer: { decision: 'allow', scope: 'session' }, outcome: null });
     expect(pending(pressed)).toHaveLength(1);
-    const resolved = after([event(4, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' })], pressed);
+    const resolved = after([event(4, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline', reason: null })], pressed);
     expect(findApproval(resolved, 'a1')?.outcome).toEqual({ decision: 'deny', scope: 'once', by: 'deadline' });
     expect(pending(resolved)).toEqual([]);
   });
@@ -152,8 +160,8 @@ describe('approvals', () => {
 
   test('the first resolution stands', () => {
     const resolved = after([
-      event(4, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'person' }),
-      event(5, { kind: 'approval_resolved', approval_id: 'a1', decision: 'allow', scope: 'once', by: 'person' }),
+      event(4, { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'person', reason: null }),
+      event(5, { kind: 'approval_resolved', approval_id: 'a1', decision: 'allow', scope: 'once', by: 'person', reason: null }),
     ], waiting);
     expect(findApproval(resolved, 'a1')?.outcome?.decision).toBe('deny');
   });

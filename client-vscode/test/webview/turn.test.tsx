@@ -130,8 +130,13 @@ describe('the approval card', () => {
     expect(drawn(started, question())).not.toContain('In the session');
   });
 
+  test('APP-03 says which of its step\'s calls asks, where there are several', () => {
+    expect(drawn(started, question({ step_call: 1, step_calls: 3 }))).toContain('Call 1 of 3');
+    expect(drawn(started, question())).not.toContain('Call 1 of');
+  });
+
   test('becomes a word on its call once it is resolved', () => {
-    const answered: Sent = { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline' };
+    const answered: Sent = { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline', reason: null };
     const denied = drawn(started, call, question(), answered, toolResult({ ok: false }));
     expect(denied).toContain('Denied by the deadline: nobody answered');
     expect(denied).toContain('aria-label="denied"');

@@ -104,7 +104,7 @@ def opening(account: Account, thresholds: Thresholds) -> str:
 def describe_account(account: Account | None, thresholds: Thresholds) -> str:
     """Says in a sentence how the budget stands."""
     if account is None:
-        return "no commit of strict mode has measured coverage yet, so there is no budget to hold to"
+        return "there is no budget yet: the first commit of strict mode whose tests were run with `coverage` sets it"
     figures = f"coverage by {account.by} is {account.now:.1f} %, the baseline {account.baseline:.1f} %"
     match standing_of(account, thresholds):
         case Standing.LOCKED:

@@ -133,16 +133,16 @@ def advance(mode: Mode, state: State, trigger: Trigger, facts: Facts, *, exempt:
 
 _OPENERS: Mapping[Trigger, str] = MappingProxyType(
     {
-        Trigger.MESSAGE: "the person asks for something",
+        Trigger.MESSAGE: "a message of the person",
         Trigger.PLAN_COMPLETED: "call plan_complete once you know what to do",
-        Trigger.EXEMPTION_GRANTED: "or ask for an exemption with workflow_request_exemption",
+        Trigger.EXEMPTION_GRANTED: "ask for an exemption with workflow_request_exemption, where no test can come first",
         Trigger.TESTS_STARTED: "run all tests with run_tests",
         Trigger.TESTS_ENDED: "run the tests with run_tests",
         Trigger.TESTS_REVISED: "or call revise_tests where a test was wrong",
         Trigger.TESTS_WANTED: "the person asks for tests first",
         Trigger.UNTESTED: "or a commit is wanted, and no test was run",
-        Trigger.APPROVED: "the review is approved",
-        Trigger.REJECTED: "the review is rejected",
+        Trigger.APPROVED: "the person's /approve, or yes to git_commit",
+        Trigger.REJECTED: "the person's /reject, or next message",
         Trigger.COMMITTED: "commit with git_commit",
     }
 )

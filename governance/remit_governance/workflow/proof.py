@@ -113,7 +113,8 @@ def prove_red(run: TestRun, before: TestFiles, now: TestFiles) -> Red | NotProve
         return NotProven(f"{why}; let a test assert first that what it needs is there")
     proven = [case for case in by_assertion if name_test(case.id, case.file, now.texts).is_new(before.texts, now.texts)]
     if not proven:
-        return NotProven(f"the tests that failed are neither new nor changed: {_names(by_assertion)}")
+        why = f"the tests that failed are neither new nor changed: {_names(by_assertion)}"
+        return NotProven(f"{why}; write another, or an assertion more in one of them")
     return Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
 
 
@@ -125,7 +126,8 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
         return NotProven(ONLY_ALL)
     moved = red.locked.differing(now)
     if moved:
-        return NotProven(f"test files are not as they were when they failed: {', '.join(moved[:MOST_NAMED])}")
+        why = f"test files are not as they were when they failed: {', '.join(moved[:MOST_NAMED])}"
+        return NotProven(f"{why}; put them back as they were, or let the person begin anew: /explore, /strict")
     passed = _passed(run)
     if missing := sorted(red.proven - passed):
         return NotProven(f"these have to pass, and did not: {', '.join(missing[:MOST_NAMED])}")
@@ -169,17 +171,18 @@ def _none_lost(red: Red, run: TestRun) -> NotProven | None:
     now, texts = {whole_of(test) for test in _passed(run)}, red.locked.texts
     gone = sorted(test for test in red.passing if whole_of(test) not in now)
     lost = [test for test in gone if name_test(test, None, texts).is_there(texts)]
-    return NotProven(f"these passed before, and do not now: {_listed(lost)}") if lost else _all_told(run)
+    return NotProven(f"these passed before, and do not now: {name_some(lost)}") if lost else _all_told(run)
 
 
 def _names(cases: Iterable[TestCase]) -> str:
-    return _listed([case.id for case in cases])
+    return name_some([case.id for case in cases])
 
 
 def _ids(cases: Iterable[TestCase]) -> frozenset[str]:
     return frozenset(case.id for case in cases)
 
 
-def _listed(names: Sequence[str]) -> str:
+def name_some(names: Sequence[str]) -> str:
+    """Returns the names of tests in words, the first few of many."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more

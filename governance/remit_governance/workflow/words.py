@@ -23,11 +23,17 @@ WRITABLE: Mapping[State, str] = MappingProxyType(
 )
 """What each state leaves writable in strict mode."""
 
+ASKS_PERSON: Mapping[State, str] = MappingProxyType(
+    {State.REVIEWING: "/approve has it committed, /reject sends it back"}
+)
+"""What the person can do where the work waits for them."""
+
 
 def describe(position: Position) -> str:
     """Says where the work stands, what may be written there, and what opens the next state."""
     where = f"workflow: {position.mode} mode, state {position.state}"
     if position.mode is not Mode.STRICT:
-        return where
+        held = WRITABLE[position.state] if position.state is State.RETROACTIVE_TESTING else "nothing is held back by it"
+        return f"{where}: {held}"
     ways = "; ".join(f"to {way}" for way in position.ways_out())
     return f"{where}: {WRITABLE[position.state]}. {ways[:1].upper()}{ways[1:]}"

@@ -44,7 +44,7 @@ async def status(chat: Chat, words: str) -> Reply:
         "session": chat.session,
         "model": f"{chat.model or now.model} ({now.model_state})",
         "sent to": now.sent_to or "nowhere: it stays on this machine",
-        "workflow": f"{now.mode} mode, {now.state}",
+        "workflow": (now.state_means or f"{now.mode} mode, {now.state}").removeprefix("workflow: "),
         "policy": now.policy + (f", not in force: {now.policy_problem.why}" if now.policy_problem else ""),
         "audit": now.audit_problem or "fine",
         "sandbox": now.sandbox,

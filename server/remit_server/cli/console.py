@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, assert_never, cast
 
 from remit_governance.visible import visible, visible_again
-from remit_governance.workflow.states import Mode
+from remit_governance.workflow.states import Mode, State
+from remit_governance.workflow.words import ASKS_PERSON, WRITABLE
 from remit_server import streams
 from remit_server.cli.output import unwritten
 from remit_server.contract import (
@@ -126,7 +127,8 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
         case ApprovalRequired():
             yield from _question(event)
         case ApprovalResolved():
-            yield f"  {_tick(event.decision == 'allow')} {event.decision} ({event.by.replace('_', ' ')}, {event.scope})"
+            who = event.reason or f"{event.by.replace('_', ' ')}, {event.scope}"
+            yield f"  {_tick(event.decision == 'allow')} {event.decision} ({who})"
         case RunCompleted():
             yield from draw_ending(event.result)
         case WarningEvent() | ErrorEvent() | ContextCondensed() | StateChanged():
@@ -140,8 +142,9 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
 def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed | StateChanged) -> Iterable[str]:
     match event:
         case StateChanged():
+            # Where nothing is held back, nothing is said.
             if event.mode != Mode.EXPLORE:
-                yield style_text(f"  {event.mode} mode: {event.state}", "dim")
+                yield style_text(f"  {event.mode} mode: {event.state}{_allowed(event)}", "dim")
         case WarningEvent():
             yield style_text(f"warning: {visible_again(event.message)}", "yellow")
         case ErrorEvent():
@@ -150,6 +153,13 @@ def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed | StateChan
         case ContextCondensed():
             sent = f"{event.before_tokens} to {event.after_tokens} of {event.window} tokens"
             yield style_text(f"the conversation was condensed for the model, from {sent}; all of it is kept", "dim")
+
+
+def _allowed(event: StateChanged) -> str:
+    """Says what strict mode leaves writable now, and what the person can do where it waits for them."""
+    state = State(event.state)
+    words = [WRITABLE[state], *([ASKS_PERSON[state]] if state in ASKS_PERSON else [])]
+    return f" · {'; '.join(words)}" if event.mode == Mode.STRICT else ""
 
 
 def draw_ending(result: RunResult, *, said: bool = False) -> Iterable[str]:
@@ -202,7 +212,8 @@ def _would(data: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _question(event: ApprovalRequired) -> Iterable[str]:
-    yield f"  {style_text('approval', 'yellow')} {visible_again(event.title)} · risk {event.risk}"
+    which = f" · call {event.step_call} of {event.step_calls}" if event.step_calls > 1 else ""
+    yield f"  {style_text('approval', 'yellow')} {visible_again(event.title)} · risk {event.risk}{which}"
     if event.session_name is not None:
         yield f"    in the session: {visible_again(event.session_name, 'show')}"
     for reason in event.reasons:

@@ -104,7 +104,8 @@ class ApprovalRequired(Event):
     `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
     answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
     that of an answer for good in every workspace. `session_name` says which session asks, where the server holds more
-    than one; `by_hunk`, that an answer may leave out hunks or files.
+    than one; `by_hunk`, that an answer may leave out hunks or files. The call is number `step_call` of the `step_calls`
+    that its step made besides intents; those after it may ask as well.
     """
 
     kind: Literal["approval_required"] = "approval_required"
@@ -128,21 +129,27 @@ class ApprovalRequired(Event):
     everywhere_rule: str | None = None
     session_name: str | None = None
     by_hunk: bool = False
+    step_call: int = 1
+    step_calls: int = 1
     deadline: str
 
 
 class ApprovalResolved(Event):
     """How the question ended and who answered.
 
-    By `standing_answer` there was no question: an answer given before decided, and `approval_id` is the call's id.
-    It is `withdrawn` where a file that it was about was renamed, deleted or made meanwhile.
+    By `standing_answer` and `review` there was no question, and `approval_id` is the call's id: an answer given before
+    decided, or the review of work in strict mode, of which `reason` says whose it was. It is `withdrawn` where a file
+    that it was about was renamed, deleted or made meanwhile.
     """
 
     kind: Literal["approval_resolved"] = "approval_resolved"
     approval_id: str
     decision: Literal["allow", "deny"]
     scope: Scope = Scope.ONCE
-    by: Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
+    by: Literal[
+        "person", "standing_answer", "review", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"
+    ]
+    reason: str | None = None
 
 
 class StateChanged(Event):

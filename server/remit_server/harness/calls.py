@@ -14,11 +14,14 @@ from remit_server.errors import ToolError
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as it was asked for; nothing about it has been checked."""
+    """A call as it was asked for; nothing about it has been checked. It is `number` of `count` in its step, without
+    intents."""
 
     id: str
     name: str
     arguments: Mapping[str, JsonValue]
+    number: int = 1
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

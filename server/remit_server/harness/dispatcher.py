@@ -288,7 +288,7 @@ class Dispatcher:
 
     def _context(self, call: ToolCall, turn: Turn, call_id: str) -> CallContext:
         arguments = {key: replace_non_finite(value) for key, value in call.arguments.items()}
-        return CallContext(ToolCall(call_id, call.name[:MAX_NAME], arguments), turn, self.parts)
+        return CallContext(replace(call, id=call_id, name=call.name[:MAX_NAME], arguments=arguments), turn, self.parts)
 
     def _begin_record(self, ctx: CallContext) -> CallRecord:
         parts = self.parts

@@ -7,8 +7,9 @@ stands after them is looked at only when they have ended. So every call runs und
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
@@ -81,12 +82,20 @@ async def execute_all(
     A refusal ends no other call. What ends the turn, be it a cancellation, RunDenied or a defect, stops all others:
     those that have begun are finished or audited as interrupted, the rest never begin.
     """
+    calls = number_calls(calls)
     run = partial(_execute_one, dispatcher, calls, turn, results)
     start = 0
     while start < len(calls):
         touched = await _find_stretch(dispatcher, calls[start:], turn)
         await _run(order(touched), start, run)
         start += len(touched)
+
+
+def number_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Says of each call which of the step's it is, besides intents: a question says how many more may ask (APP-03)."""
+    count = sum(not _declares(call) for call in calls)
+    numbers = itertools.accumulate(int(not _declares(call)) for call in calls)
+    return tuple(replace(call, number=number, count=count) for call, number in zip(calls, numbers, strict=True))
 
 
 async def _execute_one(

@@ -16,6 +16,7 @@ from threat_bench import LAX
 from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditKind
 from remit_governance.values import Action
+from remit_server.cli.console import draw_event
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.parallel import Touches, collide, order, touches
 from remit_server.models.ports import ToolMessage
@@ -156,6 +157,10 @@ async def test_questions_are_put_one_at_a_time(make_bench: Any) -> None:
     open_now: list[int] = []
     await bench.ask("go", asker=Answering(before=lambda: open_now.append(bench.runtime.status().pending_approvals)))
     assert open_now == [1] * 4
+    places = {(event.step_call, event.step_calls) for event in bench.of("approval_required")}
+    assert places == {(n, 4) for n in range(1, 5)}, "each says which of the step's calls it is (APP-03)"
+    drawn = [next(iter(draw_event(event))) for event in bench.of("approval_required")]
+    assert sorted(line[-len("call 1 of 4") :] for line in drawn) == [f"call {n} of 4" for n in range(1, 5)]
     assert [(bench.workspace / f"{n}.py").read_text() for n in range(4)] == ["y\n"] * 4
 
 

@@ -21,7 +21,6 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.patch_stdout import StdoutProxy
 
 from remit_governance.visible import visible, visible_again
-from remit_governance.workflow.states import Mode
 from remit_server.chat.lines import Line, is_command, read_line
 from remit_server.chat.replies import Chat
 from remit_server.cli.chat.completion import ChatCompleter
@@ -257,14 +256,14 @@ class TerminalChat:
         return ANSI("\n".join([*self.transcript.live(rows), style_text("❯ ", "bold")]))
 
     def _toolbar(self) -> AnyFormattedText:
-        """Intent, model, context use, session; and while a turn runs, for how long."""
-        now = self.chat.runtime.status()
+        """Returns where the work stands, first so that it is never cut off; intent, model, context use, session."""
+        now = self.chat.runtime.status(self.chat.session)
         parts_shown = [
+            f"{now.mode}: {now.state}",
             f"[{self.transcript.intent}]" if self.transcript.intent else "",
             visible(self.chat.model or now.model, "show") + (f" → {now.sent_to}" if now.sent_to else ""),
             f"{self.transcript.context:,} tokens in context" if self.transcript.context else "",
             self.chat.session,
-            f"{now.mode}: {now.state}" if now.mode != Mode.EXPLORE else "",
             f"running {time.monotonic() - self._began:.0f} s, Ctrl-C stops" if self.turn is not None else "/help",
             f"{len(self.waiting)} waiting" if self.waiting else "",
         ]

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings.cpr import load_cpr_bindings
 from prompt_toolkit.keys import Keys
 
 LONG_PASTE = 10
@@ -63,6 +64,10 @@ def bind_keys(pressed: Pressed) -> KeyBindings:
     @bindings.add(Keys.BracketedPaste, filter=asking, eager=True)
     def _(event: KeyPressEvent) -> None:
         pressed.press(event.data.lower() if len(event.data) == 1 else "")
+
+    # The terminal's answer where its cursor is, which nobody typed: without it nothing is printed for a second.
+    (cursor_position,) = load_cpr_bindings().bindings
+    bindings.add(Keys.CPRResponse, filter=asking, eager=True)(cursor_position)
 
     @bindings.add("escape", filter=asking)
     def _(event: KeyPressEvent) -> None:

@@ -14,6 +14,7 @@ from remit_server.contract import FileDiff, ReasonPayload
 from remit_server.harness.approval.diffs import describe_file, name_mode
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.approval.review import can_be_chosen, describe_choices
+from remit_server.harness.calls import ToolCall
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.redaction_out import reason_payload
 from remit_server.harness.turn import Turn
@@ -27,13 +28,13 @@ MAX_NAMED = 8
 
 
 def describe_question(
-    proposal: Proposal, call_id: str, turn: Turn, offer: Offer, reasons: tuple[ReasonPayload, ...]
+    proposal: Proposal, call: ToolCall, turn: Turn, offer: Offer, reasons: tuple[ReasonPayload, ...]
 ) -> dict[str, Any]:
     """Returns what the person is shown, as fields of `approval_required`; hostile characters are made visible."""
     plan = proposal.plan
     command = plan if isinstance(plan, CommandPlan) else None
     return {
-        "tool_call_id": call_id,
+        "tool_call_id": call.id,
         "tool": proposal.tool.name,
         "intent": turn.intent.active,
         "effect": proposal.tool.effect,
@@ -49,6 +50,8 @@ def describe_question(
         "session_rule": sentence(offer.standing) or None,
         "always_rule": None if offer.always is None else rule_text(offer.always),
         "everywhere_rule": None if offer.everywhere is None else rule_text(offer.everywhere),
+        "step_call": call.number,
+        "step_calls": call.count,
     }
 
 

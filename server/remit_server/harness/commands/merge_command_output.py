@@ -126,7 +126,7 @@ class CommandMerge:
         plan = WritePlan(tuple(each.change for each in asked), Outcome("", ""))
         kept = replace(self.proposal, actions=actions, plan=plan)
         reasons = (reason for each in asked for reason in carrying_reasons(each.judgement.decision))
-        shown = describe_question(kept, self.call_id, self.turn, Offer(), tuple(dict.fromkeys(reasons)))
+        shown = describe_question(kept, self.record.call, self.turn, Offer(), tuple(dict.fromkeys(reasons)))
         shown["diffs"] = tuple(diff.model_copy(update={"hunks": 0}) for diff in shown["diffs"])
         shown["by_hunk"] = len(asked) > 1
         version = self.rulebook.policy.version

@@ -196,9 +196,14 @@ class CallRecord:
         if judged is None or judged.decision.verdict is not Verdict.REQUIRE_REVIEW:
             return
         word: Literal["allow", "deny"] = "allow" if judged.answer.word == "allow" else "deny"
-        scope = Scope.SESSION if judged.answer.source == "session" else Scope.ALWAYS
-        self.record_answer(word, "standing_answer", scope)
-        self.turn.emit(ApprovalResolved, approval_id=self.call.id, decision=word, scope=scope, by="standing_answer")
+        if judged.answer.source == "workflow":
+            self.record_answer(word, "review", Scope.ONCE)
+            told = {"decision": word, "by": "review", "reason": judged.answer.reason}
+        else:
+            scope = Scope.SESSION if judged.answer.source == "session" else Scope.ALWAYS
+            self.record_answer(word, "standing_answer", scope)
+            told = {"decision": word, "by": "standing_answer", "scope": scope}
+        self.turn.emit(ApprovalResolved, approval_id=self.call.id, **told)
 
     def record_start(self) -> None:
         """Audits the intent to run, durably, before anything runs. Raises ToolError where that cannot be done."""

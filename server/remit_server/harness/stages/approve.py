@@ -85,7 +85,7 @@ def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
     """What a dry run says in place of doing it, with the diffs for whoever draws them."""
     offer = offer_for(prepared.judgement.pairs, ctx.parts.rulebook.permissions, ctx.parts.rulebook.here)
     reasons = _reasons(prepared, prepared.judgement)
-    shown = describe_question(prepared.proposal, ctx.call.id, ctx.turn, offer, reasons)
+    shown = describe_question(prepared.proposal, ctx.call, ctx.turn, offer, reasons)
     asked = "it would be asked about" if _asks(prepared) else "it would be done without a question"
     error = ToolError(
         "nothing was done: this is a dry run",
@@ -114,7 +114,7 @@ async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tupl
         offer = offer_for(judgement.pairs, rulebook.permissions, rulebook.here)
         asked = await _subject(proposal, offer, ctx)
         reasons, whole = _reasons(prepared, judgement), proposal
-        shown = describe_question(proposal, ctx.call.id, ctx.turn, offer, reasons)
+        shown = describe_question(proposal, ctx.call, ctx.turn, offer, reasons)
         review = await ctx.parts.desk.ask(asked, shown, record, changes_of(proposal.plan))
         if review.left_out:
             proposal = await _take(proposal, review, ctx, record)

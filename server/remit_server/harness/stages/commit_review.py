@@ -42,7 +42,7 @@ def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> P
     if ctx.turn.caller == "human":
         return prepared
     if is_approved(position, plan.tree):
-        return _without_question(prepared, "the person has approved the review of exactly this", record)
+        return _without_question(prepared, "the review of exactly these files was approved", record)
     if position.mode is not Mode.STRICT:
         untested = not ctx.turn.dry_run and propose_commit(ctx.turn, ctx.parts.audit)
         return replace(prepared, remarks=(UNTESTED,)) if untested else prepared
@@ -58,7 +58,7 @@ def _review_strict(
     reasons = reasons_to_look(_look_at(plan, ctx), ctx.parts.workflow())
     if reasons:
         return replace(prepared, review=reasons)
-    return _without_question(prepared, "it meets every criterion of `git.auto_commit`", record)
+    return _without_question(prepared, "the commit meets every criterion of `git.auto_commit`", record)
 
 
 def _without_question(prepared: Prepared, why: str, record: CallRecord) -> Prepared:

@@ -12,7 +12,7 @@ from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, unfit_paths
 from remit_governance.workflow.machine import Held
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import NotProven, Red, TestFiles, prove_green, prove_passing, prove_red
+from remit_governance.workflow.proof import NotProven, Red, TestFiles, name_some, prove_green, prove_passing, prove_red
 from remit_governance.workflow.states import Mode, State, Trigger
 from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
@@ -27,6 +27,7 @@ from remit_server.harness.workflow.moves import move, set_mode
 from remit_server.harness.workflow.run_report import read_coverage, read_run
 from remit_server.harness.workflow.test_snapshot import snapshot_tests
 from remit_server.harness.workflow.tested_files import Digests, digest_tested
+from remit_server.harness.workflow.unsaved import name_unsaved
 from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import CommitPlan, Plan
@@ -76,10 +77,11 @@ async def follow_outcome(
 ) -> Merged:
     """Moves on by what the call came to, and says so in its result. Raises ToolError where a control tool is held."""
     before = ctx.turn.memory.position.state
-    said = ""
+    said = unsaved = ""
     match parsed.tool.name:
         case "run_tests":
-            said = await _follow_tests(merged, begun, parsed, ctx)
+            unsaved = await name_unsaved(ctx)
+            said = "; ".join(filter(None, [await _follow_tests(merged, begun, parsed, ctx), unsaved]))
         case "plan_complete":
             await _complete_plan(ctx)
         case "workflow_request_exemption":
@@ -104,7 +106,7 @@ async def follow_outcome(
         ctx.turn.memory.measured = _measured(merged, parsed)
     moved = ctx.turn.memory.position.state is not before
     notes = [note for note in (said, describe(ctx.turn.memory.position) if moved or said else "") if note]
-    tells = ctx.turn.memory.position.mode is Mode.STRICT or parsed.tool.name == "git_commit"
+    tells = ctx.turn.memory.position.mode is Mode.STRICT or parsed.tool.name == "git_commit" or bool(unsaved)
     if not notes or not tells:
         return merged
     summary = "; ".join([merged.outcome.summary, *([said] if said else [])])
@@ -144,7 +146,7 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
             red = replace(proof, since=turn.history.mark())
             await turn.history.keep_tests(now)
             move(Trigger.TESTS_ENDED, turn, audit, red=True, gaining=lambda at: replace(at, red=red))
-            return ""
+            return f"red, as it has to be: {name_some(sorted(proof.proven))}"
         return f"this is no failing test yet: {proof.why}"
     if position.state is not State.VALIDATING:
         return ""

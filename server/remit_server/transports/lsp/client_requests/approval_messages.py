@@ -228,7 +228,8 @@ def _summary(question: ApprovalRequired) -> list[str]:
     """Returns the title, the reason for the question, and the risk."""
     why = [_one_line(f"Why: {r.reason}" + (f" (rule {r.rule})" if r.rule else "")) for r in question.reasons]
     where = [_one_line(f"In the session: {question.session_name}")] if question.session_name is not None else []
-    return [_one_line(question.title), *where, *why, *(["Risk: high"] if question.risk == "high" else [])]
+    which = [f"Call {question.step_call} of {question.step_calls}"] if question.step_calls > 1 else []
+    return [_one_line(question.title), *which, *where, *why, *(["Risk: high"] if question.risk == "high" else [])]
 
 
 def _one_line(text: str) -> str:

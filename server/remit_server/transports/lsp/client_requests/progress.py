@@ -14,11 +14,13 @@ from pygls.exceptions import JsonRpcException
 
 from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible_again
+from remit_governance.workflow.states import Mode
 from remit_server.contract import (
     ApprovalRequired,
     Event,
     IntentSelected,
     RunCompleted,
+    StateChanged,
     ToolCallEvent,
     ToolOutput,
     ToolResultEvent,
@@ -103,6 +105,8 @@ def progress_line(event: Event) -> str | None:
             line = f"{tool}: {visible_again(summary, 'show')}"
         case ApprovalRequired(title=title):
             line = f"waiting for your answer: {title}"
+        case StateChanged(mode=mode, state=state) if mode != Mode.EXPLORE:
+            line = f"{mode} mode: {state}"
         case WarningEvent(message=message):
             line = message
         case RunCompleted(result=result) if result.status != "completed":

@@ -1,0 +1,36 @@
+"""What a run of tests could not see: an edit of an open file is in the editor alone until it is saved (FLW-15)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from remit_server.errors import ToolError
+from remit_server.harness.context import CallContext
+from remit_server.workspace.content.files import read_image
+from remit_server.workspace.content.text import Text, plain
+from remit_server.workspace.paths.workspace_path import Workspace
+from remit_server.workspace.ports import Documents
+
+MOST_NAMED = 5
+
+
+async def name_unsaved(ctx: CallContext) -> str:
+    """Says which open files differ from those that the tests ran with; nothing where none does."""
+    documents = ctx.parts.documents
+    found = await asyncio.to_thread(_find_unsaved, documents, ctx.parts.workspace) if documents.paths() else []
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    named = f"{', '.join(found[:MOST_NAMED])}{more}"
+    return f"the tests ran without what is not saved in the editor: {named}; the person saves it" if found else ""
+
+
+def _find_unsaved(documents: Documents, workspace: Workspace) -> list[str]:
+    return [path for path in sorted(documents.paths()) if _differs(path, documents, workspace)]
+
+
+def _differs(path: str, documents: Documents, workspace: Workspace) -> bool:
+    document = documents.get(path)
+    try:
+        saved = Text.decode(read_image(workspace, workspace.resolve(path)).data, path).content
+    except ToolError:  # not there, or no text: nothing that tests could have run with
+        saved = None
+    return document is not None and plain(document.text) != saved
