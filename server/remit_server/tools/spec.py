@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from remit_governance.values import Effect
 from remit_governance.workflow.position import Position
+from remit_governance.workflow.proof import TestCase
 from remit_governance.workflow.test_files import is_locked_file
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.workspace.code import CodeIntelligence, NoEditor
@@ -53,7 +54,8 @@ class Target:
 class Outcome:
     """What a call came to: text for the model, data for clients and a one-line summary for people.
 
-    `retried` says which of many files were read at the second try.
+    `retried` says which of many files were read at the second try, `tests` how each test of a run ended: all of them,
+    whatever the data for clients leave out.
     """
 
     text: str
@@ -61,6 +63,7 @@ class Outcome:
     data: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     exit_code: int | None = None
     retried: tuple[str, ...] = ()
+    tests: tuple[TestCase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

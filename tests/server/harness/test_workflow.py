@@ -91,6 +91,27 @@ async def test_FLW_06_tests_first_from_the_request_to_the_review(make_bench: Any
     assert bench.runtime.status().state_means == told["reviewing"]
 
 
+MANY_TESTS = """import unittest
+
+
+class Many(unittest.TestCase):
+    pass
+
+
+for number in range(2_100):
+    setattr(Many, f"test_{number}", lambda self: self.assertTrue(True))
+"""
+
+
+async def test_FLW_04_a_run_of_more_tests_than_a_client_is_told_of_proves_as_much(make_bench: Any) -> None:
+    write_many = {"calls": [intent("WRITE_FILE"), call("write_file", path="test_many.py", content=MANY_TESTS)]}
+    bench = await strict(make_bench, READ, PLAN, write_many, WRITE_TEST, RUN, WRITE_CODE, RUN)
+    assert failures(bench) == []
+    assert states(bench)[-1] == "reviewing"
+    ran = [event for event in bench.of("tool_result") if event.tool == "run_tests"][-1]
+    assert "2102 passed" in ran.output
+
+
 async def test_FLW_01_the_status_is_of_the_session_that_is_asked_about(make_bench: Any) -> None:
     bench = await strict(make_bench, READ, PLAN)
     last = bench.runtime.status()

@@ -14,12 +14,8 @@ from remit_server.tools.spec import Outcome
 def read_run(outcome: Outcome, arguments: RunTestsArguments) -> TestRun:
     """Returns the run as a value: whole where nothing was left out by whoever asked for it."""
     data = cast("Mapping[str, Any]", outcome.data)
-    cases = tuple(
-        TestCase(test["id"], test["outcome"], by_assertion=test["kind"] == "assertion", file=test["file"])
-        for test in data["tests"]
-    )
     whole = arguments.path is None and arguments.filter is None
-    return TestRun(cases, whole, _doubt(data, cases, outcome.exit_code), data["totals"]["unfinished"])
+    return TestRun(outcome.tests, whole, _doubt(data, outcome.tests, outcome.exit_code), data["totals"]["unfinished"])
 
 
 def read_coverage(outcome: Outcome, run: TestRun) -> Coverage | None:
@@ -38,8 +34,6 @@ def _doubt(data: Mapping[str, Any], cases: tuple[TestCase, ...], exit_code: int 
         return "it was stopped before its end"
     if data["trouble"]:
         return "; ".join(data["trouble"])
-    if data["left_out"]:
-        return f"{data['left_out']} of its tests are not listed"
     if failed and exit_code == 0:
         return "a test failed, and the runner says that none did"
     if not failed and cases and exit_code != 0:

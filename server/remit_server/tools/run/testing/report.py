@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from remit_governance.workflow.proof import TestCase
 from remit_governance.workflow.test_files import is_locked_file
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -76,6 +77,10 @@ def render_report(
             "coverage": _coverage_data(files, choice.folder, is_locked) if ask.coverage else None,
         },
         exit_code=output.exit_code,
+        tests=tuple(
+            TestCase(redact(test.id), test.ending, by_assertion=test.kind == "assertion", file=test.file)
+            for test in tests
+        ),
     )
 
 
