@@ -73,14 +73,14 @@ def test_LSP_17_the_table_of_connections_says_whose_one_is(family: socket.Addres
     try:
         listener = socket.create_server((host, 0), family=family)
     except OSError:
-        pytest.skip(f"there is no {host} here")
+        pytest.skip(f"this machine has no {host}")
     with listener, socket.create_connection(listener.getsockname()[:2]) as ours, listener.accept()[0] as accepted:
         assert is_own_user(accepted)
         ours.close()
         assert not is_own_user(accepted), "nobody holds the other end any more"
 
 
-@pytest.mark.skipif(shutil.which("lsof") is None, reason="there is no lsof")
+@pytest.mark.skipif(shutil.which("lsof") is None, reason="lsof is not on this machine")
 def test_LSP_17_where_there_is_no_such_table_lsof_says_it() -> None:
     """As on macOS, with the lsof that is here."""
     lsof = shutil.which("lsof")
