@@ -65,7 +65,7 @@ def test_FLW_06_from_the_request_to_the_commit_in_a_terminal(chat: Any, shop: Pa
         assert subjects(shop) == ["A parser of configuration lines"]
         terminal.send("/status\r")
         terminal.until(
-            r"strict mode, state reviewing: nothing may be written. To committing:\s+the\s+person.s\s+/approve"
+            r"strict\s+mode,\s+state\s+reviewing:\s+nothing\s+may\s+be\s+written\.\s+To\s+committing:\s+the\s+person.s\s+/approve"
         )
         terminal.send("/budget\r")
         terminal.until("there is no budget yet")

@@ -155,7 +155,7 @@ def test_who_serves_says_that_there_is_nobody(command: tuple[str, ...], how: str
 def test_the_help_of_run_tool_names_every_tool(remit: CommandLine) -> None:
     said = " ".join(remit("run-tool", "--help").out.split())
     assert "EXECUTE run_command, run_tests, git_commit" in said
-    assert "PLAN plan_complete, workflow_request_exemption, set_mode" in said
+    assert "PLAN plan_complete, workflow_request_exemption, revise_tests, set_mode" in said
 
 
 # what a call shows

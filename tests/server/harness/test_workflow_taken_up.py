@@ -97,7 +97,7 @@ async def test_FLW_12_where_a_session_stands_is_known_before_its_first_turn(make
     await stood(make_bench, "reviewing")
     bench = await again(make_bench)
     chat = Chat(bench.runtime, bench.settings, "s", lambda: "new")
-    assert "strict mode, reviewing" in (await read_line(chat, "/status")).text
+    assert "strict mode, state reviewing" in (await read_line(chat, "/status")).text
     assert [part.type for part in (await read_line(chat, "/approve")).parts] == ["call", "text"]
     await bench.runtime.recall("another")
     assert bench.runtime.status("another").state == "idle"

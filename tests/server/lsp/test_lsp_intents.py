@@ -77,8 +77,8 @@ async def test_INT_08_a_person_opens_and_a_project_narrows_while_the_server_runs
         monkeypatch.setenv(f"REMIT_{name.upper()}_DIR", str(tmp_path / name))
     assert main(["policy", "show"]) == 0
     shown = capsys.readouterr().out
-    assert "READ_FILE: read_file, write_file (changed by a policy file)" in shown
-    assert "CODE: edit_file, undo_changes (changed by a policy file)" in shown
+    assert "READ_FILE: read_file, write_file (changed by a policy file: +write_file)" in shown
+    assert "CODE: edit_file, undo_changes (changed by a policy file: " in shown
     assert main(["policy", "show", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["intents"]["READ_FILE"]["tools"] == ["read_file", "write_file"]
     action = {"syscall": "fs.write", "path": "a.txt", "tool": "write_file", "intent": "CODE"}
