@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ from remit_governance.policy.language.load import workflow_source
 from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
 from remit_governance.workflow.test_files import RUNNER_GLOBS, STAND_IN_GLOBS, TEST_GLOBS
+from remit_server.agent.context.generation import Generation
 
 pytestmark = [
     pytest.mark.slow,
@@ -677,3 +679,23 @@ async def test_FLW_14_strict_mode_knows_no_tests_afterwards(make_bench: Any) -> 
     await bench.ask(ASKED_FOR)
     assert states(bench)[-1] == "reviewing"
     assert "the workflow stays where it is" in failures(bench)[-1]
+
+
+async def test_THR_workflow_a_condensed_conversation_is_held_to_the_same_state_and_is_told_it(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    long = "word " * 1_500
+    record = tmp_path / "traffic.jsonl"
+    steps = [READ, PLAN, DONE, *[{"text": long}] * 8, WRITE_CODE]
+    bench = await strict(make_bench, *steps, record=record, generation=Generation(context_tokens=6_000))
+    for number in range(8):
+        await bench.ask(f"turn {number} {long}")
+    assert bench.of("context_condensed")
+    await bench.ask("now the code")
+    (refused,) = failures(bench)
+    assert "only tests are written" in refused
+    assert (bench.workspace / "config.py").read_text() == SOURCE
+    (*_, last) = (
+        line["request"] for line in map(json.loads, record.read_text().splitlines()) if line["kind"] == "request"
+    )
+    assert "strict mode, state test_writing" in json.dumps(last["messages"])
