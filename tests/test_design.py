@@ -41,6 +41,19 @@ def test_no_clause_has_the_number_of_another() -> None:
     assert [number for number, count in CLAUSES.items() if count > 1] == []
 
 
+def test_the_table_of_pages_has_their_clauses() -> None:
+    rows = re.findall(
+        r"^\| \[[^\]]+\]\(([^)]+)\) \| ([^|]+) \|", (DESIGN / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    pages = {
+        page.name: CLAUSE.findall(page.read_text("utf-8")) for page in DESIGN.glob("*.md") if page.name != "README.md"
+    }
+    assert dict(rows) == {
+        name: numbers[0] if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
+        for name, numbers in pages.items()
+    }
+
+
 def test_every_citation_is_of_a_clause() -> None:
     cited = {(name, number) for name, text in TEXTS.items() for number in CITED.findall(text)}
     assert sorted((name, number) for name, number in cited if number not in CLAUSES) == []

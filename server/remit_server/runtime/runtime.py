@@ -119,7 +119,6 @@ class Runtime:
         self._live, self._close_resources = live, close
         self._warnings, self._warned, self._audit_warnings = warnings, 0, audit_warnings
         self._completer = Completer(lambda: self._settings, lambda: self._running_turns > 0, models, dispatcher)
-        self._sandbox = dispatcher.parts.sandbox.isolation().name
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._turns: OrderedDict[tuple[str, str], RunningTurn] = OrderedDict()
         self._retiring: set[asyncio.Task[None]] = set()
@@ -230,7 +229,7 @@ class Runtime:
             policy=self.dispatcher.parts.rulebook.policy.version,
             policy_problem=self._live.problem,
             audit_problem=next(reversed(self._audit_warnings()), None),
-            sandbox=self._sandbox,
+            sandbox=self.dispatcher.parts.sandbox.name,
         )
 
     async def recall(self, session_id: str) -> None:

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Sandbox
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName, Sandbox
 
 
 class NoSandbox:
     """Stands where nothing isolates. It never runs anything."""
+
+    name: RuntimeName = "none"
 
     def __init__(self, why: str, fix: str) -> None:
         self._isolation = Isolation("none", available=False, why=why, fix=fix)
@@ -33,6 +35,11 @@ class Fallback:
 
     def __init__(self, taken: Sandbox, missing: str, advice: str) -> None:
         self._taken, self._missing, self._advice = taken, missing, advice
+
+    @property
+    def name(self) -> RuntimeName:
+        """The sandbox taken."""
+        return self._taken.name
 
     def isolation(self) -> Isolation:
         """That of the sandbox taken; why and fix begin with the best one."""

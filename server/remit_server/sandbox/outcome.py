@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
+from remit_server.sandbox.ports import CommandOutput, CommandSpec
 
 
 def command_output(ended: ProcessResult, left: tuple[LayerChange, ...] = ()) -> CommandOutput:
@@ -45,15 +41,6 @@ def refuse_network(spec: CommandSpec, runtime: str) -> None:
             "run it without `network`, or install bubblewrap, whose commands have a proxy",
             code=ErrorCode.SANDBOX_UNAVAILABLE,
         )
-
-
-def discover_isolation(known: Isolation | None, attempt: Callable[[], Coroutine[Any, Any, Isolation]]) -> Isolation:
-    """What is known; found out by one real attempt, which is not repeated once it has succeeded."""
-    if known is not None and known.available:
-        return known
-    # In a thread of its own, for the caller's may have a running loop.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(attempt())).result()
 
 
 def trusted_path(*workspaces: Path | None) -> str:

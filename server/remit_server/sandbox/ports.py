@@ -80,8 +80,13 @@ class Sandbox(Protocol):
     An adapter that has no proxy runs a command with `network` where there is none.
     """
 
+    @property
+    def name(self) -> RuntimeName:
+        """Which runtime this is; says nothing of whether it works here, and starts nothing."""
+        ...
+
     def isolation(self) -> Isolation:
-        """What isolates here, found out by trying it once."""
+        """What isolates here, found out by trying it once in this process."""
         ...
 
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from types import MappingProxyType
 
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Sandbox
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName, Sandbox
 from remit_server.scheduling.freezer import Freezer
 from remit_server.scheduling.runner import Runner
 from remit_server.scheduling.schedule import Limits, Task
@@ -71,8 +71,13 @@ class Scheduled:
     def __init__(self, sandbox: Sandbox, slots: Runner) -> None:
         self._sandbox, self._slots = sandbox, slots
 
+    @property
+    def name(self) -> RuntimeName:
+        """The runtime that commands wait for."""
+        return self._sandbox.name
+
     def isolation(self) -> Isolation:
-        """That of the sandbox."""
+        """What isolates in the sandbox that commands wait for."""
         return self._sandbox.isolation()
 
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:

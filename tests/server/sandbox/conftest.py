@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from remit_server.sandbox.choose import sandbox_named
+from remit_server.sandbox.findings import forget_findings
 from remit_server.sandbox.ports import RuntimeName, Sandbox
 
 # What everybody can have, and how to get it. Docker needs a daemon, which CI starts where it can, and Seatbelt macOS:
@@ -39,6 +41,14 @@ def runtime(request: pytest.FixtureRequest) -> RuntimeName:
         whose = "needs podman to work" if name == "podman" else f"{name} does not isolate on this machine"
         pytest.skip(f"{whose}: {isolation.why}")
     return name
+
+
+@pytest.fixture
+def another_process() -> Iterator[None]:
+    """Nothing is known of what isolates here, as in a process that has just begun; and what is found is not kept."""
+    forget_findings()
+    yield
+    forget_findings()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.bubblewrap.layer import Layer
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_sandbox import Containers
+from remit_server.sandbox.findings import forget_findings
 from remit_server.sandbox.limits.cgroup import ControlGroup, find_parents
 from remit_server.sandbox.limits.templates import TEMPLATES
 from remit_server.sandbox.ports import CommandSpec, RuntimeName, Sandbox
@@ -95,6 +96,7 @@ def test_removing_twice_is_the_same_as_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("another_process")
 def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeName, workspace: Path) -> None:
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, runtime, str(workspace)],
@@ -107,6 +109,7 @@ def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeNam
     server.stdout.close()
     server.kill()
     server.wait()
+    forget_findings()
     match runtime:
         case "podman" | "docker":
             assert asyncio.run(Containers(runtime).collect()) != []

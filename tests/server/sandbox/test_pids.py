@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.findings import forget_findings
 from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
@@ -64,11 +65,13 @@ async def test_a_command_cannot_take_its_bound_away(tmp_path: Path) -> None:
     assert pids.is_bounded_by(output.stdout, 50)
 
 
+@pytest.mark.usefixtures("another_process")
 async def test_where_the_bound_cannot_be_written_there_is_a_sandbox_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not (isolation := await asyncio.to_thread(Bubblewrap().isolation)).available:
         pytest.skip(isolation.why)
+    forget_findings()
     monkeypatch.setattr(pids, "bound_setting", lambda tasks: b"no number, so that nothing takes it")
     monkeypatch.setattr(pids, "has_own_limit_per_namespace", lambda release: True)
     sandbox = Bubblewrap()

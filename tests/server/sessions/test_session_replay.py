@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -17,6 +16,7 @@ from bench_runtime import Bench, call, intent
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs_started import programs_started
 
 from remit_server.agent.context.conversation import Condensed, Conversation
 from remit_server.contract import AssistantSaid, CallEnded, ModelConfig, RunResult, TurnEnded
@@ -128,31 +128,20 @@ async def test_SES_02_a_new_process_goes_on_with_it_and_runs_nothing(make_bench:
     assert "tool_intent" not in [kind.value for kind in kinds], "no call of the file was made again"
 
 
-SPAWNS: list[str] = []
-COUNTING = False
-STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"}
-
-
-def note_start(event: str, arguments: tuple[Any, ...]) -> None:
-    if COUNTING and event in STARTS:
-        SPAWNS.append(f"{event} {arguments[:1]}")
-
-
-async def test_SES_02_loading_starts_no_process(make_bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_SES_02_loading_starts_no_process(make_bench: Any) -> None:
     command = {"calls": [intent("EXECUTE"), call("run_command", command="echo ran")]}
     first: Bench = await make_bench(command, {"text": "it ran"})
-    sys.addaudithook(note_start)
-    await first.ask("run it")
+    with programs_started() as ran:
+        await first.ask("run it")
+    # What starts is seen: a turn that runs something is counted.
+    assert ran or first.of("tool_result")[-1].error is not None
     await first.runtime.close()
-    second: Bench = await make_bench({"text": "yes"})
-    monkeypatch.setattr(sys.modules[__name__], "COUNTING", True)
-    assert (await second.ask("did it run?")).final_output == "yes"
-    (session,) = second.runtime.sessions.list()
-    assert second.runtime.sessions.read(session)
-    assert SPAWNS == []
-    # The hook sees what starts: a turn that runs something is counted.
-    await second.ask({"type": "call", "tool": "run_command", "arguments": {"command": "true"}, "intent": "EXECUTE"})
-    assert SPAWNS or second.of("tool_result")[-1].error is not None
+    with programs_started() as started:
+        second: Bench = await make_bench({"text": "yes"})
+        assert (await second.ask("did it run?")).final_output == "yes"
+        (session,) = second.runtime.sessions.list()
+        assert second.runtime.sessions.read(session)
+    assert started == []
 
 
 async def test_SES_02_two_processes_take_turns_in_one_session(make_bench: Any) -> None:

@@ -73,7 +73,7 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
     )
     hidden += past_objects(parts.workspace.root, proposal.actions)
     started_ns = time.time_ns()
-    inside = Inside(authorised.permit, record, parts.sandbox.isolation().name, plan.spec.template)
+    inside = Inside(authorised.permit, record, parts.sandbox.name, plan.spec.template)
     attempts = Attempts(inside.admit, inside.record_attempt)
     spec = replace(
         plan.spec,

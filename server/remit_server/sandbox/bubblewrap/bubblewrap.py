@@ -11,7 +11,7 @@ import socket
 import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter, standard_filter
+from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.cgroup import ControlGroup, clear_groups, find_parents
 from remit_server.sandbox.limits.limits import Limits
@@ -31,14 +32,15 @@ from remit_server.sandbox.network.proxy import Attempt, Proxy
 from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, ProxyEndpoint, open_endpoint, relay_text
 from remit_server.sandbox.network.sandbox_peer import SandboxProcesses
 from remit_server.sandbox.no_sandbox import no_sandbox
-from remit_server.sandbox.outcome import command_output, discover_isolation, has_never_begun, last_line, trusted_path
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
+from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, trusted_path
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount
 from remit_server.sandbox.visible.visible_paths import visible_outside
 from remit_server.uninterrupted import lent
 
+_PROGRAMS = ("bwrap", "unshare")
 _PROBE_S = 20.0
 _KILLED = 137
 _EVERYTHING = Isolation("bubblewrap", False, "the workspace is the whole file system", "open a folder of it instead")
@@ -48,6 +50,15 @@ _LAYER = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the trial came to: `area` is where layers lie, `bounds` whether bwrap may write the bound of processes."""
+
+    isolation: Isolation
+    area: Path | None = None
+    bounds: bool = False
+
+
 class Bubblewrap:
     """Runs each command in namespaces of its own: no network but a proxy's, no capabilities, what it writes kept apart.
 
@@ -55,28 +66,26 @@ class Bubblewrap:
     of it in PATH.
     """
 
+    name: RuntimeName = "bubblewrap"
+
     def __init__(self, limits: Limits | None = None, workspace: Path | None = None) -> None:
         self._workspace = workspace
         self._limits = limits
-        self._isolation: Isolation | None = None
-        self._area: Path | None = None
-        self._bounds = pids.has_own_limit_per_namespace(os.uname().release)
+        self._found: _Found | None = None
 
     def isolation(self) -> Isolation:
-        """What isolates here, found out by one real run."""
-        self._isolation = discover_isolation(self._isolation, self._try)
-        return self._isolation
+        """What isolates here, found out by one real run in this process."""
+        return wait_for(self._find).isolation
 
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
-        if self._isolation is None or not self._isolation.available:
-            self._isolation = await self._try()
-        if not self._isolation.available:
-            raise no_sandbox(self._isolation)
+        found = await self._find()
+        if not found.isolation.available:
+            raise no_sandbox(found.isolation)
         if not spec.workspace.name:
             raise no_sandbox(_EVERYTHING)
         try:
-            ended, left = await self._layered(spec, progress)
+            ended, left = await self._layered(spec, found, progress)
         except OSError as error:
             raise no_sandbox(
                 Isolation("bubblewrap", False, f"bwrap cannot start: {error}", sandbox_advice(this_machine()))
@@ -86,44 +95,53 @@ class Bubblewrap:
             raise no_sandbox(_failed_isolation(ended))
         return command_output(ended, left)
 
-    async def _try(self) -> Isolation:
-        for program in ("bwrap", "unshare"):
+    async def _find(self) -> _Found:
+        if self._found is None or not self._found.isolation.available:
+            here = circumstances(self.name, _PROGRAMS, trusted_path(self._workspace), self._limits)
+            self._found = await find_once(here, self._try)
+        return self._found
+
+    async def _try(self) -> _Found:
+        for program in _PROGRAMS:
             if shutil.which(program, path=trusted_path(self._workspace)) is None:
                 machine = this_machine()
                 fix = sandbox_advice(machine) if program == "bwrap" else missing_advice(machine, program)
-                return Isolation("bubblewrap", False, f"there is no program `{program}`", fix)
+                return _Found(Isolation("bubblewrap", False, f"there is no program `{program}`", fix))
         try:
             standard_filter()
         except (ImportError, RuntimeError, OSError) as error:
-            return Isolation(
-                "bubblewrap", False, f"libseccomp cannot be used: {error}", missing_advice(this_machine(), "libseccomp")
-            )
+            advice = missing_advice(this_machine(), "libseccomp")
+            return _Found(Isolation("bubblewrap", False, f"libseccomp cannot be used: {error}", advice))
         await asyncio.to_thread(kill_orphans)
         await asyncio.to_thread(clear_groups)
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = Path(folder)
             trial = CommandSpec(("/bin/cat", pids.SETTING), here, here, command_environment({}), _PROBE_S)
+            bounds = pids.has_own_limit_per_namespace(os.uname().release)
             try:
-                ended = await self._contained(trial)
-                if ended.exit_code != 0 and self._bounds:
+                ended = await self._contained(trial, bounds=bounds)
+                if ended.exit_code != 0 and bounds:
                     # It may be the bound that this system does not let bwrap write.
-                    self._bounds = False
-                    ended = await self._contained(trial)
+                    bounds = False
+                    ended = await self._contained(trial, bounds=bounds)
             except OSError as error:
-                return Isolation("bubblewrap", False, f"bwrap cannot start: {error}", namespaces_advice(this_machine()))
+                advice = namespaces_advice(this_machine())
+                return _Found(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", advice))
             if ended.exit_code != 0:
-                return _failed_isolation(ended)
-            self._area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")))
-        return Isolation("bubblewrap", True, layers=self._area is not None, processes=_bound_name(ended))
+                return _Found(_failed_isolation(ended))
+            area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")), bounds=bounds)
+        return _Found(
+            Isolation("bubblewrap", True, layers=area is not None, processes=_bound_name(ended)), area, bounds=bounds
+        )
 
-    async def _area_for_layers(self, trial: CommandSpec) -> Path | None:
+    async def _area_for_layers(self, trial: CommandSpec, *, bounds: bool) -> Path | None:
         """The first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
         for area in (Path(tempfile.gettempdir()), Path("/dev/shm")):  # noqa: S108  a private folder is made in it
             with contextlib.suppress(OSError):
                 clear_leftovers(area)
                 layer = Layer.make(area, trial.workspace, prefix_of("layer"))
                 try:
-                    ended = await self._contained(trial, layer=layer)
+                    ended = await self._contained(trial, layer=layer, bounds=bounds)
                     if ended.exit_code == 0 and [left.path for left in layer.changes()] == ["probe"]:
                         return area
                 finally:
@@ -131,23 +149,28 @@ class Bubblewrap:
         return None
 
     async def _layered(
-        self, spec: CommandSpec, progress: Callable[[bytes], None] | None
+        self, spec: CommandSpec, found: _Found, progress: Callable[[bytes], None] | None
     ) -> tuple[ProcessResult, tuple[LayerChange, ...]]:
         """Run it with a layer over the workspace, where there can be one; and what is then in it. Raises OSError."""
-        if not spec.writes or self._area is None:
-            return await self._contained(spec, progress), ()
-        make = partial(Layer.make, self._area, spec.workspace, prefix_of("layer"))
+        if not spec.writes or found.area is None:
+            return await self._contained(spec, progress, bounds=found.bounds), ()
+        make = partial(Layer.make, found.area, spec.workspace, prefix_of("layer"))
         async with lent(make, Layer.remove) as layer:
-            ended = await self._contained(spec, progress, layer=layer)
+            ended = await self._contained(spec, progress, layer=layer, bounds=found.bounds)
             return ended, await asyncio.to_thread(layer.changes)
 
     async def _contained(
-        self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None, layer: Layer | None = None
+        self,
+        spec: CommandSpec,
+        progress: Callable[[bytes], None] | None = None,
+        layer: Layer | None = None,
+        *,
+        bounds: bool,
     ) -> ProcessResult:
         async with _open_control_group(TEMPLATES[spec.template]) as control:
             shown = visible_outside(spec)
             async with open_proxy(spec, shown) as door:
-                ended = await run_contained(self._job(spec, control, progress, layer, door, shown=shown))
+                ended = await run_contained(self._job(spec, control, progress, layer, door, shown=shown, bounds=bounds))
             why = control.stopped() if control and ended.exit_code == _KILLED else None
             return replace(ended, exit_code=None, stopped=why) if why else ended
 
@@ -160,6 +183,7 @@ class Bubblewrap:
         door: ProxyEndpoint,
         *,
         shown: tuple[ReadOnlyMount, ...],
+        bounds: bool,
     ) -> Job:
         template = TEMPLATES[spec.template]
         limits = self._limits or template.limits
@@ -169,7 +193,7 @@ class Bubblewrap:
         merged = layer.merged if layer else None
         profile = memory_file(rules)
         etc, settings = etc_options(memory_file)
-        bound = memory_file(pids.bound_setting(limits.tasks)) if self._bounds else None
+        bound = memory_file(pids.bound_setting(limits.tasks)) if bounds else None
         given = (profile, *settings, *(() if bound is None else (bound,)))
         options = bubblewrap_options(spec, limits, etc=etc, bound=bound, merged=merged, shown=shown, more=door.options)
         argv = [

@@ -21,18 +21,18 @@ from remit_server.sandbox.bubblewrap.seccomp import profile_json
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName
 from remit_server.sandbox.containers.container_image import system_image, system_paths
+from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits.limits import MIB
 from remit_server.sandbox.limits.templates import TEMPLATES
 from remit_server.sandbox.no_sandbox import no_sandbox
 from remit_server.sandbox.outcome import (
     command_output,
-    discover_isolation,
     has_never_begun,
     last_line,
     refuse_network,
     trusted_path,
 )
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, lasting_folder, prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
 from remit_server.sandbox.visible.environment import command_environment, places_of
@@ -71,6 +71,12 @@ class _Place:
     folder: Path
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    isolation: Isolation
+    place: _Place | None = None
+
+
 class Containers:
     """Runs each command in a container of its own: no network, a read-only workspace, no capabilities, no layers.
 
@@ -85,27 +91,29 @@ class Containers:
             "PATH": trusted_path(workspace),
             **{name: os.environ[name] for name in _PASSED if name in os.environ},
         }
-        self._isolation: Isolation | None = None
-        self._place: _Place | None = None
+        self._found: _Found | None = None
         self._files: Path | None = None
         self._pausing: asyncio.Task[None] | None = None
 
+    @property
+    def name(self) -> RuntimeName:
+        """The program."""
+        return self._program
+
     def isolation(self) -> Isolation:
-        """What isolates here, found out by one real run."""
-        self._isolation = discover_isolation(self._isolation, self._try)
-        return self._isolation
+        """What isolates here, found out by one real run in this process."""
+        return wait_for(self._find).isolation
 
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
-        if self._isolation is None or not self._isolation.available:
-            self._isolation = await self._try()
-        if self._place is None or not self._isolation.available:
-            raise no_sandbox(self._isolation)
+        found = await self._find()
+        if found.place is None:
+            raise no_sandbox(found.isolation)
         refuse_network(spec, self._program)
         if spec.workspace == Path(spec.workspace.anchor):
             raise no_sandbox(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
         try:
-            ended = await self._contained(spec, self._place, progress)
+            ended = await self._contained(spec, found.place, progress)
         except OSError as error:
             raise no_sandbox(
                 self._nothing(f"{self._program} cannot start: {error}", _WORKS.format(self._program))
@@ -123,19 +131,27 @@ class Containers:
             await self._act(containers.remove_argv(self._program, left))
         return left
 
-    async def _try(self) -> Isolation:
+    async def _find(self) -> _Found:
+        if self._found is None or self._found.place is None:
+            settings = tuple(sorted(self._environment.items()))
+            here = circumstances(self._program, (self._program,), self._environment["PATH"], self._image, settings)
+            self._found = await find_once(here, self._try)
+        return self._found
+
+    async def _try(self) -> _Found:
         if shutil.which(self._program, path=self._environment["PATH"]) is None:
-            return self._nothing(f"there is no program `{self._program}`", f"install {self._program}")
+            return _Found(self._nothing(f"there is no program `{self._program}`", f"install {self._program}"))
         if sys.platform != "linux" and not self._image:
             why = "the programs of this system cannot run in a container"
-            return self._nothing(why, f"name an image that has yours: `{_IMAGE}=IMAGE` in your environment")
+            return _Found(self._nothing(why, f"name an image that has yours: `{_IMAGE}=IMAGE` in your environment"))
         try:
             await asyncio.to_thread(clear_leftovers, Path(tempfile.gettempdir()))
             await self.collect()
-            self._place = await self._prepared()
-            return await self._trial(self._place)
+            place = await self._prepared()
+            isolation = await self._trial(place)
+            return _Found(isolation, place if isolation.available else None)
         except (OSError, RuntimeError) as error:
-            return self._nothing(str(error), _WORKS.format(self._program))
+            return _Found(self._nothing(str(error), _WORKS.format(self._program)))
 
     async def _prepared(self) -> _Place:
         """Raises RuntimeError where there is no image and none can be made."""

@@ -10,14 +10,16 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.sandbox.bubblewrap.bubblewrap_options import hidden_paths_below
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
+from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits.templates import TEMPLATES
 from remit_server.sandbox.no_sandbox import no_sandbox
-from remit_server.sandbox.outcome import command_output, discover_isolation, last_line, refuse_network
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
+from remit_server.sandbox.outcome import command_output, last_line, refuse_network
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName
 from remit_server.sandbox.seatbelt.seatbelt_profile import profile_text, seatbelt_argv
 from remit_server.sandbox.server_identity import prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
@@ -30,23 +32,28 @@ _PROGRAM = "/usr/bin/sandbox-exec"
 _EVERYTHING = Isolation("seatbelt", False, "the workspace is the whole file system", "open a folder of it instead")
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    isolation: Isolation
+
+
 class Seatbelt:
     """Runs each command under a profile of its own."""
 
+    name: RuntimeName = "seatbelt"
+
     def __init__(self) -> None:
-        self._isolation: Isolation | None = None
+        self._found: _Found | None = None
 
     def isolation(self) -> Isolation:
-        """What isolates here, found out by one real run."""
-        self._isolation = discover_isolation(self._isolation, self._try)
-        return self._isolation
+        """What isolates here, found out by one real run in this process."""
+        return wait_for(self._find).isolation
 
     async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
-        if self._isolation is None or not self._isolation.available:
-            self._isolation = await self._try()
-        if not self._isolation.available:
-            raise no_sandbox(self._isolation)
+        found = await self._find()
+        if not found.isolation.available:
+            raise no_sandbox(found.isolation)
         refuse_network(spec, _PROGRAM)
         if spec.workspace == Path(spec.workspace.anchor):
             raise no_sandbox(_EVERYTHING)
@@ -55,7 +62,15 @@ class Seatbelt:
         except OSError as error:
             raise no_sandbox(_no_isolation(f"sandbox-exec cannot start: {error}")) from error
 
-    async def _try(self) -> Isolation:
+    async def _find(self) -> _Found:
+        if self._found is None or not self._found.isolation.available:
+            self._found = await find_once(circumstances(self.name, (_PROGRAM,), "/usr/bin"), self._try)
+        return self._found
+
+    async def _try(self) -> _Found:
+        return _Found(await self._trial())
+
+    async def _trial(self) -> Isolation:
         if shutil.which(_PROGRAM) is None:
             return _no_isolation("there is no program `sandbox-exec`, which only macOS has")
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
