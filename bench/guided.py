@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=100)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    prepare()
+    prepare("random weights")
     from model import random_llama
     from tiny_models import tiny_model
 

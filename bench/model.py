@@ -35,7 +35,7 @@ from remit_server.models.local.process import HostProcess
 PEER = """
 import json, sys, time
 from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
-prepare()
+prepare(sys.argv[1])
 import mlx.core as mx
 from mlx_lm import stream_generate
 model = LanguageModel.load(sys.argv[1], lambda done, total: None)

@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6), help="of the file")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    prepare()
+    prepare("random weights")
     from model import random_llama
 
     before, after = files(arguments.lines, random.Random(arguments.seed))

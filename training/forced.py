@@ -49,7 +49,7 @@ class Judge:
     """The embedded model and its grammars."""
 
     def __init__(self) -> None:
-        prepare()
+        prepare("embedded")
         self._network, tokenizer = load_embedded()
         self._model = LanguageModel("embedded", self._network, tokenizer, 4096, Sampling())
         spelling = self._model.spelling(COMPACT)

@@ -159,8 +159,8 @@ def test_AUD_04_a_server_ends_signed_so_that_one_killed_as_it_ended_is_no_forger
     assert (kept.examined().faults, kept.maintenance.warnings) == ((), ())
 
 
-class Killed(BaseException):
-    """The end of a process, at this very place."""
+class Killed(SystemExit):
+    """The end of a process, at this very place. Of a thread too, and a thread says nothing of it."""
 
 
 @pytest.mark.parametrize("started", ["signed", "unsigned"])

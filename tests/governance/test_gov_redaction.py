@@ -13,6 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_governance.secrets.redaction import PATTERNS, Redactor, secret_values, truncate
+from remit_governance.secrets.secret_shapes import _HOOKS as HOOKS
+from remit_governance.secrets.secret_shapes import _KEY_DER as KEY_DER
+from remit_governance.secrets.secret_shapes import _TOKENS as TOKENS
+from remit_governance.secrets.secret_shapes import may_hold_shapes
 
 BODY = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeL\n" * 4
@@ -157,13 +161,26 @@ OWN_SECRETS = ["hunter2 hunter2", 'hunter"2\\hunter', "hünter2hunter", "a\nb\nc
 )
 @settings(deadline=None)
 def test_data_in_which_nothing_is_found_is_left_as_it_is(own: list[str], texts: list[str], held: list[str]) -> None:
-    """A yes about all of it, as JSON, is a yes about each string in it."""
+    """A yes about all of it is a yes about each string in it."""
     redactor, strings = Redactor(secrets=own), [*texts, *held]
-    if redactor.finds_nothing(json.dumps({"strings": strings})):
+    assert redactor.redact_json({"strings": strings}) == {"strings": [redactor.redact(text) for text in strings]}
+    if redactor.finds_nothing(strings):
         assert [redactor.redact(text) for text in strings] == strings
     else:
         # A no may be wrong; of ordinary words it must not be.
         assert own or not all(re.fullmatch(r'(word|[\\"\né])*', text) for text in strings)
+
+
+@pytest.mark.parametrize("expression", [*TOKENS, KEY_DER, HOOKS], ids=lambda expression: expression[:20])
+def test_SEC_01_what_has_a_form_is_never_passed_over_for_its_markers(expression: str) -> None:
+    """The quick look comes before each form is tried: what it does not see is not redacted."""
+
+    @given(st.from_regex(re.compile(expression, re.ASCII), fullmatch=True))
+    @settings(deadline=None, max_examples=10)
+    def holds(text: str) -> None:
+        assert may_hold_shapes(text)
+
+    holds()
 
 
 def test_hostile_text_is_redacted_in_bounded_steps() -> None:

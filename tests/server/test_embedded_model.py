@@ -27,11 +27,10 @@ from training.shipped import attempts
 from remit_server.models.embedded import MODEL_DIR, load_embedded
 
 if TYPE_CHECKING:  # it takes a second, also where these tests are left out
-    from mlx_lm.tokenizer_utils import TokenizerWrapper
-
     from remit_server.models.embedded.architecture import EmbeddedModel
+    from remit_server.models.embedded.tokenizer import EmbeddedTokenizer
 
-    Loaded = tuple[EmbeddedModel, TokenizerWrapper]
+    Loaded = tuple[EmbeddedModel, EmbeddedTokenizer]
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 

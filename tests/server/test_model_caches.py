@@ -32,7 +32,7 @@ def test_a_lent_prefix_gives_the_same_scores_bit_for_bit() -> None:
     """Also while its lender goes on; so what other sessions left behind changes no answer."""
     from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
 
-    prepare()
+    prepare("random weights")
     import mlx.core as mx
 
     model = LanguageModel.load(str(tiny_model("markers", MARKERS, TEMPLATE)), lambda done, total: None)

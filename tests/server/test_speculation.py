@@ -69,7 +69,7 @@ def model() -> Any:
 
     from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
 
-    prepare()
+    prepare("random weights")
     return LanguageModel.load(str(tiny_model("markers", MARKERS, TEMPLATE)), lambda done, total: None)
 
 

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from remit_server.models.dialects import spell
 from remit_server.models.dialects.read import Schemas
 from remit_server.models.dialects.table import COMPACT, DIALECTS
-from remit_server.models.local.host.mlx_backend import prepare
+from remit_server.models.local.host.cache.token_caches import load_mlx_lm
 from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
 from remit_server.models.local.host.output.native import NativeReader
 from remit_server.models.local.host.output.output_reader import OutputReader
@@ -57,7 +57,7 @@ def spell_call(name: str, arguments: dict[str, JsonValue]) -> str:
 def formats(name: str) -> tuple[ToolFormat, ...]:
     if name in DIALECTS:
         return dialect_formats(DIALECTS[name])
-    prepare()  # else the import lowers this process's limit of open files
+    load_mlx_lm()
     module = import_module(f"mlx_lm.tool_parsers.{name}")
     return foreign_format(name, module.tool_call_start, module.tool_call_end, module.parse_tool_call), *OWN
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 from urllib.parse import quote, quote_plus
 
 from remit_governance.secrets.secret_patterns import SecretPattern, finder
@@ -63,8 +63,7 @@ _LONG = 256
 """Characters from which RE2 is faster at looking for all markers, in spite of what it takes to ask it."""
 
 
-_WRITTEN_OTHERWISE = re.compile(r"[^ !#-\[\]-~]").search
-"""What JSON escapes, or may."""
+_Json = TypeVar("_Json")
 
 
 class Redactor:
@@ -74,7 +73,7 @@ class Redactor:
     secret is taken out as well, unless `patterns` are others than the usual.
     """
 
-    __slots__ = ("_any_marker", "_more", "_patterns", "_plain", "_secrets", "_shapes", "_short_marker")
+    __slots__ = ("_any_marker", "_more", "_patterns", "_secrets", "_shapes", "_short_marker")
 
     def __init__(
         self,
@@ -93,8 +92,6 @@ class Redactor:
         self._short_marker = re.compile("|".join(map(re.escape, sorted(markers)))).search
         spellings = sorted({s for secret in secrets for s in _spellings(secret)}, key=lambda s: (-len(s), s))
         self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
-        # JSON writes these, and every marker, as they are.
-        self._plain = "" not in markers and not any(map(_WRITTEN_OTHERWISE, spellings))
 
     def redact(self, text: str, *, keep_lines: bool = False) -> str:
         """The text with each secret replaced by what it was, such as `[redacted github token]`.
@@ -114,11 +111,18 @@ class Redactor:
             text = redact_shapes(text, keep_lines=keep_lines)
         return self._own(text, keep_lines=keep_lines)
 
-    def finds_nothing(self, written: str) -> bool:
-        """Tells whether `redact` leaves each string of this JSON as it is: a yes is right, a no may not be."""
-        if not self._plain or self._more() or self._present(written) or self._holds_secret(written):
+    def redact_json(self, value: _Json) -> _Json:
+        """The JSON value with every string in it redacted, keys included; the same object where there is no secret."""
+        return value if self.finds_nothing(_strings_in(value)) else map_strings(value, self.redact)
+
+    def finds_nothing(self, texts: Iterable[str]) -> bool:
+        """Tells in one look whether `redact` leaves each of these as it is: a yes is right, a no may not be."""
+        if self._more():
             return False
-        return not (self._shapes and may_hold_shapes(written))
+        together = "\n".join(texts)
+        if self._present(together) or self._holds_secret(together):
+            return False
+        return not (self._shapes and may_hold_shapes(together))
 
     def _holds_secret(self, text: str) -> bool:
         return self._secrets is not None and self._secrets.search(text) is not None
@@ -161,6 +165,21 @@ def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
         for name, value in environment.items()
         if len(value) >= MINIMUM_SECRET and _SECRET_NAME.search(name) and not _PLACE_NAME.search(name)
     )
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for key, item in cast("Mapping[str, Any]", value).items():
+                yield key
+                yield from _strings_in(item)
+        case list() | tuple():
+            for item in cast("Sequence[Any]", value):
+                yield from _strings_in(item)
+        case _:
+            pass
 
 
 def map_strings(value: Any, change: Callable[[str], str]) -> Any:

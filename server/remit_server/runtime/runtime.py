@@ -236,7 +236,7 @@ class Runtime:
         """Have `status` know a kept session; see `AgentRuntime.recall`."""
         if session_id in self._sessions:
             return
-        session = open_session(session_id, self._settings, self.dispatcher.parts.redactor.redact)
+        session = open_session(session_id, self._settings, self.dispatcher.parts.redactor.redact_json)
         if await session.recall(self.dispatcher.parts.audit.path) and session_id not in self._sessions:
             self._sessions[session_id] = session
             self._forget_old()
@@ -490,7 +490,7 @@ class Runtime:
 
     def _session(self, session_id: str) -> Session:
         if session_id not in self._sessions:
-            redact = self.dispatcher.parts.redactor.redact
+            redact = self.dispatcher.parts.redactor.redact_json
             self._sessions[session_id] = open_session(session_id, self._settings, redact)
         session = self._sessions[session_id]
         self._sessions.move_to_end(session_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -22,6 +21,7 @@ from remit_server.runtime.config.form import When
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.folder import SessionFolder
 from remit_server.sessions.history import SessionHistory
+from remit_server.sessions.lines import Redact
 from remit_server.sessions.recorder import Recorder
 from remit_server.sessions.session_file import SessionFile
 from remit_server.uninterrupted import finish_uninterrupted
@@ -106,7 +106,7 @@ class Session:
             self.recorder.close("closed")
 
 
-def open_session(session_id: str, settings: Settings, redact: Callable[[str], str]) -> Session:
+def open_session(session_id: str, settings: Settings, redact: Redact) -> Session:
     """Returns a session, of which nothing is read before its first turn."""
     memory = SessionMemory(session_id, position=Position(settings.mode))
     if not settings.sessions.save:

@@ -100,8 +100,8 @@ class Runner:
             turn.exception()  # it may be that nobody waits for it any more
 
     def _advance(self) -> None:
-        used = self._memory_used() if self._schedule.contended else 0.0
-        self._schedule, moves = advance(replace(self._schedule, limits=self._limits), self._clock(), used)
+        limited = replace(self._schedule, limits=self._limits)
+        self._schedule, moves = advance(limited, self._clock(), self._memory_used)
         for move in moves:
             self._make(move)
 

@@ -5,7 +5,7 @@ Times are of one clock of the caller's, in any unit; `Limits` are in the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
@@ -91,11 +91,6 @@ class Schedule:
     entries: Mapping[str, Entry] = field(default_factory=lambda: MappingProxyType({}))
     next_number: int = 0
 
-    @property
-    def contended(self) -> bool:
-        """Whether something waits that only a limit keeps from running."""
-        return any(entry.state in {"queued", "paused"} for entry in self.entries.values())
-
 
 def enqueue(schedule: Schedule, task: Task, now: float) -> Schedule:
     """Adds a task. Raises ValueError for an id that is there, a priority that is none, or an unknown task to wait for.
@@ -145,10 +140,13 @@ def effective_priority(entry: Entry, limits: Limits, now: float) -> int:
     return max(BEST_BY_AGE, priority - int((now - entry.since) // limits.age))
 
 
-def advance(schedule: Schedule, now: float, memory_used: float = 0.0) -> tuple[Schedule, tuple[Move, ...]]:
+def advance(
+    schedule: Schedule, now: float, memory_used: Callable[[], float] = lambda: 0.0
+) -> tuple[Schedule, tuple[Move, ...]]:
     """Starts what the limits let start now, the best priority first and in order within; makes room where that is due.
 
-    `memory_used` is the share of the machine's memory that is in use, from 0 to 1.
+    `memory_used` gives the share of the machine's memory that is in use, from 0 to 1. It is asked only where something
+    has to give way: to find it out takes reading a dozen files.
     """
     moves: list[Move] = []
     best: int | None = None
@@ -161,7 +159,7 @@ def advance(schedule: Schedule, now: float, memory_used: float = 0.0) -> tuple[S
             victim = _victim(schedule, entry, now)
             if victim is None:
                 continue
-            act: Literal["pause", "destroy"] = "destroy" if memory_used > MEMORY_SHORT else "pause"
+            act: Literal["pause", "destroy"] = "destroy" if memory_used() > MEMORY_SHORT else "pause"
             schedule = _stop(schedule, victim, act, now)
             moves.append(Move(act, victim.task.id))
         moves.append(Move("start" if entry.state == "queued" else "resume", entry.task.id))

@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from remit_governance.secrets.redaction import map_strings
 from remit_server.contract import FilesChanged, NotChanged, SessionRecord
 
 _RECORDS: TypeAdapter[SessionRecord] = TypeAdapter(SessionRecord)
+Redact = Callable[[list[Any]], list[Any]]
+"""Takes secrets out of JSON values; gives as many back."""
+
 MAX_TOLD = 5
 """Bad lines that are told of by number; the others are counted."""
+
+
+def _as_it_is(values: list[Any]) -> list[Any]:
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +49,8 @@ class Lines:
         return f"line {numbers}{more} of the session's file cannot be read and was skipped: {self.bad[0].why}"
 
 
-def to_lines(records: Iterable[SessionRecord], redact: Callable[[str], str] = str) -> bytes:
-    """Returns the records as lines, without secrets wherever they stand, in keys too.
+def to_lines(records: Iterable[SessionRecord], redact: Redact = _as_it_is) -> bytes:
+    """Returns the records as lines, without secrets wherever they stand, in keys that somebody else chose too.
 
     What undo goes by (paths, digests) stays as it is: a file could not be found by another name. Half a surrogate pair,
     which no UTF-8 can hold, becomes a question mark.
@@ -51,10 +58,11 @@ def to_lines(records: Iterable[SessionRecord], redact: Callable[[str], str] = st
     return b"".join(_to_line(record, redact) for record in records)
 
 
-def _to_line(record: SessionRecord, redact: Callable[[str], str]) -> bytes:
+def _to_line(record: SessionRecord, redact: Redact) -> bytes:
     data = record.model_dump(mode="json")
     if not isinstance(record, FilesChanged | NotChanged):
-        data = map_strings(data, redact)
+        # A record's own keys are ours, and are left as they are.
+        data = dict(zip(data, redact(list(data.values())), strict=True))
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -50,7 +50,7 @@ from remit_server.errors import RemitError
 from remit_server.harness.collected import REVIEW
 from remit_server.harness.turn import timestamp, utc_now
 from remit_server.models.ports import AssistantMessage, SystemMessage, ToolMessage, UserMessage
-from remit_server.sessions.lines import to_lines
+from remit_server.sessions.lines import Redact, to_lines
 from remit_server.sessions.replay import Replay, as_json, replay, sent_message
 from remit_server.sessions.session_file import SessionError, SessionFile, read_session
 
@@ -83,7 +83,7 @@ class Recorder:
     session_id: str
     workspace: str
     remit: str
-    redact: Callable[[str], str]
+    redact: Redact
     replayed: Replay = field(default_factory=Replay)
     problems: list[str] = field(default_factory=list[str])
     messages: int = 0

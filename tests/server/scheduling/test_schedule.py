@@ -198,7 +198,7 @@ def test_SCH_04_what_is_nearly_done_is_waited_for_and_what_has_memory_ended_wher
 ) -> None:
     schedule = started(Task("low", 4, most=100), limits=Limits(1, 1_000))
     schedule = enqueue(pausable(schedule, "low", can=can), Task("high", 2), now)
-    schedule, moves = advance(schedule, now, memory)
+    schedule, moves = advance(schedule, now, lambda: memory)
     assert [move.act for move in moves] == acts
     if acts and acts[0] == "pause":
         schedule, _ = end(schedule, "high", "completed", now + 5)

@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 
 from remit_governance.audit.proof.checkpoint import KEY_BYTES
 from remit_governance.errors import AuditError
+from remit_governance.os_keyring import import_keyring
 
 SERVICE = "remit"
 ACCOUNT = "audit-checkpoints"
@@ -177,15 +178,12 @@ def person_vault(file: Path) -> FirstVault:
 
 
 def _read_keyring() -> str | None:
-    import keyring  # noqa: PLC0415 it is slow to import, and most calls need no key
-
-    return keyring.get_password(SERVICE, ACCOUNT)
+    text: str | None = import_keyring().get_password(SERVICE, ACCOUNT)
+    return text
 
 
 def _write_keyring(text: str) -> None:
-    import keyring  # noqa: PLC0415
-
-    keyring.set_password(SERVICE, ACCOUNT, text)
+    import_keyring().set_password(SERVICE, ACCOUNT, text)
 
 
 def _key(text: str, where: str) -> bytes:

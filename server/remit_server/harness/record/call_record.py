@@ -20,7 +20,7 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
 from remit_governance.capabilities import Ended
 from remit_governance.policy.decision.recorded import record_judgement
-from remit_governance.secrets.redaction import Redactor, map_strings, truncate
+from remit_governance.secrets.redaction import Redactor, truncate
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.contract import (
@@ -124,7 +124,7 @@ class CallRecord:
     def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> CallRecord:
         """Announces the call; nothing has been decided."""
         tool = redactor.redact(visible(call.name, "show"))
-        shown = map_strings(call.arguments, redactor.redact)
+        shown = redactor.redact_json(dict(call.arguments))
         record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool, shown)
         turn.emit(
             ToolCallEvent,

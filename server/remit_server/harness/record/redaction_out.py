@@ -66,4 +66,4 @@ def redact_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, 
         written = json.dumps(dict(data))
     if len(written) > MAX_DATA:
         return {}
-    return dict(data) if redactor.finds_nothing(written) else map_strings(data, redactor.redact)
+    return redactor.redact_json(dict(data))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
+from remit_governance.os_keyring import import_keyring
 from remit_server.errors import SetupError
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
@@ -31,17 +32,18 @@ def find_key(reference: RemoteReference, environment: Mapping[str, str]) -> str 
 
 def stored(name: str) -> str | None:
     """Returns the key that is stored in the keyring under a name; None also where there is no keyring."""
-    import keyring
+    keyring = import_keyring()
     from keyring.errors import KeyringError
 
     with suppress(KeyringError):
-        return keyring.get_password(SERVICE, name)
+        key: str | None = keyring.get_password(SERVICE, name)
+        return key
     return None
 
 
 def store(name: str, key: str) -> None:
     """Stores a key. Raises SetupError where there is no keyring."""
-    import keyring
+    keyring = import_keyring()
     from keyring.errors import KeyringError
 
     try:
@@ -52,7 +54,7 @@ def store(name: str, key: str) -> None:
 
 def remove(name: str) -> bool:
     """Removes a key; False where there was none. Raises SetupError where there is no keyring."""
-    import keyring
+    keyring = import_keyring()
     from keyring.errors import KeyringError, PasswordDeleteError
 
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, cast
 
-from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host.cache.token_caches import Cache, load_mlx_lm
 from remit_server.models.local.host.speculation import Drafter
 
 _CLEARED_EVERY = 256
@@ -310,6 +310,7 @@ class Row:
         import mlx.core as mx
 
         if top_p < 1:
+            load_mlx_lm()
             from mlx_lm.sample_utils import apply_top_p
 
             logits = apply_top_p(logits - mx.logsumexp(logits, axis=-1, keepdims=True), top_p)

@@ -37,7 +37,7 @@ def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageM
             "install the `mlx` extra: `make setup` in Remit's folder, or `uv sync --extra mlx`",
         )
     try:
-        prepare()
+        prepare(reference)
         if reference != "embedded":
             _check_weights(Path(reference), check_memory=load.check_memory)
         return LanguageModel.load(reference, on_progress)

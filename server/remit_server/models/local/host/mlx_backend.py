@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from remit_server.models.dialects.dialect import Dialect
-from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host.cache.token_caches import Cache, load_mlx_lm
 from remit_server.models.local.host.decoding import Row, Sampling, TokenConstraint, read
 from remit_server.models.local.host.fill_in import FillIn, find_fill_in
 from remit_server.models.local.host.grammar.lark import Spelling
@@ -34,23 +34,20 @@ _NO_LIMIT = 10_000_000
 """Tokenizers without a limit state an astronomical one."""
 
 
-def prepare() -> None:
+def prepare(reference: str) -> None:
     """Imports MLX with the best settings for this machine. Raises ImportError when the `mlx` extra is not installed.
 
-    On Linux the wheel's own BLAS is 7 to 25 times slower than OpenBLAS, which must be loaded first. mlx-lm lowers the
-    limit of open files on import, permanently where the process is not root.
+    On Linux the wheel's own BLAS is 7 to 25 times slower than OpenBLAS, which must be loaded first. The matrices of the
+    embedded model are so small that a second thread only waits, and takes as much of the processor while it does.
     """
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if reference == "embedded":
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
-    kept = resource.setrlimit
-    resource.setrlimit = lambda *_: None
-    try:
-        import mlx_lm  # noqa: F401
-    finally:
-        resource.setrlimit = kept
+    import mlx.core  # noqa: F401
 
 
 class LanguageModel:
@@ -77,6 +74,7 @@ class LanguageModel:
             model, tokenizer = load_embedded()
             folder = MODEL_DIR
         else:
+            load_mlx_lm()
             from mlx_lm import load
 
             folder = Path(reference)
@@ -183,9 +181,18 @@ class LanguageModel:
     @property
     def parameters(self) -> int:
         """The number of its weights, however many bits each has."""
-        from mlx_lm.utils import get_total_parameters
+        from mlx import nn
+        from mlx.utils import tree_flatten
 
-        return int(get_total_parameters(self._model))
+        def count(module: Any) -> int:
+            if hasattr(module, "bits"):  # quantised: several weights in each number
+                return int(
+                    module.weight.size * 32 // module.bits + (module.bias.size if hasattr(module, "bias") else 0)
+                )
+            return sum(int(array.size) for _, array in cast(list[tuple[str, Any]], tree_flatten(module.parameters())))
+
+        leaves = tree_flatten(self._model.leaf_modules(), is_leaf=lambda module: isinstance(module, nn.Module))
+        return sum(count(module) for _, module in cast(list[tuple[str, Any]], leaves))
 
     @property
     def vocabulary(self) -> int:
@@ -210,9 +217,15 @@ class LanguageModel:
 
     def grammar_tokenizer(self, spelling: Spelling) -> Any:
         """Returns the tokenizer for llguidance. Raises ValueError for tokenizers that are not fast ones."""
-        from llguidance.hf import from_tokenizer
+        from remit_server.models.embedded.tokenizer import EmbeddedTokenizer
 
         ends = sorted(self.ends_under(spelling))
+        if isinstance(self._tokenizer, EmbeddedTokenizer):
+            from llguidance import LLTokenizer
+
+            return LLTokenizer(self._tokenizer.to_json(), eos_token=ends)
+        from llguidance.hf import from_tokenizer
+
         return from_tokenizer(self._tokenizer._tokenizer, eos_token=ends)  # noqa: SLF001
 
     def encode(self, text: str) -> list[int]:
@@ -226,6 +239,8 @@ class LanguageModel:
 
     def new_cache(self) -> Cache:
         """Returns an empty prompt cache."""
+        if hasattr(self._model, "make_cache"):
+            return Cache(cast(list[Any], self._model.make_cache()))
         from mlx_lm.models.cache import make_prompt_cache
 
         return Cache(cast(list[Any], make_prompt_cache(self._model)))

@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from jsonschema import Draft202012Validator
 from pydantic import JsonValue
-from referencing import Registry
 
 from remit_server.models.local.host.grammar.json_schema import SchemaError, write_out
 from remit_server.models.local.host.grammar.step_grammar import GrammarError
@@ -78,6 +76,9 @@ class AnswerReader:
 
 def check_answer(text: str, schema: Mapping[str, JsonValue]) -> str:
     """Returns the JSON of an answer, which may stand in a fence. Raises GrammarError where it breaks the schema."""
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
     fenced = _FENCED.fullmatch(text)
     spelled = (fenced[1] if fenced else text).strip()
     try:
