@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 
 _OF_MACOS = "keyring.backends.macOS.api"
+_HAVE_ONE = {"darwin", "win32"}
+_CHOSEN = "PYTHON_KEYRING_BACKEND"
+_CONFIGURED = "python_keyring/keyringrc.cfg"
+
+
+def may_have_keyring(environment: Mapping[str, str] = os.environ, system: str = sys.platform) -> bool:
+    """Tells whether it is worth a look, which takes longer than all else that a short command imports.
+
+    Outside macOS and Windows every keyring is asked over the session's bus, which a server, a container and a login by
+    SSH do not have. A back end that the person chose is looked for wherever they are.
+    """
+    if system in _HAVE_ONE or _CHOSEN in environment or "DBUS_SESSION_BUS_ADDRESS" in environment:
+        return True
+    home = Path(environment.get("HOME", "/"))
+    configured = Path(environment.get("XDG_CONFIG_HOME") or home / ".config", _CONFIGURED)
+    bus = Path(environment.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}", "bus")
+    return configured.exists() or bus.exists()
 
 
 def import_keyring() -> ModuleType:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from remit_server.contract import FilesChanged, NotChanged, SessionRecord
 
-_RECORDS: TypeAdapter[SessionRecord] = TypeAdapter(SessionRecord)
+_RECORDS: TypeAdapter[SessionRecord] = TypeAdapter(SessionRecord, config=ConfigDict(defer_build=True))
 Redact = Callable[[list[Any]], list[Any]]
 """Takes secrets out of JSON values; gives as many back."""
 

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from remit_governance.audit.proof.checkpoint import KEY_BYTES
 from remit_governance.errors import AuditError
-from remit_governance.os_keyring import import_keyring
+from remit_governance.os_keyring import import_keyring, may_have_keyring
 
 SERVICE = "remit"
 ACCOUNT = "audit-checkpoints"
@@ -173,8 +173,9 @@ class FirstVault:
 
 
 def person_vault(file: Path) -> FirstVault:
-    """The vault of the person at this machine: their keyring, else the file."""
-    return FirstVault(KeyringVault(file.with_name(f"{file.name}.lock")), FileVault(file))
+    """The vault of the person at this machine: their keyring where there may be one, else the file."""
+    keyring = (KeyringVault(file.with_name(f"{file.name}.lock")),) if may_have_keyring() else ()
+    return FirstVault(*keyring, FileVault(file))
 
 
 def _read_keyring() -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from remit_governance.os_keyring import import_keyring
+from remit_governance.os_keyring import import_keyring, may_have_keyring
 from remit_server.errors import SetupError
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
@@ -32,6 +32,8 @@ def find_key(reference: RemoteReference, environment: Mapping[str, str]) -> str 
 
 def stored(name: str) -> str | None:
     """Returns the key that is stored in the keyring under a name; None also where there is no keyring."""
+    if not may_have_keyring():
+        return None
     keyring = import_keyring()
     from keyring.errors import KeyringError
 
