@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
+from rows import rows
 
 ROOT = Path(__file__).parents[1]
 DESIGN = ROOT / "docs" / "design"
@@ -22,6 +24,7 @@ FOLDERS = (
 )
 
 
+@cache
 def texts() -> dict[str, str]:
     """The text of each file that may cite, by its path."""
     paths = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
@@ -31,9 +34,6 @@ def texts() -> dict[str, str]:
         if path.suffix in {".py", ".ts", ".mjs", ".lua", ".el", ".md", ".yaml"} and path != Path(__file__)
     )
     return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in own if "node_modules" not in path.parts}
-
-
-TEXTS = texts()
 
 
 def test_no_clause_has_the_number_of_another() -> None:
@@ -55,20 +55,20 @@ def test_the_table_of_pages_has_their_clauses() -> None:
 
 
 def test_every_citation_is_of_a_clause() -> None:
-    cited = {(name, number) for name, text in TEXTS.items() for number in CITED.findall(text)}
+    cited = {(name, number) for name, text in texts().items() for number in CITED.findall(text)}
     assert sorted((name, number) for name, number in cited if number not in CLAUSES) == []
 
 
 def test_every_clause_is_cited_by_source_or_tests() -> None:
-    cited = {number for name, text in TEXTS.items() if not name.startswith("docs") for number in CITED.findall(text)}
+    cited = {number for name, text in texts().items() if not name.startswith("docs") for number in CITED.findall(text)}
     assert sorted(CLAUSES.keys() - cited) == []
 
 
 def test_no_page_is_cited_that_is_not_here() -> None:
-    assert sorted(name for name, text in TEXTS.items() if ELSEWHERE.search(text)) == []
+    assert sorted(name for name, text in texts().items() if ELSEWHERE.search(text)) == []
 
 
-@pytest.mark.parametrize("page", sorted(DESIGN.glob("*.md")), ids=lambda page: page.name)
+@rows("page", sorted(DESIGN.glob("*.md")), ids=lambda page: page.name)
 def test_the_index_names_every_page(page: Path) -> None:
     assert page.name == "README.md" or f"({page.name})" in (DESIGN / "README.md").read_text("utf-8")
 

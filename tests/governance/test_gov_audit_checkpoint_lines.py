@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.audit.proof.checkpoint import Checkpoint, Signer, make, read_line, signature_holds
 from remit_governance.audit.proof.checkpoint_file import Evidence, Lines, judge
@@ -35,7 +36,7 @@ def test_one_bit_of_a_line_never_passes(at: int, bit: int) -> None:
     assert not signature_holds(signed) or signed.key not in OURS
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         b"",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from audit_logs import DAY, Kept, edit, events
+from rows import rows
 
 from remit_governance.audit.log.database import archive_path, archives
 from remit_governance.audit.log.retention import Archive, AuditRules, StorageLevel, due_for_closing, storage, to_delete
@@ -98,7 +99,7 @@ DELETED = {
 }
 
 
-@pytest.mark.parametrize("name", DELETED)
+@rows("name", DELETED)
 def test_the_oldest_go_first_and_no_more_than_must(name: str) -> None:
     closed, active, expected = DELETED[name]
     gone = to_delete([archive(*values) for values in closed], active * MIB, 1000 * DAY, AuditRules())
@@ -117,7 +118,7 @@ ROOM = {
 }
 
 
-@pytest.mark.parametrize("name", ROOM)
+@rows("name", ROOM)
 def test_room_is_what_the_rules_give_or_the_disk_has(name: str) -> None:
     used, free, level = ROOM[name]
     found = storage(used, free, AuditRules())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.policy.decision.builtin import BUILTIN
 from remit_governance.policy.decision.evaluate import evaluate
@@ -67,7 +68,7 @@ FREE = [
 ]
 
 
-@pytest.mark.parametrize("path", DENIED)
+@rows("path", DENIED)
 def test_protected_paths_are_denied_whatever_allows_them(path: str) -> None:
     """THR-config-own-policy, THR-config-git-hooks, THR-config-vscode."""
     for syscall in ("fs.write", "fs.delete", "fs.move"):
@@ -77,7 +78,7 @@ def test_protected_paths_are_denied_whatever_allows_them(path: str) -> None:
         assert decision.deciding.file is None
 
 
-@pytest.mark.parametrize("path", REVIEWED)
+@rows("path", REVIEWED)
 def test_files_that_take_effect_by_themselves_are_reviewed(path: str) -> None:
     """THR-config-ci-and-conftest; the review tightens an allow and stands in for none."""
     decision = evaluate(ALLOW_ALL, Action("fs.write", path=path))
@@ -86,12 +87,12 @@ def test_files_that_take_effect_by_themselves_are_reviewed(path: str) -> None:
     assert evaluate(NOTHING, Action("fs.write", path=path)).verdict is Verdict.DENY
 
 
-@pytest.mark.parametrize("path", FREE)
+@rows("path", FREE)
 def test_harmless_paths_are_left_alone(path: str) -> None:
     assert evaluate(ALLOW_ALL, Action("fs.write", path=path)).verdict is Verdict.ALLOW
 
 
-@pytest.mark.parametrize("path", [*DENIED, *REVIEWED])
+@rows("path", [*DENIED, *REVIEWED])
 def test_reading_is_the_policys_business(path: str) -> None:
     assert evaluate(ALLOW_ALL, Action("fs.read", path=path)).verdict is Verdict.ALLOW
 
@@ -114,7 +115,7 @@ def test_no_spelling_gets_around(path: str) -> None:
     assert evaluate(ALLOW_ALL, Action("fs.write", path=path)).verdict is Verdict.DENY
 
 
-@pytest.mark.parametrize(
+@rows(
     "path",
     [
         ".g\u200dit/config",

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.capabilities import Holder, NotMinted, Token, TokenBook
 from remit_governance.policy.decision.evaluate import evaluate
@@ -37,7 +38,7 @@ def minted(book: TokenBook, *actions: Action, **limits: object) -> Token:
     return token
 
 
-@pytest.mark.parametrize("path", ["src/no.py", "src/ask.py", "elsewhere.py", ".git/config", "src/../.git/config"])
+@rows("path", ["src/no.py", "src/ask.py", "elsewhere.py", ".git/config", "src/../.git/config"])
 def test_no_token_for_what_is_not_plainly_allowed(path: str) -> None:
     action = Action("fs.write", path=path)
     assert isinstance(
@@ -59,7 +60,7 @@ def test_a_token_that_does_not_hold(why: str) -> None:
     assert book.check(minted(book, A).nonce, holder, action, policy, now) == why
 
 
-@pytest.mark.parametrize(
+@rows(
     "other",
     [
         B,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.permissions.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
 from remit_governance.policy.decision.evaluate import evaluate
@@ -94,7 +94,7 @@ MEANT = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "command", "match"), MEANT)
+@rows(("rule", "command", "match"), MEANT)
 def test_what_a_rule_that_stops_means(rule: str, command: str, match: Match) -> None:
     assert matches_command(tuple(rule.split()), tuple(command.split())) is match
 
@@ -115,7 +115,7 @@ def test_THR_shell_the_policys_deny_holds_behind_any_option_of_git() -> None:
         assert evaluate(policy, parse_action({"syscall": "process.exec", "command": command})).verdict is Verdict.DENY
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "git -C . status",
@@ -146,7 +146,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "match"), SAME)
+@rows(("one", "other", "match"), SAME)
 def test_a_whole_command_is_the_same_in_another_spelling(one: str, other: str, match: Match) -> None:
     assert same_command(tuple(one.split()), tuple(other.split())) is match
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rows import rows
 
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.language.action_form import parse_action
@@ -16,7 +17,7 @@ def verdict(policy: str, command: str) -> str:
     return evaluate(compile_policy([Source("policy.yaml", policy)]), action).verdict.word
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm -rf x",

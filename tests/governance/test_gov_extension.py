@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 from rule_programs import rule
 
 from remit_governance.errors import ExtensionError, PolicyError
@@ -23,7 +24,7 @@ POLICY = compile_policy([Source("p", "version: 1\ncapabilities:\n  - { name: all
 WRITE = Action("fs.write", path="src/a.py")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "said"),
     [
         ("def rule(action)\n    return 'allow'\n", "rules/rule.py:1:17: expected ':'; correct the Python"),
@@ -132,7 +133,7 @@ def test_the_texts_of_the_rules_count_for_the_version_of_the_policy() -> None:
     assert with_extension(POLICY, [], ask) is POLICY
 
 
-@pytest.mark.parametrize(
+@rows(
     ("answer", "verdict", "codes"),
     [
         ({"verdict": "pass", "reason": None}, "allow", []),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.hosts import Endpoint, host_and_port, parse_endpoint
 from remit_governance.policy.decision.evaluate import evaluate
@@ -53,13 +54,13 @@ NONE = (
 )
 
 
-@pytest.mark.parametrize("text", SPELLINGS)
+@rows("text", SPELLINGS)
 def test_a_host_has_one_spelling(text: str) -> None:
     assert parse_endpoint(text) == SPELLINGS[text]
     assert parse_endpoint(str(parse_endpoint(text))) == SPELLINGS[text]
 
 
-@pytest.mark.parametrize("text", [text for text in NONE if text != "127.0.0.1."])
+@rows("text", [text for text in NONE if text != "127.0.0.1."])
 def test_what_could_be_read_as_another_host_is_none(text: str) -> None:
     with pytest.raises(ValueError, match="it|its|address"):
         parse_endpoint(text)

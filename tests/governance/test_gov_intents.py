@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.intents import (
     ALIASES,
@@ -51,7 +52,7 @@ def test_matrix(intent: Intent, tool: str) -> None:
     assert (tool in allowed_tools(intent)) == (tool in MATRIX[intent])
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@rows("tool", TOOLS)
 def test_gate_rule_1_mandatory(tool: str) -> None:
     refusal = gate(NO_INTENT, tool)
     assert refusal is not None

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from rows import rows
 
 from remit_governance.permissions.answer_scope import sentence
 from remit_governance.permissions.permissions import (
@@ -69,7 +70,7 @@ ORDER = [
 ]
 
 
-@pytest.mark.parametrize(("lists", "memory", "expected"), ORDER)
+@rows(("lists", "memory", "expected"), ORDER)
 def test_order(lists: dict[str, object], memory: Standing, expected: tuple[str, str]) -> None:
     assert word(config(**lists), memory, ALLOW) == expected
 
@@ -158,7 +159,7 @@ def test_the_rule_is_shown_word_for_word() -> None:
     assert sentence((lines,)).startswith("running exactly this command (10 characters, sha256:")
 
 
-@pytest.mark.parametrize(
+@rows(
     "lists",
     [
         {"allows": []},

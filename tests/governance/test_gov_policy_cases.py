@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
+from rows import rows
 from rule_programs import Counted, need_sandbox, rule
 
 from remit_governance.policy.decision.evaluate import evaluate
@@ -62,7 +62,7 @@ def decided(policy: Policy, case: dict[str, Any]) -> None:
         assert found["warnings"] == []
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@rows("path", CASES, ids=lambda path: path.stem)
 def test_seed_case(path: Path) -> None:
     check(yaml.safe_load(path.read_text()))
 

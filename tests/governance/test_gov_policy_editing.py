@@ -11,6 +11,7 @@ import yaml
 from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
 from remit_governance.errors import PolicyError
@@ -116,7 +117,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@rows("name", FAULTS)
 def test_a_fault_is_marked_where_it_is(name: str) -> None:
     text, marked, message = FAULTS[name]
     assert ("error", marked, message) in diagnose(text)
@@ -218,7 +219,7 @@ KEY_PLACES = {
 }
 
 
-@pytest.mark.parametrize("name", KEY_PLACES)
+@rows("name", KEY_PLACES)
 def test_keys_are_those_of_the_form_less_what_is_given(name: str) -> None:
     marked, keys = KEY_PLACES[name]
     given_here = {"reason"} if "reason:" in marked else set()
@@ -251,13 +252,13 @@ WORD_PLACES = {
 }
 
 
-@pytest.mark.parametrize("name", WORD_PLACES)
+@rows("name", WORD_PLACES)
 def test_words_are_those_of_the_form_or_the_known_ones(name: str) -> None:
     marked, words = WORD_PLACES[name]
     assert list(propose(marked)) == words
 
 
-@pytest.mark.parametrize(
+@rows(
     "marked",
     [
         ITEM + "    reason: |",
@@ -292,7 +293,7 @@ def test_a_project_is_not_proposed_what_it_may_not_do() -> None:
     assert list(propose(ITEM + "    action: |", project=True)) == ["deny", "pass", "require_review"]
 
 
-@pytest.mark.parametrize("name", {**KEY_PLACES, **WORD_PLACES})
+@rows("name", {**KEY_PLACES, **WORD_PLACES})
 def test_no_proposal_is_refused_by_the_compiler(name: str) -> None:
     """What is proposed at a place is never an unknown key or a wrong word there."""
     marked = (KEY_PLACES | WORD_PLACES)[name][0]
@@ -382,7 +383,7 @@ def test_a_mistake_elsewhere_does_not_hide_a_rule() -> None:
     assert "allows" in shown.text
 
 
-@pytest.mark.parametrize(
+@rows(
     ("at", "expected"),
     [
         ("path_glob", "`path_glob`: The path in the workspace, links resolved, by globs as in `.gitignore`;"),
@@ -405,7 +406,7 @@ def test_nothing_is_shown_where_nothing_is_known() -> None:
     assert hovered(HEAD + RULE + "    # name: x\n", "# name") is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "expected"),
     [
         ("match: {}, action: deny", "`a` denies everything."),

@@ -12,6 +12,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
+from rows import rows
 
 from remit_governance.errors import ActionError, PolicyError
 from remit_governance.policy.decision.evaluate import evaluate
@@ -165,7 +166,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@rows("name", BAD)
 def test_bad_file(name: str) -> None:
     text, expected = BAD[name]
     assert expected in " | ".join(problems(text))
@@ -292,12 +293,12 @@ UNITS = {
 }
 
 
-@pytest.mark.parametrize(("text", "size"), UNITS.items())
+@rows(("text", "size"), UNITS.items())
 def test_sizes(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["1kb", "1 KB", "KB", "-1", "1.5KB", "1TB", "", "１KB", "1e3", -5, True])
+@rows("text", ["1kb", "1 KB", "KB", "-1", "1.5KB", "1TB", "", "１KB", "1e3", -5, True])
 def test_sizes_are_not_guessed(text: str | int) -> None:
     with pytest.raises(ValueError, match="unit|quantity"):
         parse_size(text)
@@ -354,7 +355,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("command", "words"), COMMANDS.items())
+@rows(("command", "words"), COMMANDS.items())
 def test_only_plain_words_are_words(command: str, words: tuple[str, ...]) -> None:
     """THR-shell-metacharacters: a rule for a program never matches what a shell would make more of."""
     assert command_words(command) == words
@@ -417,7 +418,7 @@ def test_explain_has_the_wire_form() -> None:
     assert "write-workspace" in lines[reasons[1]["line"] - 1]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "why"),
     [
         ({"path": "x"}, "`syscall`"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.policy.language.policy_form import MatchForm
 from remit_governance.policy.matching.conditions import compile_match
@@ -83,7 +83,7 @@ def test_what_matches_is_found(form: MatchForm, action: Action, fold_case: bool)
     assert all(each == ["it"] for each in found)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("glob", "keys"),
     [
         ("src/**", [("prefix", "src")]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.errors import PolicyError
 from remit_governance.policy.decision.builtin import BUILTIN
@@ -77,7 +78,7 @@ def test_a_match_covers_itself(form: MatchForm) -> None:
     assert covers(form, form)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("wide", "narrow", "proved"),
     [
         ({}, {"syscall": ["fs.write"]}, True),
@@ -117,7 +118,7 @@ def test_all_rules_are_listed_by_layer_and_place() -> None:
 ALLOW_SRC = "{name: src, match: {syscall: fs.write, path_glob: [src/**]}, action: allow}"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("stricter", "shadows"),
     [
         ("{name: x, match: {path_glob: ['**']}, action: deny}", True),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.risk import RISK, risk_of, score_of
@@ -34,7 +35,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("syscall", "path"), FILES)
+@rows(("syscall", "path"), FILES)
 def test_a_file(syscall: str, path: str | None) -> None:
     assert score_of(Action(syscall, path=path)) == FILES[syscall, path]
 
@@ -127,9 +128,7 @@ HIGH = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("line", "word"), [*((x, "low") for x in LOW), *((x, "medium") for x in MEDIUM), *((x, "high") for x in HIGH)]
-)
+@rows(("line", "word"), [*((x, "low") for x in LOW), *((x, "medium") for x in MEDIUM), *((x, "high") for x in HIGH)])
 def test_a_command_line(line: str, word: str) -> None:
     assert risk_of(Action("process.exec", script=line)) == word
 
@@ -144,7 +143,7 @@ ARGV = {
 }
 
 
-@pytest.mark.parametrize("argv", ARGV)
+@rows("argv", ARGV)
 def test_words_of_a_command(argv: tuple[str, ...]) -> None:
     assert risk_of(Action("process.exec", command=argv)) == ARGV[argv]
 

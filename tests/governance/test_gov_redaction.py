@@ -11,6 +11,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.secrets.redaction import PATTERNS, Redactor, secret_values, truncate
 from remit_governance.secrets.secret_shapes import _HOOKS as HOOKS
@@ -55,7 +56,7 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("kind", PATTERNS)
+@rows("kind", PATTERNS)
 def test_no_pattern_says_what_older_pythons_get_wrong(kind: str) -> None:
     """Possessive and atomic groups: before 3.11.5 a private key was not found with them."""
     assert not re.search(r"[+*?}]\+|\(\?>", PATTERNS[kind])
@@ -71,7 +72,7 @@ def test_secret_shapes_are_taken_out(name: str, around: str) -> None:
         assert piece not in redacted
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@rows("text", HARMLESS)
 def test_harmless_text_is_left_alone(text: str) -> None:
     assert Redactor().redact(text) == text
 
@@ -201,7 +202,7 @@ def test_truncate_keeps_to_its_limit_and_counts(text: str, limit: int, mode: str
         assert len(head) + len(tail) + int(noted[1]) == len(text)
 
 
-@pytest.mark.parametrize("kind", PATTERNS)
+@rows("kind", PATTERNS)
 def test_a_secret_is_found_far_inside_a_long_text(kind: str) -> None:
     marker = {
         "private key": "-----BEGIN PRIVATE KEY-----\nabcdefghijklmnop\n-----END PRIVATE KEY-----",

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from risk_sets import HARMLESS, Case, Half, read_cases
+from rows import rows
 
 from remit_governance.policy.decision.builtin import BUILTIN
 from remit_governance.policy.decision.evaluate import evaluate
@@ -97,7 +98,7 @@ def test_THR_shell_what_a_person_is_shown_is_the_highest_that_rules_see(half: st
     assert wrong == 0
 
 
-@pytest.mark.parametrize("line", ["ls $X", "ls; $(made-up) x", "sh -c ls", "cat a | sh", "ls && rm -r x", "ls"])
+@rows("line", ["ls $X", "ls; $(made-up) x", "sh -c ls", "cat a | sh", "ls && rm -r x", "ls"])
 def test_THR_shell_a_rule_that_is_a_program_sees_the_risk_that_is_shown(line: str) -> None:
     """Also where only the line as a whole is not certain: each part of it is high."""
     ask = ScriptedRules({})
@@ -119,7 +120,7 @@ def test_each_choice_in_a_table_is_between_options_or_between_operands() -> None
     assert [word for word in words if len({each.startswith("-") for each in word.split("|")}) > 1] == []
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         "git config core.pager x --get",
@@ -201,7 +202,7 @@ EOF
 )" """
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         MESSAGE,
@@ -218,15 +219,13 @@ def test_what_only_shows_or_builds_is_neither_high_nor_asked_about(line: str) ->
     assert Case(line, HARMLESS, "tune").verdict is Verdict.ALLOW
 
 
-@pytest.mark.parametrize(
-    "body", ["x $(rm y)", "x `rm y`", 'x" ; rm y; "', "EOF\n)\"; rm y; echo \"$(cat <<'EOF'", "x \\"]
-)
+@rows("body", ["x $(rm y)", "x `rm y`", 'x" ; rm y; "', "EOF\n)\"; rm y; echo \"$(cat <<'EOF'", "x \\"])
 def test_THR_shell_a_message_that_may_run_something_is_never_certain(body: str) -> None:
     line = f"git commit -m \"$(cat <<'EOF'\n{body}\nEOF\n)\""
     assert risk_of(Action("process.exec", script=line)) == "high"
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         *('cat "$HOME/x"', "cat ~/x", 'for f in *; do cat "$f"; done', "cat {/home/me/x,y}", 'cat "$PWD"'),

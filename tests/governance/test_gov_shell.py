@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rows import rows
 from shell_cases import HARMLESS, TRICKS
 
 from remit_governance.policy.matching.scripts import parts_of
@@ -17,7 +18,7 @@ from remit_governance.policy.shell.parsed_text import as_written, to_parse
 from remit_governance.values import Action
 
 
-@pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick["is"])
+@rows("trick", TRICKS, ids=lambda trick: trick["is"])
 def test_THR_shell_trick(trick: dict[str, Any]) -> None:
     reading = read_script(trick["script"])
     assert bool(reading.doubts) is trick.get("doubt", False)
@@ -28,7 +29,7 @@ def test_THR_shell_trick(trick: dict[str, Any]) -> None:
     assert set(trick.get("writes", ())) <= set(reading.writes)
 
 
-@pytest.mark.parametrize("script", HARMLESS)
+@rows("script", HARMLESS)
 def test_everyday_command_is_certain(script: str) -> None:
     """The other error: what people run all day is not held up."""
     assert read_script(script).doubts == ()
@@ -84,7 +85,7 @@ def test_anything_can_be_read(script: str) -> None:
         assert all(not line or line.startswith("#") or "=" in line or "&" in line or "<" in line for line in lines)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("script", "written"),
     [
         ("echo a > /tmp/x", []),

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from rows import rows
 
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.language.action_form import parse_action
@@ -163,7 +164,7 @@ def quoted(script: str) -> str:
     return "'" + script.replace("'", "'\\''") + "'"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("script", "doubt"),
     [
         ("sed -i.git/hooks/* p file", True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.errors import PolicyError
 from remit_governance.permissions.answer_scope import Offer, exact_rule, offer_for, rule_text, sentence
@@ -73,7 +74,7 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize(("actions", "text", "words"), SHOWN)
+@rows(("actions", "text", "words"), SHOWN)
 def test_the_rule_is_shown_as_it_will_stand_in_the_file_and_in_words(
     actions: tuple[Action, ...], text: str, words: str
 ) -> None:
@@ -118,7 +119,7 @@ BROADER = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "other"), BROADER)
+@rows(("asked", "other"), BROADER)
 def test_THR_approvals_an_always_saved_is_never_broader_than_what_was_shown(asked: Action, other: Action) -> None:
     rule = parse_permissions(FILE, with_rule(FILE, "", "allow", always(asked))).allow[0]
     assert answered(rule, asked) == "allow"
@@ -219,7 +220,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "place", "message"), MISTAKES)
+@rows(("text", "place", "message"), MISTAKES)
 def test_a_mistake_is_named_with_its_place_and_what_to_write_instead(text: str, place: str, message: str) -> None:
     with pytest.raises(PolicyError) as raised:
         parse_permissions(FILE, text)
@@ -244,7 +245,7 @@ WHERE = [
 ]
 
 
-@pytest.mark.parametrize(("bound", "name", "holds"), WHERE)
+@rows(("bound", "name", "holds"), WHERE)
 def test_THR_approvals_a_rule_holds_in_the_workspace_that_it_names(
     bound: dict[str, str], name: str, holds: bool
 ) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.visible import visible
 
 
-@pytest.mark.parametrize(
+@rows(
     "character",
     [
         *("\u202e", "\u2066", "\u200b", "\u200d", "\ufeff", "\u00ad", "\u2028", "\x1b", "\r", "\x00", "\x7f", "\u00a0"),

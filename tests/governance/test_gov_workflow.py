@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.errors import PolicyError
 from remit_governance.policy.decision.evaluate import evaluate
@@ -68,7 +69,7 @@ def obvious(mode: str, state: str, trigger: str, facts: Facts, exempt: bool) -> 
             return None
 
 
-@pytest.mark.parametrize(("mode", "exempt", "row"), ROWS)
+@rows(("mode", "exempt", "row"), ROWS)
 def test_FLW_02_every_transition_of_the_tables_is_taken(mode: Mode, exempt: bool, row: object) -> None:
     assert row in rows_of(mode, exempt=exempt)
     fitting = [facts for facts in FACTS if row.guard is None or row.guard.holds(facts)]  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.workflow.proof import NotProven, Red, TestCase, TestFiles, TestRun, prove_red
 
@@ -99,7 +100,7 @@ PYTEST_ROWS = (
 SUBTEST = "class C(TestCase):\n    def test_d(self):\n        for a, b in [(1, 2)]:\n            with self.subTest(a=a):\n                self.assertEqual(a * 2, b)\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("test_id", "path", "text"),
     [
         ("doubles::case_1", "tests/a.rs", RSTEST),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rows import rows
 
 from remit_governance.workflow.exemptions import DEFAULT_GLOBS, unfit_paths
 from remit_governance.workflow.proof import (
@@ -35,7 +36,7 @@ def test_FLW_04_a_new_test_that_fails_by_an_assertion_is_red() -> None:
     assert red().proven == {"tests/test_a.py::test_new"}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("run", "before", "now", "why"),
     [
         (TestRun(()), BEFORE, NOW, "no test ran"),
@@ -83,7 +84,7 @@ NAMESAKE_GO = "package a\n\nfunc TestX(t *testing.T) {\n\tt.Fatal()\n}\n"
 NAMESAKE_RS = "#[test]\nfn x() {\n    assert!(false);\n}\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("test_id", "file", "text", "other", "more"),
     [
         ("test_a.Old.test_x", "test_a.py", NAMESAKE_PY, "test_b.py", "class New:\n    def test_x(self): ...\n"),
@@ -137,7 +138,7 @@ DATA_JS = "const rows = require('./data/rows.json')\ntest('row', () => {\n  rows
 TABLE_GO = "var rows = []int{1}\n\nfunc TestRow(t *testing.T) {\n\tcheck(t, rows)\n}\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("test", "text", "was", "becomes", "path"),
     [
         ("tests/test_a.py::test_row", TABLE, "[1]", "[1, 2]", ""),
@@ -200,7 +201,7 @@ def test_FLW_04_a_changed_body_makes_a_test_of_javascript_changed() -> None:
     assert isinstance(prove_red(other, *files), NotProven)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("test_id", "leaf"),
     [
         ("tests/test_a.py::TestC::test_x[1-a.b]", "test_x"),
@@ -236,7 +237,7 @@ def test_FLW_04_green_is_all_tests_with_the_locked_ones_unchanged_and_passed() -
         assert why in said.why
 
 
-@pytest.mark.parametrize(
+@rows(
     ("passed", "texts", "lost"),
     [
         ("tests/test_a.py::test_old", {}, True),

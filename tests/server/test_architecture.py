@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from rows import rows
 
 import remit_server
 
@@ -43,7 +44,7 @@ def callers(ends: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(
+@rows(
     ("ends", "modules"),
     [
         ("tool.prepare", {"harness/stages/prepare.py"}),

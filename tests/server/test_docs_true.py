@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from rows import rows
 
 from remit_governance.permissions.permission_file import parse_permissions
 from remit_governance.permissions.permissions import Override, PermissionConfig
@@ -264,13 +265,12 @@ FINDERS: tuple[Callable[[Page], Iterator[str]], ...] = (
 )
 
 
-@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("find", FINDERS, ids=lambda find: find.__name__)
-def test_what_is_named_exists(find: Callable[[Page], Iterator[str]], name: str) -> None:
-    assert list(find(page(name))) == []
+def test_what_is_named_exists(find: Callable[[Page], Iterator[str]]) -> None:
+    assert [(name, wrong) for name in ALL for wrong in find(page(name))] == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("find", "text"),
     [
         (dead_links, "[there](docs/no-such-page.md)"),
@@ -308,7 +308,7 @@ YAML = [body for kind, body in page("docs/policy.md").fences if kind == "yaml"]
 POLICIES = [body for body in YAML if not body.startswith("# permissions.yaml\n")]
 
 
-@pytest.mark.parametrize("number", range(len(POLICIES)))
+@rows("number", range(len(POLICIES)))
 def test_every_policy_in_the_guide_loads(number: int) -> None:
     text = POLICIES[number]
     policy = compile_policy([Source("policy.yaml", text, project=text.startswith("# .remit/policy.yaml\n"))])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.errors import ToolError
 from remit_server.tools.edit.edit_file import EditFileArguments, edit_content
@@ -20,7 +21,7 @@ def edit(old: str, new: str, text: str = TEXT, **more: int | bool) -> str:
     return edit_content(PATH, text, EditFileArguments(path="a.py", old_text=old, new_text=new, **more), str)[0]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("old", "new", "line", "after"),
     [
         ("x = 1", "y", 3, "x = 1\n\ny\n  x = 1\n\nend"),

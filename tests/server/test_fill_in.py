@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from remit_server.models.local.host.fill_in import FILL_IN, FillIn, find_fill_in, spell_gap
@@ -31,7 +31,7 @@ def tokenizer_of(row: FillIn) -> Any:
 TOKENIZERS = [(row, tokenizer_of(row)) for row in FILL_IN]
 
 
-@pytest.mark.parametrize(("row", "tokenizer"), TOKENIZERS, ids=lambda each: getattr(each, "prefix", ""))
+@rows(("row", "tokenizer"), TOKENIZERS, ids=lambda each: getattr(each, "prefix", ""))
 def test_LSP_12_a_family_is_known_by_its_markers(row: FillIn, tokenizer: Any) -> None:
     assert find_fill_in(lambda marker: len(tokenizer.encode(marker).ids) == 1) is row
     assert find_fill_in(lambda _: False) is None

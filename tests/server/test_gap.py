@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.models.ports import Gap
 from remit_server.runtime.gap import MOST_AFTER, MOST_BEFORE, STEP, fit, gap_at, has_ended
@@ -26,7 +26,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("case", ANSWERS)
+@rows("case", ANSWERS)
 def test_LSP_12_an_answer_is_offered(case: str) -> None:
     gap, said, offered = ANSWERS[case]
     assert fit(said, gap) == offered

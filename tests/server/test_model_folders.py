@@ -10,6 +10,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.models.embedded import MODEL_DIR
 from remit_server.models.local.hub.cache import cache_folder, cached_repo, find_snapshot
@@ -94,7 +95,7 @@ def test_looking_never_fails(
     describe(model(tmp_path_factory.mktemp("m"), model__safetensors=weights(header, body), **texts))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("reference", "name"),
     {
         "org/name": HubName("org/name"),

@@ -13,6 +13,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.errors import ToolError
 from remit_server.tools.edit.patch.apply import Failed, Placed, apply_hunks, place
@@ -76,7 +77,7 @@ def hunk(header: str, *lines: str) -> str:
     return "\n".join(["--- a/x.py", "+++ b/x.py", header, *lines, ""])
 
 
-@pytest.mark.parametrize(
+@rows(
     "header",
     ["@@ -11,3 +11,3 @@", "@@ -11 +11 @@ def f():", "@@ -11,9 +11,1 @@", "@@ -30,3 +30,3 @@", "@@ ... @@", "@@"],
 )
@@ -144,7 +145,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@rows("name", BAD)
 def test_a_diff_that_cannot_be_used_names_its_line(name: str) -> None:
     diff, why = BAD[name]
     with pytest.raises(ToolError) as error:

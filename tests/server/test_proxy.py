@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 from tls import client_hello
 
 from remit_governance.hosts import Endpoint
@@ -57,7 +58,7 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("line", REFUSED)
+@rows("line", REFUSED)
 def test_thr_sandbox_network_another_spelling_is_another_host(line: str) -> None:
     """THR-sandbox-network-spellings: user parts, wide dots, wrapped and shortened addresses, paths, other methods."""
     with pytest.raises(Denied):
@@ -91,7 +92,7 @@ INSIDE = (
 )
 
 
-@pytest.mark.parametrize("address", INSIDE)
+@rows("address", INSIDE)
 def test_thr_sandbox_network_no_name_leads_inside(address: str) -> None:
     """THR-sandbox-network-private-address: only an address that is listed itself, with its port, may be such a one."""
     parsed = ipaddress.ip_address(address)
@@ -240,14 +241,14 @@ def records(data: bytes, size: int) -> bytes:
     return b"".join(b"\x16\x03\x01" + len(part).to_bytes(2) + part for part in parts)
 
 
-@pytest.mark.parametrize("size", [1, 3, 7, 100, 1 << 14])
+@rows("size", [1, 3, 7, 100, 1 << 14])
 def test_a_hello_is_read_however_it_is_cut(size: int) -> None:
     cut = records(NAMED, size)
     assert [passes(cut[:end]) for end in range(len(cut))] == [None] * len(cut)
     assert passes(cut) is passes(cut + b"more") is True
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "endpoint", "expected"),
     [
         ("example.org", SECURE, True),
@@ -272,7 +273,7 @@ NO_TLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("data", NO_TLS)
+@rows("data", NO_TLS)
 def test_THR_sandbox_network_what_is_no_hello_is_cut_at_once(data: bytes) -> None:
     assert passes(data) is False
 

@@ -9,6 +9,7 @@ import pytest
 from bench_runtime import call, intent
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.values import Intent
 from remit_server.agent.context.tool_budget import fit_tools
@@ -26,7 +27,7 @@ def replaced(content: str, first: int, last: int, new: str) -> str:
     return replace_lines(PATH, content, arguments)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "first", "last", "new", "after"),
     [
         ("1\n2\n3\n", 2, 2, "two", "1\ntwo\n3\n"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
+from rows import rows
 
 if find_spec("llguidance") is None:
     pytest.skip("needs the mlx extra", allow_module_level=True)
@@ -63,7 +64,7 @@ REFUSED: list[tuple[Object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "why"), REFUSED, ids=[json.dumps(schema)[:40] for schema, _ in REFUSED])
+@rows(("schema", "why"), REFUSED, ids=[json.dumps(schema)[:40] for schema, _ in REFUSED])
 def test_what_cannot_be_held_is_refused_in_words(schema: Object, why: str) -> None:
     said = refusal(schema)
     assert why in said
@@ -98,7 +99,7 @@ ADMITTED: list[tuple[Object, str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "text", "ok"), ADMITTED)
+@rows(("schema", "text", "ok"), ADMITTED)
 def test_what_a_grammar_admits(schema: Object, text: str, ok: bool) -> None:
     assert admits(schema, text) is ok
 
@@ -124,7 +125,7 @@ def landed(schema: Object, max_tokens: int, prefer: str) -> str:
 CASES: dict[str, Object] = json.loads((Path(__file__).parents[1] / "cases" / "guided" / "schemas.json").read_text())
 
 
-@pytest.mark.parametrize("prefer", ["a", "\\", "[", "1", ","])
+@rows("prefer", ["a", "\\", "[", "1", ","])
 def test_a_value_ends_within_its_tokens_whatever_the_model_wants(prefer: str) -> None:
     """A model that never closes a string, a list or a number still writes a whole value."""
     for name in ("string", "number", "string list", "anything", "person", "tree", "review", "map of integers"):

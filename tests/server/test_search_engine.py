@@ -9,6 +9,7 @@ import pytest
 import re2  # type: ignore[import-untyped]
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.errors import ToolError
 from remit_server.tools.search.file_search import Query
@@ -76,7 +77,7 @@ def test_TOOL_06_a_match_is_found_across_the_parts_of_a_long_line() -> None:
         assert find_match(line, INVOLVED, ten_seconds) == line.index("needle")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "why"),
     [
         ("a(?=b)", "look-around"),

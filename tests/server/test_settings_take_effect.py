@@ -19,6 +19,7 @@ from bench_runtime import Bench, call, intent
 from gateway_process import GatewayProcess
 from lsprotocol import types as lsp
 from pydantic import ValidationError
+from rows import rows
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.errors import PolicyError
@@ -185,7 +186,7 @@ def test_every_condition_has_a_row() -> None:
     assert set(MATCHES) == set(MatchForm.model_fields)
 
 
-@pytest.mark.parametrize("key", MATCHES)
+@rows("key", MATCHES)
 def test_a_condition_holds_for_one_action_and_not_for_another(key: str) -> None:
     value, one, other = MATCHES[key]
     # The others are about a command, which an allow would have to be sure of.
@@ -266,7 +267,7 @@ def test_every_key_of_a_rule_has_a_row() -> None:
     assert set(RedactForm.model_fields) == {"name", "pattern"}
 
 
-@pytest.mark.parametrize("key", RULES)
+@rows("key", RULES)
 def test_a_key_of_a_rule_changes_what_is_decided(key: str) -> None:
     assert RULES[key]()
 

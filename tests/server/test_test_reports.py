@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
@@ -293,7 +294,7 @@ def test_coverage_that_cannot_be_read_is_refused(data: bytes) -> None:
         told_lines(data, ROOT)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("top", "files", "texts", "suffix", "found"),
     [
         ("", "tests/test_a.py", {}, "", ("unittest",)),
@@ -352,7 +353,7 @@ RUST = (
 )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "told"),
     [
         ("src", ("--lib", "--bins")),
@@ -409,7 +410,7 @@ def facts_of(folder: str) -> Facts:
     return Facts(frozenset(file.partition("/")[0] for file in files), files, texts)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "suffix", "runner", "folder"),
     [
         (".", "", "pytest", "."),
@@ -432,7 +433,7 @@ def test_runners_that_a_run_leaves_out_are_known() -> None:
     assert (home_of("cargo", "rust/src", MONO), home_of("cargo", "web", MONO)) == ("rust", None)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "runner", "said"),
     [
         ("t/test_a.py::T::test_b[x - 1]", "pytest", ("t/test_a.py::T::test_b[x - 1]",)),
@@ -458,7 +459,7 @@ def test_the_id_that_a_report_gives_a_test_runs_it(text: str, runner: str, said:
     assert words[-len(said) :] == said
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     ["--help", "-k.x", "a b", "$(id)", "tests::ok; id", "nosuch.py::test", "nosuch.test.js > a", "--exact::ok", "t.py"],
 )

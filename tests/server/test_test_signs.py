@@ -6,9 +6,9 @@ import hashlib
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.tools.run.testing.reports.cargo_signs import siphash, vouch_cargo
 from remit_server.tools.run.testing.reports.cargo_text import cargo_results
@@ -43,7 +43,7 @@ def test_FLW_04_what_go_signed_is_believed() -> None:
     assert "remit" not in failed.tests[0].message
 
 
-@pytest.mark.parametrize(
+@rows(
     ("signs", "why"),
     [
         ((), "did not come to their end"),
@@ -93,7 +93,7 @@ def test_FLW_04_what_cargo_signed_is_believed() -> None:
     assert [test.kind for test in broke.tests] == ["error", None]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "endings", "doubt"),
     [
         (PRINTED.format("", "ok", ""), [], "did not come to their end"),

@@ -16,6 +16,7 @@ from bench_runtime import call, intent
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from rows import rows
 
 from remit_server.models.dialects import spell
 from remit_server.models.dialects.read import Schemas
@@ -194,7 +195,7 @@ async def test_thr_model_tool_outside_the_intent_unguided(make_bench: Any) -> No
     assert refused.error.code == "tool_not_allowed_for_intent"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("said", "spelled"),
     [
         (' {"n": 1}\n', '{"n": 1}'),

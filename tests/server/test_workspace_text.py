@@ -7,6 +7,7 @@ import codecs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -85,9 +86,7 @@ def test_text_final_newline_is_kept() -> None:
     assert Text.decode(b"\n\n", "x").lines == ["", ""]
 
 
-@pytest.mark.parametrize(
-    "data", [b"\x7fELF\x02\x01\0\0", b"PNG\0", bytes(range(256)), b"a\x01\xff", b"\xff\xfe\x00\xd8"]
-)
+@rows("data", [b"\x7fELF\x02\x01\0\0", b"PNG\0", bytes(range(256)), b"a\x01\xff", b"\xff\xfe\x00\xd8"])
 def test_text_binary(data: bytes) -> None:
     with pytest.raises(ToolError) as refused:
         Text.decode(data, "x")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rows import rows
 from running_server import POLICY, RunningServer
 
 from remit_governance.errors import PolicyError
@@ -103,7 +104,7 @@ def test_THR_expressions_a_commit_reads_nasty_settings_of_git(hostile: RunningSe
     assert head.stdout == b"x\n"
 
 
-@pytest.mark.parametrize("glob", NASTY)
+@rows("glob", NASTY)
 def test_THR_expressions_no_matcher_takes_for_ever(glob: str) -> None:
     for path in (NAME, NAME * 20, DEEP, "/".join("a" * 200)):
         assert not compile_globs((glob,))(path)

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from rows import rows
 from running_server import RunningServer
 
 from remit_governance.policy.decision.builtin import BUILTIN
@@ -96,7 +97,7 @@ def test_THR_implicit_table_names_its_sources_and_each_row_asks() -> None:
                     assert verdict in {Verdict.REQUIRE_REVIEW, Verdict.DENY}, (glob, spelled)
 
 
-@pytest.mark.parametrize("path", ORDINARY)
+@rows("path", ORDINARY)
 def test_ordinary_files_are_not_asked_about(path: str) -> None:
     assert evaluate(ALLOW_ALL, Action("fs.write", path=path)).verdict is Verdict.ALLOW
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from rows import rows
 from running_server import RunningServer, what_is_kept
 
 from remit_governance.secrets.redaction import Redactor
@@ -63,7 +64,7 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("kind", SECRETS)
+@rows("kind", SECRETS)
 def test_THR_shapes_are_redacted_and_what_is_around_them_stays(kind: str) -> None:
     text, secret = SECRETS[kind]
     for around in ("{}", "first\n{}\nlast\n", "12|{}", "+{}", "a.txt:12:{}", "echo {}"):
@@ -75,7 +76,7 @@ def test_THR_shapes_are_redacted_and_what_is_around_them_stays(kind: str) -> Non
     assert not Redactor().finds_nothing([text])
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@rows("text", HARMLESS)
 def test_what_only_resembles_a_secret_is_left_alone(text: str) -> None:
     assert Redactor().redact(text) == text
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Answering, Bench
+from rows import rows
 from threat_bench import LAX, result, script
 
 from remit_governance.permissions.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
@@ -82,7 +83,7 @@ def test_THR_shell_what_is_more_than_plain_words_is_never_allowed_by_itself(poli
     assert judged.verdict in {Verdict.DENY, Verdict.REQUIRE_REVIEW}
 
 
-@pytest.mark.parametrize("command", ["r''m x", 'r"m" x', "'rm' x", "rm\tx", '"rm" "-rf" x', "rm"])
+@rows("command", ["r''m x", 'r"m" x', "'rm' x", "rm\tx", '"rm" "-rf" x', "rm"])
 def test_THR_shell_quotes_do_not_hide_a_denied_program(command: str) -> None:
     judged = evaluate(
         compile_policy([Source("p", ANYTHING)]), parse_action({"syscall": "process.exec", "command": command})

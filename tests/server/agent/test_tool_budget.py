@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import rows
 
 from remit_governance.intents import INTENT_TOOLS
 from remit_server.agent.context.tool_budget import (
@@ -44,7 +45,7 @@ def test_AGT_11_every_tool_fits_a_usual_window() -> None:
     assert names(fit_tools(OFFERED, None, small=True)) == set(SPECS) - set(EXACT_EDITS)
 
 
-@pytest.mark.parametrize("window", [1_000, 2_000, 4_096, 8_192, 12_000])
+@rows("window", [1_000, 2_000, 4_096, 8_192, 12_000])
 def test_AGT_11_a_small_window_is_not_filled_by_tools(window: int) -> None:
     offer = fit_tools(OFFERED, window)
     assert offer == fit_tools(OFFERED, window)

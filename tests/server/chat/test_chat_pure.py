@@ -10,6 +10,7 @@ from bench_runtime import Bench
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.chat.commands import COMMANDS, complete_command, run_command
 from remit_server.chat.mentions import read_message
@@ -45,7 +46,7 @@ def test_CLI_05_blocks_are_the_same_in_whatever_pieces_they_come(pieces: list[st
     assert "".join("".join(found).split()) == "".join(text.split()), "nothing is lost"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "blocks"),
     [
         ("one\n\ntwo", ["one", "two"]),
@@ -79,7 +80,7 @@ def attached(text: str) -> list[str]:
     return [*calls, *(str(each.model_dump(exclude={"pinned"})) for each in said.attachments)]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "found"),
     [
         ("what is @a.py?", ["{'type': 'file', 'path': 'a.py'}"]),
@@ -102,7 +103,7 @@ def test_CLI_05_a_command_of_the_persons_own() -> None:
         read_message("!  ", kind)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "words", "filled"),
     [
         ("Review $1 and $2.", "a 'b c'", "Review a and b c."),
@@ -144,7 +145,7 @@ def in_parts() -> Question:
     return question
 
 
-@pytest.mark.parametrize(
+@rows(
     ("keys", "left_out"),
     [
         ("pyly", [("a.py", 1)]),

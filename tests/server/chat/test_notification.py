@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rows import rows
 
 from remit_server.cli.chat.notification import MOST, notification
 
@@ -20,7 +21,7 @@ def test_CLI_10_others_get_the_bell_alone(other: dict[str, str]) -> None:
     assert notification("has finished", other) == ""
 
 
-@pytest.mark.parametrize("words", ["a\x1b]0;evil\x07b", "a\x9cb\x9d", "a\nb\rc", "\u202ea", "x " * 500])
+@rows("words", ["a\x1b]0;evil\x07b", "a\x9cb\x9d", "a\nb\rc", "\u202ea", "x " * 500])
 def test_CLI_10_what_is_said_ends_no_sequence_and_begins_none(words: str) -> None:
     inside = notification(words, {"TERM": "foot"}).removeprefix("\x1b]9;").removesuffix("\x07")
     assert inside.isprintable()

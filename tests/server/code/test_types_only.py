@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.tools.code.index.languages import LANGUAGES
 from remit_server.tools.code.types_only.compare import READERS, WHY_NOT, cannot_compare, runs_otherwise
@@ -97,13 +97,13 @@ CODE = [
 ]
 
 
-@pytest.mark.parametrize(("path", "before", "after"), TYPES)
+@rows(("path", "before", "after"), TYPES)
 def test_FLW_09_types_and_their_declarations_are_left_out(path: str, before: str, after: str) -> None:
     assert runs_otherwise(path, before.encode(), after.encode()) is None
     assert runs_otherwise(path, after.encode(), before.encode()) is None
 
 
-@pytest.mark.parametrize(("path", "before", "after"), CODE)
+@rows(("path", "before", "after"), CODE)
 def test_FLW_09_what_a_run_can_see_is_no_edit_of_types_alone(path: str, before: str, after: str) -> None:
     assert runs_otherwise(path, before.encode(), after.encode()) is not None
     assert runs_otherwise(path, after.encode(), before.encode()) is not None

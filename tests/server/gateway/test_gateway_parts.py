@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 from small_model import small_model
 
 from remit_server.errors import ModelFailed
@@ -81,7 +82,7 @@ def test_there_is_an_end_to_open_sessions() -> None:
     sessions.open("more", None, 0.0)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "code"),
     [
         (b"[]", "invalid_json"),
@@ -139,7 +140,7 @@ def test_a_list_that_was_cut_off_loses_what_is_not_finished() -> None:
         value_of({"type": "string"}, Answered('"so f', CUT))
 
 
-@pytest.mark.parametrize("text", ["", "no", "[1]", '{"a":"b"}', '["a"', '["a"] b'])
+@rows("text", ["", "no", "[1]", '{"a":"b"}', '["a"', '["a"] b'])
 def test_a_model_that_breaks_its_format_is_not_believed(text: str) -> None:
     with pytest.raises(ModelFailed):
         value_of("string_list", Answered(text, WHOLE))

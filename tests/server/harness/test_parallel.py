@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pytest
 from bench_runtime import SHOP, Answering, call, intent
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 from threat_bench import LAX
 
 from remit_governance.audit.reading.verify import Verified, verify
@@ -45,7 +45,7 @@ def test_colliding_is_mutual_and_reads_alone_never_collide(one: Touches, other: 
     assert collide(one, other) or not one.writes & (other.reads | other.writes)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("one", "other", "met"),
     [
         (Action("fs.write", "src/a.py"), Action("fs.read", "src/a.py"), True),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import pytest
 from bench_runtime import Bench
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 from threat_bench import LAX, own
 
 from remit_server.tools.code.index.languages import LANGUAGES, grammar_of
@@ -54,7 +54,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("language", sorted(set(LANGUAGES.values())))
+@rows("language", sorted(set(LANGUAGES.values())))
 def test_what_each_language_defines_and_uses(language: str) -> None:
     source, defined, used, members = SOURCES[language]
     tags = find_tags(source.encode(), language, NEVER)
@@ -63,7 +63,7 @@ def test_what_each_language_defines_and_uses(language: str) -> None:
     assert members <= tags.members
 
 
-@pytest.mark.parametrize("language", sorted(set(LANGUAGES.values())))
+@rows("language", sorted(set(LANGUAGES.values())))
 def test_each_kind_of_node_and_each_field_is_one_of_its_grammar(language: str) -> None:
     """Or an update of a grammar would silently empty the map. Kinds shared by grammars need only be in one of them."""
     grammar = grammar_of(language)
@@ -75,7 +75,7 @@ def test_each_kind_of_node_and_each_field_is_one_of_its_grammar(language: str) -
             assert grammar.language.field_id_for_name(name), name
 
 
-@pytest.mark.parametrize(
+@rows(
     ("language", "piece"),
     [
         ("python", "("),

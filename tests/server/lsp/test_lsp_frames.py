@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.json_bounds import has_too_many_values
 from remit_server.transports.lsp.rpc.frames import FrameBuffer, Garbage, Message
@@ -47,13 +48,13 @@ def test_messages_are_the_same_however_they_are_cut(cuts):
     assert read(*chunks, sent) == [MESSAGE, NEXT, [], NEXT]
 
 
-@pytest.mark.parametrize("more", [-1, -2, -20, 1, 2, 5, 14, 17, 20, 22, 30, 100, 10_000, 10**8, 10**15])
+@rows("more", [-1, -2, -20, 1, 2, 5, 14, 17, 20, 22, 30, 100, 10_000, 10**8, 10**15])
 def test_THR_protocol_a_wrong_length_loses_nothing_after_it(more):
     assert messages(frame(MESSAGE, more) + frame(NEXT))[-1] == NEXT
     assert messages(frame(MESSAGE, more), frame(NEXT))[-1] == NEXT
 
 
-@pytest.mark.parametrize("more", [-1, -3, 1, 2, 9, 16, 21])
+@rows("more", [-1, -3, 1, 2, 9, 16, 21])
 def test_THR_protocol_a_message_with_a_wrong_length_is_taken_where_it_is_whole(more):
     assert read(frame(MESSAGE, more) + frame(NEXT)) == [MESSAGE, NEXT]
 
@@ -71,7 +72,7 @@ def test_THR_protocol_a_wrong_length_however_it_is_cut(more, cuts):
     assert len(found) <= 4
 
 
-@pytest.mark.parametrize(
+@rows(
     "before",
     [
         pytest.param(b"garbage", id="THR-protocol-garbage-without-end"),
@@ -101,7 +102,7 @@ def test_what_is_no_message_is_reported_and_the_next_one_is_found(before):
     assert 1 <= len([one for one in found if isinstance(one, str)]) <= 2
 
 
-@pytest.mark.parametrize(
+@rows(
     "header",
     [
         b"Content-Length: %d\n\n",
@@ -155,7 +156,7 @@ def test_THR_protocol_a_header_in_a_text_is_text():
         assert all(one != {"method": "forged"} for one in messages(frame(document, more) + frame(NEXT)))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "most", "too_many"),
     [
         (b"[1,2,3]", 3, False),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from lsprotocol import types as lsp
 from malformed import lsp_methods
+from rows import rows
 
 from remit_server.transports.lsp.rpc.custom_methods import CUSTOM_MESSAGES, converter
 from remit_server.transports.lsp.rpc.shapes import mismatch
@@ -21,7 +21,7 @@ def said(message, params):
     return None if found is None else str(found)
 
 
-@pytest.mark.parametrize("method", sorted(lsp.METHOD_TO_TYPES))
+@rows("method", sorted(lsp.METHOD_TO_TYPES))
 def test_a_valid_message_of_every_method_fits_and_is_converted(method):
     envelope, _ = METHODS[method]
     message = lsp.METHOD_TO_TYPES[method][0]
@@ -30,7 +30,7 @@ def test_a_valid_message_of_every_method_fits_and_is_converted(method):
         converter().structure(json.loads(json.dumps(envelope)), message)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("params", "problem"),
     [
         (7, "`params` is not an object"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rows import rows
 
 from remit_server.transports.lsp.buffers.uris import LocalFolder, NotHere, classify_root
 
 
-@pytest.mark.parametrize(
+@rows(
     ("uri", "path"),
     [
         ("file:///home/me/project", "/home/me/project"),
@@ -27,7 +28,7 @@ def test_a_folder_on_this_machine(uri, path):
     assert classify_root(uri) == LocalFolder(Path(path))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("uri", "why", "fix"),
     [
         ("untitled:Untitled-1", "has not been saved", "save it into a folder"),

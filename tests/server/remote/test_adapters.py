@@ -15,6 +15,7 @@ import pytest
 from chat_server import ChatServer, Raw, Refused, Said, chat_server
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
@@ -503,7 +504,7 @@ def elsewhere(url: str) -> RemoteReference:
     return reference
 
 
-@pytest.mark.parametrize(
+@rows(
     ("reference", "model", "known"),
     [
         ("openai:gpt-5", "gpt-5", True),

@@ -10,6 +10,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from rows import rows
 
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter, profile_json
@@ -107,7 +108,7 @@ def test_mounts_are_read_only_whatever_a_path_holds(tmp_path: Path) -> None:
     assert options(argv, "--userns") == ["keep-id"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("version", "option"),
     [
         ("Docker version 20.10.24+dfsg1, build 297e128", "bind-nonrecursive=true"),
@@ -223,7 +224,7 @@ def test_what_seatbelt_has_to_end() -> None:
     assert living_below(listed, {10, 99}) == {10, 11, 12, 13}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("platform", "programs", "chosen"),
     [
         ("linux", {"bwrap", "podman", "docker"}, "bubblewrap"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import rows
 
 from remit_server.scheduling.schedule import (
     Failure,
@@ -183,7 +184,7 @@ def started(*tasks: Task, limits: Limits, now: float = 0) -> Schedule:
     return schedule
 
 
-@pytest.mark.parametrize(
+@rows(
     ("now", "memory", "can", "acts"),
     [
         (80, 0.5, True, ["pause", "start"]),

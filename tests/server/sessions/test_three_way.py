@@ -9,6 +9,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from obvious_undo import obvious_take_back
+from rows import rows
 
 from remit_server.workspace.three_way import take_back
 
@@ -60,7 +61,7 @@ def test_SES_05_what_nobody_changed_is_taken_back_whole_and_once(after: bytes, b
     assert (again.data, again.left) == (before, 0)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("after", "before", "now", "result"),
     [
         ("1 x 3", "1 2 3", "0 1 x 3 4", "0 1 2 3 4"),

@@ -31,6 +31,8 @@ from remit_governance.errors import PolicyError, Problem
 
 MAX_CHARACTERS = 4_000_000
 MAX_VALUES = 1_000_000
+MAX_REPEATED = 20_000
+"""Values that stand for aliases: a small file in which they multiply ends after some milliseconds."""
 MAX_DEPTH = 32
 
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
@@ -116,6 +118,7 @@ class _Reader:
         self._document = document
         self._loader = loader
         self._count = 0
+        self._repeated = 0
         self._anchors: dict[str, list[Event]] = {}
         self._recording: list[list[Event]] = []
         self._replaying: list[Iterator[Event]] = []
@@ -173,8 +176,8 @@ class _Reader:
     def _read(self, event: Event, place: Place, depth: int) -> Plain:
         self._document.marks.setdefault(place, _start_of(event))
         self._count += 1
-        if depth > MAX_DEPTH or self._count > MAX_VALUES:
-            # Also what ends a small file whose aliases multiply.
+        self._repeated += bool(self._replaying)
+        if depth > MAX_DEPTH or self._count > MAX_VALUES or self._repeated > MAX_REPEATED:
             raise self._too_much(event)
         match event:
             case ScalarEvent():
