@@ -188,7 +188,7 @@ async def test_what_the_project_ignores_is_not_asked_about(make_bench: Any) -> N
 
 async def test_thr_approvals_a_file_changed_while_the_command_ran_is_not_overwritten(make_bench: Any) -> None:
     """THR-approvals-lost-update: the person's own edit stays, whatever the command wrote."""
-    bench = await ready(make_bench, "echo theirs > a.py; echo written; sleep 1", ALLOW)
+    bench = await ready(make_bench, "echo theirs > a.py; echo written; sleep 0.4", ALLOW)
     running = asyncio.create_task(bench.ask("go"))
     await bench.until("tool_output")
     write(bench.workspace / "a.py", "mine\n")

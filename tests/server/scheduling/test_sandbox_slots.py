@@ -37,10 +37,10 @@ async def one_after_the_other(memory: float, folder: Path) -> tuple[asyncio.Task
         heard.extend(data.decode().split())
         ticking.set()
 
-    ticks = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo tick; sleep 0.1; done; echo end"
+    ticks = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo tick; sleep 0.03; done; echo end"
     low = asyncio.create_task(sandbox.run(shell(ticks, folder, 4), low_said))
     await ticking.wait()
-    urgent = shell("echo urgent; sleep 1; echo over", folder, 2)
+    urgent = shell("echo urgent; sleep 0.3; echo over", folder, 2)
     await sandbox.run(urgent, lambda data: heard.extend(data.decode().split()))
     return low, heard
 
