@@ -13,7 +13,11 @@ SITE := scripts/docs/node_modules/.package-lock.json
 # Without bytecode each of some hundred processes that the tests start would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-quick check lint types contracts schemas-fresh client setup schemas model bench docs pictures e2e-tools package clean
+# What tests write lies in memory where there is some: the quick suite waits for the disk otherwise. What is about the disk is slow.
+MEMORY := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm)
+QUICK := -m "not slow and not e2e" -q $(if $(CI),,--hypothesis-profile=quick)
+
+.PHONY: run test test-quick test-near test-thorough durations check ci-like lint types contracts schemas-fresh client setup schemas model bench docs pictures e2e-tools package clean
 
 run: setup
 	$(BIN)/remit demo
@@ -27,7 +31,23 @@ check: setup $(CLIENT)
 
 # Of the examples of each property fewer, other ones each time; CI looks at all of them.
 test-quick: setup
-	$(BIN)/python -m pytest -m "not slow and not e2e" -n 3 --dist loadfile -q $(if $(CI),,--hypothesis-profile=quick)
+	$(MEMORY) $(BIN)/python -m pytest $(QUICK) -n 3 --dist loadfile --no-loadscope-reorder
+
+# What has changed since COMMIT (the last one, unless you name another) touches: seconds, and it stops at the first failure.
+test-near: setup
+	$(MEMORY) $(BIN)/python -m pytest $(QUICK) -x --near $(or $(COMMIT),HEAD) || test $$? -eq 5
+
+# All examples of generated tests, all kills of the storage tests, both of CI's halves.
+test-thorough: setup check $(SITE)
+	REMIT_THOROUGH=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+# How long each file of tests took here, for everybody's next run to begin with the longest.
+durations: setup
+	$(BIN)/python tests/support/durations.py
+
+# `make check` as CI begins: in a clone of what is committed, with an environment of its own. Before you leave.
+ci-like:
+	bash scripts/ci-like.sh
 
 lint: setup
 	$(BIN)/ruff check .
@@ -93,6 +113,7 @@ model:
 bench: setup
 	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --group bench
 	$(BIN)/python bench/initialize.py
+	$(BIN)/python bench/first_question.py
 	$(BIN)/python bench/governed_read.py
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/sessions.py

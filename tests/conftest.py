@@ -8,12 +8,14 @@ import re
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Generator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from affected import changed_files, nearness
+from affected import ROOT, changed_files, nearness
+from durations import note_durations, read_durations
 from hypothesis import settings
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -46,10 +48,24 @@ do, stay skips wherever they run."""
 SLOW_MODULE = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--near", metavar="COMMIT", help="only files of tests that what has changed since then touches")
+
+
+@cache
+def near_files(commit: str) -> frozenset[Path]:
+    """The files that have changed, and those that import a changed module themselves."""
+    return frozenset(path for path, rank in nearness(changed_files(commit)).items() if rank < 2)
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A module of slow tests alone is not even imported where they are left out: with them it takes twice as long until
-    the first test runs."""
-    left_out = "not slow" in config.option.markexpr and collection_path.name.startswith("test_")
+    the first test runs. Nor is one that is not near, where only those are wanted."""
+    if not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+        return None
+    if (commit := config.getoption("--near")) and collection_path not in near_files(commit):
+        return True
+    left_out = "not slow" in config.option.markexpr
     return True if left_out and SLOW_MODULE.search(collection_path.read_text("utf-8")) else None
 
 
@@ -73,22 +89,21 @@ async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
         yield make
 
 
-LONGEST = (
-    "test_vscode.py",
-    "test_neovim_plugin.py",
-    "test_workflow_runners.py",
-    "test_models_host.py",
-    "test_emacs.py",
-)
-"""Files of tests that take minutes. They begin first, so that no worker is left alone with one in the end."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first, and before them the tests that are nearest to what has changed since the last
-    commit."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    """Put the longest files first, so that no worker is left alone with one in the end, and before them the tests that
+    are nearest to what has changed since the last commit."""
+    took = read_durations()
+    items.sort(key=lambda item: -took.get(item.path.relative_to(ROOT).as_posix(), 0.0))
     if near := nearness(changed_files()):
         items.sort(key=lambda item: near.get(item.path, 3))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Note how long each file took; with workers they report to the one that collects their results."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and not hasattr(session.config, "workerinput"):
+        passed = (report for report in terminal.getreports("passed") if isinstance(report, pytest.TestReport))
+        note_durations((report.nodeid, report.duration) for report in passed)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_server import bootstrap, peers, process_identity
 from remit_server.bootstrap.container import Workspace, create_argv
@@ -80,7 +81,7 @@ def test_CLI_13_a_server_that_is_killed_again_and_again_is_given_up_with_the_rea
                 assert f"{number + 1} of {MOST_RESTARTS} times: it was ended by SIGKILL" in again
         said = "\n".join(lines(process, "never said"))
         assert process.wait(30) == 1
-    assert "error: the server is not started again" in said
+    assert SAYS.error_the_server_is_not in said
     assert "why: it was ended by SIGKILL, after 3 restarts in 5 minutes" in said
 
 
@@ -124,7 +125,7 @@ def test_CLI_14_another_process_cannot_answer_for_the_server(tmp_path: Path) -> 
             attack.connect(told.read_text().strip())
             assert attack.recv(100) == b"", "it pinged us"
         *_, refused = lines(process, "was refused")
-        assert "another process than the server connected" in refused
+        assert SAYS.another_process_than_the_server in refused
         (tmp_path / "go").touch()
         assert initialized(process, 1)
         process.send_signal(signal.SIGTERM)

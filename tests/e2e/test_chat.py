@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from bench_runtime import call, intent
 from command_line import CommandLine
+from messages import SAYS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -40,7 +41,7 @@ def test_CLI_05_an_answer_is_drawn_into_the_scrollback(chat: Any, size: tuple[in
         assert "❯ say it" in lines
         terminal.send("\x04")
         assert terminal.ended() == 0
-        assert "goes on with this session" in terminal.all_text
+        assert SAYS.goes_on_with_this_session in terminal.all_text
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -188,7 +189,7 @@ def test_SES_02_a_chat_is_gone_on_with_and_shows_what_was_said(chat: Any, remit:
         terminal.ended()
     with chat({"text": "the second answer"}, words=("session", "resume")) as terminal:
         terminal.until("the first question")
-        assert "the first answer" in terminal.all_text
+        assert SAYS.the_first_answer in terminal.all_text
         terminal.send("the second question\r")
         terminal.until("the second answer")
     assert remit("session", "list", "--json").json["turns"] == 2
@@ -222,4 +223,4 @@ def test_CLI_04_without_a_terminal_there_is_no_chat(remit: CommandLine) -> None:
     done = remit("--continue")
     assert done.code in {1, 2}
     done = remit("ask")
-    assert (done.code, "a chat needs a terminal" in done.err) == (2, True)
+    assert (done.code, SAYS.a_chat_needs_a_terminal in done.err) == (2, True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from chat_screen import ChatScreen
+from messages import SAYS
 
 from remit_governance.workflow.states import Mode
 from remit_server.cli.commands.demo import sample_workspace
@@ -62,7 +63,7 @@ def test_FLW_06_from_the_request_to_the_commit_in_a_terminal(chat: Any, shop: Pa
         answer(terminal, f"change {CODE_FILE}", "code_writing")
         terminal.until(r"please review[^§]*\n\s*strict: reviewing ")
         assert "reviewing · nothing may be written; /approve has it committed, /reject sends it back" in terminal.text
-        assert subjects(shop) == ["A parser of configuration lines"]
+        assert subjects(shop) == [SAYS.a_parser_of_configuration_lines]
         terminal.send("/status\r")
         terminal.until(
             r"strict\s+mode,\s+state\s+reviewing:\s+nothing\s+may\s+be\s+written\.\s+To\s+committing:\s+the\s+person.s\s+/approve"
@@ -95,8 +96,8 @@ def test_FLW_10_a_person_stops_edits_and_rejects_in_a_terminal(chat: Any, shop: 
         test.write_text(approved + "\n    def test_of_mine(self):\n        self.assertEqual(1, 1)\n")
         terminal.send("go on\r")
         terminal.until(r"I stop here[^§]*\n\s*strict: code_writing ")
-        assert "put them back as they were" in terminal.text
-        assert "let the person begin anew: /explore, /strict" in terminal.text
+        assert SAYS.put_them_back_as_they in terminal.text
+        assert SAYS.let_the_person_begin_anew in terminal.text
         test.write_text(approved)
         terminal.send("go on\r")
         terminal.until(r"please review[^§]*\n\s*strict: reviewing ")
@@ -104,4 +105,4 @@ def test_FLW_10_a_person_stops_edits_and_rejects_in_a_terminal(chat: Any, shop: 
         terminal.until(r"review rejected[^§]*I stop here[^§]*\n\s*strict: code_writing ")
         terminal.send("/explore\r")
         terminal.until(r"explore mode[^§]*\n\s*explore: idle ")
-    assert subjects(shop) == ["A parser of configuration lines"]
+    assert subjects(shop) == [SAYS.a_parser_of_configuration_lines]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from bench_runtime import call, intent
 from command_line import CommandLine, Done
+from messages import SAYS
 
 from remit_server.cli.main import COMMANDS
 from remit_server.runtime.settings import Settings
@@ -445,4 +446,4 @@ def test_FLW_08_the_budget_says_what_opens_a_locked_explore_mode(remit: CommandL
     assert "back to 85.0 % or more" in remit("budget").out
     assert "back to 70.0 % or more" not in remit("budget", REMIT_LOCK_POINTS="20").out
     file.write_text("[]")
-    assert "it is no account of coverage" in remit("budget").err
+    assert SAYS.it_is_no_account_of in remit("budget").err

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from audit_logs import recompute
 from command_line import CommandLine
+from messages import SAYS
 
 DONE, FAILED, USAGE = 0, 1, 2
 
@@ -168,7 +169,7 @@ def test_thr_storage_recomputed_after_a_real_run(used: CommandLine) -> None:
     recompute(database(used), lambda record: record.update(policy_decision="allowed"))
     done = used("audit", "verify", "--json")
     assert (done.code, done.json["record"]) == (FAILED, 1)
-    assert "the chain was recomputed" in done.json["message"]
+    assert SAYS.the_chain_was_recomputed in done.json["message"]
     doctor = used("doctor", "--json")
     assert [line["good"] for line in doctor.lines if line["name"] == "audit"] == [False]
 
@@ -178,7 +179,7 @@ def test_thr_storage_a_start_on_a_recomputed_log_warns_and_goes_on(used: Command
     done = used(*READ, "--json")
     assert done.code == DONE
     found = [r["output_summary"] for r in log(used) if r["kind"] == "audit_chain_break"]
-    assert any("the chain was recomputed" in summary for summary in found)
+    assert any(SAYS.the_chain_was_recomputed in summary for summary in found)
     assert used("audit", "verify").code == FAILED
 
 
@@ -186,7 +187,7 @@ def test_thr_storage_checkpoint_file_removed_is_a_fault(used: CommandLine) -> No
     checkpoints(used).unlink()
     done = used("audit", "verify", "--json")
     assert (done.code, done.json["checkpoints"]) == (FAILED, 0)
-    assert "the checkpoint file was removed, though record " in done.json["message"]
+    assert SAYS.the_checkpoint_file_was_removed in done.json["message"]
     assert "✗ the log cannot be relied on: the checkpoint file was removed" in used("audit", "verify").out
 
 
@@ -197,7 +198,7 @@ def test_thr_storage_checkpoint_forged_after_a_real_run(used: CommandLine) -> No
     assert used(*READ).code == DONE
     done = used("audit", "verify")
     assert done.code == FAILED
-    assert "which is none of ours" in done.out
+    assert SAYS.which_is_none_of_ours in done.out
 
 
 def test_thr_storage_key_that_others_can_read(used: CommandLine) -> None:
@@ -210,7 +211,7 @@ def test_thr_storage_key_that_others_can_read(used: CommandLine) -> None:
     assert (done.code, done.json["error"]["fix"]) == (FAILED, f"run `chmod 600 {key}`")
     done = used("audit", "verify", "--json")
     assert done.code == FAILED
-    assert "can be read or changed by others" in done.json["message"]
+    assert SAYS.can_be_read_or_changed in done.json["message"]
 
 
 def test_thr_storage_log_replaced(used: CommandLine) -> None:
@@ -219,7 +220,7 @@ def test_thr_storage_log_replaced(used: CommandLine) -> None:
     assert used(*READ).code == DONE
     done = used("audit", "verify", "--json")
     assert done.code == DONE
-    assert "an earlier log of" in done.json["notes"][0]
+    assert SAYS.an_earlier_log_of in done.json["notes"][0]
 
 
 def test_hostile_characters_of_a_record_are_shown_as_such(remit: CommandLine) -> None:
@@ -244,7 +245,7 @@ def test_a_place_where_no_checkpoints_can_be_made_stops_nothing(remit: CommandLi
     done = remit(*READ, **moved)
     assert done.code == DONE
     assert done.err.count("the audit log could not be kept as it should be: the checkpoint file cannot be read") == 1
-    assert "the audit log was closed without a checkpoint" in done.err
+    assert SAYS.the_audit_log_was_closed in done.err
     verified = remit("audit", "verify", "--json", **moved)
     assert verified.code == FAILED
-    assert "the checkpoint file cannot be read" in verified.json["message"]
+    assert SAYS.the_checkpoint_file_cannot_be in verified.json["message"]

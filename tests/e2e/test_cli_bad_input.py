@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import PATIENCE_S, REMIT, CommandLine, Done
+from messages import SAYS
 
 FAILED = 1
 READ_CART = ("run-tool", "read_file", '{"path": "src/cart.py"}', "--intent", "READ_FILE")
@@ -62,7 +63,7 @@ def test_a_workspace_that_does_not_exist(command: tuple[str, ...], remit: Comman
 
 
 def test_a_workspace_that_is_a_file(remit: CommandLine) -> None:
-    assert complaint(remit(*READ_CART, "--workspace", "README.md"))["why"] == "it is not a folder"
+    assert complaint(remit(*READ_CART, "--workspace", "README.md"))["why"] == SAYS.it_is_not_a_folder
 
 
 def test_a_read_only_workspace_is_read_and_not_written(bwrap: str, remit: CommandLine) -> None:
@@ -108,7 +109,7 @@ def test_a_policy_file_that_is_named_and_missing(remit: CommandLine) -> None:
     done = remit("policy", "explain", "--policy", "no.yaml", "--action", '{"syscall": "fs.read", "path": "a"}')
     said = complaint(done)
     assert "no.yaml" in said["why"]
-    assert "no such file" in said["why"]
+    assert SAYS.no_such_file in said["why"]
 
 
 # models
@@ -119,12 +120,15 @@ def test_a_missing_model_ends_the_turn_with_what_to_do(remit: CommandLine) -> No
     assert done.code == FAILED
     error = done.lines[-1]["result"]["error"]
     assert error["code"] == "model_unavailable"
-    assert (error["what"], error["why"]) == ("the model `/no/such/model` cannot be loaded", "there is no such folder")
+    assert (error["what"], error["why"]) == (
+        "the model `/no/such/model` cannot be loaded",
+        SAYS.there_is_no_such_folder,
+    )
     assert "embedded" in error["fix"]
 
 
 def test_model_check_of_a_missing_and_of_an_empty_folder(remit: CommandLine, tmp_path: Path) -> None:
-    assert complaint(remit("model", "check", "/no/such/model"))["why"] == "there is no such folder"
+    assert complaint(remit("model", "check", "/no/such/model"))["why"] == SAYS.there_is_no_such_folder
     (tmp_path / "empty").mkdir()
     done = remit("model", "check", str(tmp_path / "empty"), "--json")
     assert (done.code, done.json["ok"]) == (FAILED, False)
@@ -177,7 +181,7 @@ def test_a_damaged_audit_log_is_neither_read_nor_added_to_but_set_aside(remit: C
     remit(*READ_CART)
     (database,) = remit.state.rglob("audit.sqlite3")
     database.write_bytes(b"no database at all" * 500)
-    assert complaint(remit("audit", "log"))["fix"] == "run `remit audit verify`"
+    assert complaint(remit("audit", "log"))["fix"] == SAYS.run_remit_audit_verify
     assert "record 1 is broken" in remit("audit", "verify").out
     assert "set aside" in remit(*READ_CART).out
     (aside,) = remit.state.rglob("audit.sqlite3.set-aside-*")

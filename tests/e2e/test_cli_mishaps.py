@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from messages import SAYS
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 READ_CART = ("run-tool", "read_file", '{"path": "src/cart.py"}', "--intent", "READ_FILE")
@@ -39,7 +40,7 @@ def test_closed_streams_are_no_error(command: tuple[str, ...], how: str, remit: 
 def test_without_standard_input_the_demo_answers_itself(remit: CommandLine) -> None:
     done = remit("demo", before=redirected("<&-"))
     assert done.code == DONE
-    assert "the demo answers yes itself" in done.out
+    assert SAYS.the_demo_answers_yes_itself in done.out
 
 
 @pytest.mark.skipif(not FULL.is_char_device(), reason="there is no /dev/full")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from messages import SAYS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.model]
 
@@ -40,7 +41,7 @@ def changed(remit: CommandLine) -> dict[str, str]:
 def test_B5_of_files_that_share_a_name_the_named_one_is_edited(path: str, remit: CommandLine) -> None:
     done = remit(f"Use `new_name` instead of `old_name` throughout {path}")
     assert (done.code, changed(remit)) == (0, {path: RENAMED}), done.out
-    assert "Renamed every occurrence." in done.out
+    assert SAYS.renamed_every_occurrence in done.out
 
 
 @pytest.mark.parametrize("place", ["Makefile", "src/c/util.py", "a/util.py", "src/a/util.py and src/b/util.py"])

@@ -10,6 +10,7 @@ import policy_steps
 import pytest
 from command_line import REMIT, CommandLine, Done, Terminal
 from lsp_pipe import PipeClient
+from messages import SAYS
 from step_by_step import Order, Writers
 from threat_bench import own
 
@@ -124,7 +125,7 @@ def test_a_project_file_can_be_replayed_in_its_place(used: CommandLine) -> None:
 
 def test_records_of_before_are_skipped_and_counted_and_the_log_still_verifies(used: CommandLine) -> None:
     assert used("run-tool", "read_file", '{"path": "src/cart.py"}').code == DENIED
-    assert used("policy", "replay", "--json").json["skipped"] == {"refused before policy was asked": 1}
+    assert used("policy", "replay", "--json").json["skipped"] == {SAYS.refused_before_policy_was_asked: 1}
     assert used("audit", "verify").code == DONE
 
 
@@ -151,7 +152,7 @@ def test_an_update_is_shown_confirmed_and_audited(used: CommandLine) -> None:
     assert used(*READ).code == DENIED
     assert used("audit", "verify").code == DONE
     again = used("policy", "update", new_file)
-    assert (again.code, "nothing to change" in again.out) == (DONE, True)
+    assert (again.code, SAYS.nothing_to_change in again.out) == (DONE, True)
 
 
 def test_without_a_terminal_nobody_is_asked_and_nothing_changes(used: CommandLine) -> None:
@@ -199,7 +200,7 @@ def test_every_mistake_in_the_new_text_is_named_and_nothing_changes(used: Comman
     assert file.read_text() == READS
     assert updates(used) == []
     project = used("policy", "update", new(used, READS.replace("reads", "mine")), "--project", "--json")
-    assert "may only tighten" in project.json["problems"][0]
+    assert SAYS.may_only_tighten in project.json["problems"][0]
 
 
 def test_a_projects_policy_is_updated_in_the_workspace(used: CommandLine) -> None:
@@ -361,7 +362,7 @@ def test_of_any_past_call_a_person_can_ask_why(used: CommandLine) -> None:
     mine(used, "capabilities: 7")
     broken = used("audit", "why", str(denied["number"]))
     assert broken.code == DONE
-    assert "cannot be said" in broken.out
+    assert SAYS.cannot_be_said in broken.out
 
 
 def test_why_tells_who_answered(remit: CommandLine) -> None:
@@ -424,8 +425,8 @@ def test_POL_20_a_call_that_the_gate_refused_and_would_let_on_now_is_counted(use
     opening = new(used, READS + "intents:\n  READ_FILE: { tools: [read_file, write_file] }\n")
     found = used("policy", "update", opening, "--dry-run", "--json").json
     assert found["replay"]["skipped"] == {
-        "refused before policy was asked": 1,
-        "of these, refused by the gate, which would let it on now": 1,
+        SAYS.refused_before_policy_was_asked: 1,
+        SAYS.of_these_refused_by_the: 1,
     }
 
 
@@ -446,7 +447,7 @@ def test_POL_20_show_lists_scopes_of_work_items_and_what_policy_says_besides_rul
     assert found["exemptions"]["documentation"] == ["notes/**"]
     told = used("policy", "show").out
     assert "(changed by a policy file: +list_files, -read_file)" in told
-    assert "the scopes of work items" in told
+    assert SAYS.the_scopes_of_work_items in told
     assert "documentation: notes/**" in told
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from bench_runtime import call, intent
 from command_line import CommandLine
+from messages import SAYS
 
 DONE, FAILED, USAGE = 0, 1, 2
 
@@ -39,7 +40,7 @@ def test_SES_04_a_session_is_gone_on_with_by_last_by_name_and_by_number(remit: C
 def test_SES_04_what_is_not_there_is_said(remit: CommandLine, script: str) -> None:
     for words in (["--continue", "go on"], ["session", "show"], ["session", "undo"], ["session", "fork", "x"]):
         done = remit(*words, REMIT_MODEL=script)
-        assert (done.code, "there is no session" in done.err) == (FAILED, True), words
+        assert (done.code, SAYS.there_is_no_session in done.err) == (FAILED, True), words
     assert remit("session", "list").out.startswith("there is no session of this folder yet")
     assert remit("--continue", "--resume", "x", "go on").code == USAGE
     remit("say it", REMIT_MODEL=script)

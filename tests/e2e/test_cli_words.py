@@ -7,6 +7,7 @@ import argparse
 
 import pytest
 from command_line import CommandLine
+from messages import SAYS
 
 from remit_server.cli.commands import ask
 from remit_server.cli.main import COMMANDS, FLAGS, WholeWords, is_prompt, parse_words
@@ -60,7 +61,7 @@ def test_one_word_that_is_no_command_is_an_error_and_no_prompt(
 ) -> None:
     done = remit(*words, REMIT_MODEL="script:no.json")
     assert done.code == USAGE
-    assert "there is no command `" in done.err
+    assert SAYS.there_is_no_command in done.err
     assert near in done.err
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine, Done
+from messages import SAYS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(600)]
 
@@ -88,9 +89,7 @@ def test_it_shows_five_skills_of_the_model(demo: Demo) -> None:
         assert answer in said
     ran = [r for r in demo.done.of("tool_result") if r["tool"] == "run_command"]
     assert len(ran) == 1
-    assert (
-        "The command ended with exit code 0." in said if ran[0]["ok"] else "I stopped: the command was not run." in said
-    )
+    assert "The command ended with exit code 0." in said if ran[0]["ok"] else SAYS.i_stopped_the_command_was in said
 
 
 def test_the_edits_are_asked_for_and_applied(demo: Demo) -> None:
@@ -118,7 +117,7 @@ def test_the_gate_refuses_one_call_outside_its_intent(demo: Demo) -> None:
 
 
 def test_json_says_on_stderr_that_it_answered_itself(demo: Demo) -> None:
-    assert "the demo answers yes itself" in demo.done.err
+    assert SAYS.the_demo_answers_yes_itself in demo.done.err
 
 
 def test_its_audit_verifies_from_anywhere(demo: Demo) -> None:
@@ -167,8 +166,8 @@ def record_at(database: Path, place: str, column: str) -> tuple[int, bytes]:
 def test_without_a_terminal_it_says_that_it_answers_itself(kept: Demo) -> None:
     assert kept.done.code == DONE, kept.done.out
     assert "standard input or output is not a terminal: the demo answers yes itself" in kept.done.out
-    assert kept.done.out.index("+    subtotal = 0.0") < kept.done.out.index("the demo answers yes itself")
-    assert "records verified in " in kept.done.out
+    assert kept.done.out.index("+    subtotal = 0.0") < kept.done.out.index(SAYS.the_demo_answers_yes_itself)
+    assert SAYS.records_verified_in in kept.done.out
 
 
 def test_keep_keeps_the_workspace(kept: Demo) -> None:
@@ -194,7 +193,7 @@ def test_in_a_terminal_it_asks_and_a_no_leaves_the_file_as_it_is(tmp_path: Path)
     with remit.in_terminal("demo", "--keep", "shop") as terminal:
         terminal.wait_for(QUESTION)
         assert "+    subtotal = 0.0" in terminal.screen
-        assert "answers yes itself" not in terminal.screen
+        assert SAYS.answers_yes_itself not in terminal.screen
         terminal.type("n\n")
         # What is typed before a question was drawn is no answer to it.
         terminal.wait_for(QUESTION, 2)
@@ -232,7 +231,7 @@ def test_FLW_06_the_scenario_tdd_goes_from_the_request_to_the_commit(
     done = remit("demo", "--scenario", "tdd", "--mode", mode, "--keep", "shop", "--json")
     assert done.code == DONE, done.out + done.err
     workspace = remit.workspace / "shop"
-    assert "line {number} is no key=value" in (workspace / "config.py").read_text()
+    assert SAYS.line_number_is_no_key in (workspace / "config.py").read_text()
     assert "test_a_line_that_is_none_is_named" in (workspace / "test_config.py").read_text()
     reflog = (workspace / ".git" / "logs" / "HEAD").read_text()
     assert reflog.rstrip().endswith("commit: Name the line that parse_config cannot read")

@@ -10,6 +10,7 @@ import pytest
 from bench_runtime import call, intent
 from command_line import CommandLine
 from emacs_client import Emacs
+from messages import SAYS
 
 LONG = "".join(f"line {number:03d} of a file\n" for number in range(300))
 
@@ -58,4 +59,4 @@ def test_LSP_05_eglot_alone_is_asked_whole_and_an_edit_that_it_tells_late_is_not
     editor.eval('(with-current-buffer "cart.py" (eglot--signal-textDocument/didChange) nil)')
     editor.until("it is known", lambda: "has arrived after all" in editor.told)
     assert editor.text_of("cart.py") == before.replace("total", "subtotal")
-    assert "nothing was changed" not in editor.told
+    assert SAYS.nothing_was_changed not in editor.told

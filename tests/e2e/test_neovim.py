@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from command_line import REMIT, CommandLine
+from messages import SAYS
 
 DRIVER = Path(__file__).parent / "neovim" / "rename.lua"
 PROMPT = "rename total to subtotal in src/cart.py"
@@ -62,7 +63,7 @@ def test_a_rename_is_asked_for_allowed_and_saved(
     assert "change src/cart.py" in question["message"]
     assert "-    total = 0.0\n+    subtotal = 0.0\n" in question["message"]
     always = ["Always allow in this workspace", "Always allow in every workspace"]
-    assert question["titles"] == ["Allow once", "Allow for this session", *always, "Deny"]
+    assert question["titles"] == ["Allow once", SAYS.allow_for_this_session, *always, "Deny"]
     assert report["before_answer"] == before
     assert [t["tool"] for t in report["result"]["tool_trace"]] == ["read_file", "edit_file"]
     renamed = before.replace("total", "subtotal")

@@ -14,6 +14,7 @@ import pynvim
 import pytest
 from bench_runtime import call, intent
 from command_line import REMIT, CommandLine
+from messages import SAYS
 
 from remit_governance.workflow.states import Mode
 from remit_server.cli.commands.demo import sample_workspace
@@ -508,7 +509,7 @@ def test_NVI_05_checkhealth_says_what_is_missing_and_settings_are_checked(start:
     editor.open("b.txt")
     editor.nvim.command("checkhealth remit")
     said = editor.text
-    assert "the server runs" in said
+    assert SAYS.the_server_runs in said
     assert "remit 0." in said
     editor.lua("require('remit').setup({ cmd = { 'no-such-program' } })")
     editor.nvim.command("checkhealth remit")

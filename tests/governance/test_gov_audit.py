@@ -20,6 +20,7 @@ from audit_logs import edit, events, second_opinion, written
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_governance.audit.reading.query import AuditFilter, query_audit
 from remit_governance.audit.reading.verify import Broken, Verified, verify
@@ -291,7 +292,7 @@ def test_a_damaged_write_ahead_log_is_found(tmp_path: Path) -> None:
     (tmp_path / "left-shm").unlink(missing_ok=True)
     result = verify(tmp_path / "left")
     assert isinstance(result, Broken)
-    assert "write-ahead log" in result.why
+    assert SAYS.write_ahead_log in result.why
     assert 1 <= result.record_number < 20
 
 

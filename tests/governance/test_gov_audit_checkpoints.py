@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from audit_logs import Kept, edit, recompute, written
+from messages import SAYS
 
 from remit_governance.audit.proof.checkpoint import Checkpoint, SignedCheckpoint, Signer, make, read_line
 from remit_governance.audit.proof.checkpoint_file import Lines, judge
@@ -108,7 +109,7 @@ def test_thr_storage_replaced_log_is_not_made_good_by_going_on(kept: Kept) -> No
     kept.open()
     kept.maintenance.checkpoint()
     kept.close()
-    assert "it was replaced" in kept.examined().faults[0].why
+    assert SAYS.it_was_replaced in kept.examined().faults[0].why
 
 
 def test_thr_storage_recomputed_log_is_not_made_good_by_going_on(kept: Kept) -> None:
@@ -246,10 +247,10 @@ def test_a_checkpoint_made_after_the_file_was_read_is_no_fault(kept: Kept) -> No
 
 def test_without_our_key_nothing_is_believed(kept: Kept) -> None:
     stranger = Notary(kept.place, MemoryVault(OTHER_KEY))
-    assert "which is none of ours" in examine(kept.path, stranger).faults[0].why
+    assert SAYS.which_is_none_of_ours in examine(kept.path, stranger).faults[0].why
     locked = Notary(kept.place, MemoryVault(broken=True))
-    assert "the vault is locked" in examine(kept.path, locked).faults[0].why
-    assert "the vault is locked" in examine_start(kept.path, locked)[0].why
+    assert SAYS.the_vault_is_locked in examine(kept.path, locked).faults[0].why
+    assert SAYS.the_vault_is_locked in examine_start(kept.path, locked)[0].why
 
 
 def test_a_chain_that_is_broken_is_named_before_its_checkpoints(kept: Kept) -> None:
@@ -305,7 +306,7 @@ def test_a_line_that_a_crash_cut_off_is_noted_and_then_dropped(tmp_path: Path) -
     with file.path.open("ab") as out:
         out.write(b'{"count":7,"he')
     report = kept.examined()
-    assert (report.good, report.notes) == (True, ("the last line of the checkpoint file is cut off, as after a crash",))
+    assert (report.good, report.notes) == (True, (SAYS.the_last_line_of_the,))
     kept.append(5, checkpoint=True)
     kept.close()
     report = kept.examined()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from audit_logs import Kept, events
+from messages import SAYS
 
 RECORDS = 60
 LOOSE = "CREATE TABLE other AS SELECT * FROM chain; DROP TABLE chain; ALTER TABLE other RENAME TO chain;"
@@ -80,7 +81,7 @@ def test_aud_03_two_hundred_random_damages(whole: Kept, tmp_path: Path, batch: i
         aside = [path for path in folder.iterdir() if ".set-aside-" in path.name]
         told = [*report.faults, *report.notes, *kept.maintenance.warnings]
         if aside:
-            assert any("was set aside" in str(each) for each in told), seed
+            assert any(SAYS.was_set_aside in str(each) for each in told), seed
         elif contents(kept.path)[: len(before)] != before:
             assert told, f"seed {seed}: records differ, and nothing says so"
         # What was recorded before the damage was found lies with the log that was set aside.
@@ -108,5 +109,5 @@ def test_aud_03_log_that_takes_no_more_records(whole: Kept, tmp_path: Path, scri
         kept.log.append(replace(events(1)[0], tool_call_id="came-after"))
     finally:
         kept.close()
-    assert any("was set aside" in each for each in kept.maintenance.warnings)
+    assert any(SAYS.was_set_aside in each for each in kept.maintenance.warnings)
     assert b"came-after" in b"".join(contents(path))

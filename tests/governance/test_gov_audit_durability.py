@@ -21,6 +21,7 @@ from examples import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from messages import SAYS
 
 from remit_governance.audit.log.durability import OPERATIONAL, SECURITY, may_wait
 from remit_governance.audit.proof.head import SignedHead
@@ -151,7 +152,7 @@ def test_thr_storage_a_disk_that_cannot_sync_refuses_what_must_be_durable(tmp_pa
     child = subprocess.run(
         [sys.executable, "-c", NO_SYNC, str(path)], check=True, capture_output=True, text=True, timeout=60
     )
-    assert child.stdout.count("the audit log cannot be written") == 2, child.stdout + child.stderr
+    assert child.stdout.count(SAYS.the_audit_log_cannot_be) == 2, child.stdout + child.stderr
     assert said(path)[0] == "waits"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from audit_logs import Kept, edit, events, recompute, written
+from messages import SAYS
 
 from remit_governance.audit.proof.checkpoint import Signer
 from remit_governance.audit.proof.head import Head, read_head, sign_head
@@ -128,7 +129,7 @@ def test_a_record_appended_after_an_orderly_end_is_a_fault_for_ever(kept: Kept, 
     kept.close()
     (fault,) = kept.examined().faults
     assert fault.record_number == count + 1
-    assert "every server had ended in order, and somebody else wrote this" in fault.why
+    assert SAYS.every_server_had_ended_in in fault.why
 
 
 def test_records_from_before_the_key_could_be_had_are_the_servers_own(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from audit_logs import DAY, Kept, edit, events
+from messages import SAYS
 from rows import rows
 
 from remit_governance.audit.log.database import archive_path, archives
@@ -134,7 +135,7 @@ def test_running_out_of_room_is_said_and_recorded_once(kept: Kept) -> None:
     kinds = [r.event.kind for r in query_audit(kept.path) if "storage" in r.event.kind]
     assert kinds == [AuditKind.AUDIT_STORAGE_WARNING, AuditKind.AUDIT_STORAGE_CRITICAL]
     assert len(kept.maintenance.warnings) == 2
-    assert "are left for the audit log on its disk" in kept.maintenance.warnings[1]
+    assert SAYS.are_left_for_the_audit in kept.maintenance.warnings[1]
     assert kept.maintenance.storage is not None
     assert kept.maintenance.storage.level is StorageLevel.CRITICAL
     assert len(archives(kept.path)) == 3, "a full disk deletes nothing"

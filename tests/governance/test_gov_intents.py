@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 
 from remit_governance.intents import (
@@ -88,7 +89,7 @@ def test_gate_rule_5_fail_closed(intent: Intent, effect: Effect | None) -> None:
     refusal = gate(select(NO_INTENT, intent), "somebodys_plugin", known_effect=effect)
     assert refusal is not None
     assert refusal.code == "tool_not_allowed_for_intent"
-    assert "no intent allows" in refusal.fix
+    assert SAYS.no_intent_allows in refusal.fix
 
 
 def test_external_tools_enter_by_their_declared_effect() -> None:

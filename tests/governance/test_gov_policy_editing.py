@@ -11,6 +11,7 @@ import yaml
 from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
@@ -169,7 +170,7 @@ def test_a_name_that_the_other_file_has_taken() -> None:
     text = HEAD + RULE.replace("good", "read-workspace")
     ((_, marked, message),) = diagnose(text, default_source(), project=True)
     assert marked == "name: read-workspace"
-    assert "is taken by a rule at" in message
+    assert SAYS.is_taken_by_a_rule in message
 
 
 def test_a_mistake_in_the_other_file_is_a_warning_on_top_of_this_one() -> None:
@@ -434,14 +435,14 @@ def call(decision: str | None, rule: str | None) -> AuditRecord:
 
 def test_hits_are_counted_by_what_the_rule_decided() -> None:
     calls = [call("allowed", "r")] * 3 + [call("denied", "r")] * 12 + [call("allowed", "other")] * 85
-    assert hits(calls, "r") == "allowed 3, denied 12 of the last 100 calls"
+    assert hits(calls, "r") == SAYS.allowed_3_denied_12_of
 
 
 def test_a_rule_that_shares_its_verdict_counts_and_one_with_its_name_inside_does_not() -> None:
     calls = [call("review_required", "a, r"), call("denied", "r2"), call("refused_by_gate", None)]
     assert hits(calls, "r") == "asked about 1 of the last 3 calls"
     assert hits(calls, "b") == "decided none of the last 3 calls"
-    assert hits([], "r") == "no calls have been recorded yet"
+    assert hits([], "r") == SAYS.no_calls_have_been_recorded
 
 
 # from a name to a place

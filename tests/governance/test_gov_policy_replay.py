@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_governance.audit.log.unfinished_calls import outcome_not_known
 from remit_governance.audit.reading.calls import calls_of
@@ -90,7 +91,7 @@ def test_too_many_characters_are_left_out_with_a_note() -> None:
     kept = record_judgement((long,), None, as_is)
     assert kept.actions is None
     assert kept.notes["actions"].startswith("left out: 4")
-    assert past_call(announced(1, None, "denied", metadata=kept.notes)) == "too long to be kept"
+    assert past_call(announced(1, None, "denied", metadata=kept.notes)) == SAYS.too_long_to_be_kept
 
 
 def test_reasons_are_kept_unless_one_rule_allowed_it() -> None:
@@ -115,7 +116,7 @@ def test_a_record_without_the_field_is_read_as_before_and_skipped() -> None:
     _, _, event = read_content(old.decode())
     assert event.actions is None
     assert Entry.of(5, event).content(1) == old  # so that its hash holds
-    assert past_call(AuditRecord(1, 5, "", "", event)) == "recorded without their actions"
+    assert past_call(AuditRecord(1, 5, "", "", event)) == SAYS.recorded_without_their_actions
 
 
 def test_the_settled_outcome_of_a_call_does_not_repeat_what_was_judged() -> None:
@@ -152,7 +153,7 @@ def test_the_last_calls_are_taken_from_the_log_newest_first(tmp_path: Path) -> N
     assert [record.number for record in newest_first] == list(range(10, 0, -1))
     past = past_calls(newest_first, last=2)
     assert [call.record.number for call in past.calls] == [8, 10]
-    assert past.skipped == {"refused before policy was asked": 1}
+    assert past.skipped == {SAYS.refused_before_policy_was_asked: 1}
     assert [record.number for record in query_audit(log.path, AuditFilter(number=4))] == [4]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 
 from remit_governance.errors import PolicyError
@@ -171,6 +172,6 @@ def test_THR_workflow_a_project_cannot_say_that_its_tests_are_none() -> None:
     with pytest.raises(PolicyError) as found:
         compile_policy([Source("p", ALLOW), workflow_source(), Source("q", project, project=True)])
     (problem,) = found.value.problems
-    assert "may only tighten" in str(problem)
+    assert SAYS.may_only_tighten in str(problem)
     with pytest.raises(PolicyError):
         compile_policy([Source("p", ALLOW + "tdd_tests: { except: ['!tests/**'] }\n"), workflow_source()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from messages import SAYS
 from rows import rows
 
 from remit_governance.workflow.exemptions import DEFAULT_GLOBS, unfit_paths
@@ -260,7 +261,7 @@ def test_THR_workflow_what_passed_before_is_not_skipped_or_gone(passed: str, tex
     for after in ((), (TestCase(passed, "skipped"),)):
         run = TestRun((TestCase(FAILED.id, "passed"), *others, *after), whole=True)
         said = prove_green(run, before, now)
-        assert (said is not None and "passed before, and do not now" in said.why) == lost
+        assert (said is not None and SAYS.passed_before_and_do_not in said.why) == lost
 
 
 def test_THR_workflow_of_two_tests_of_one_name_both_have_to_pass() -> None:
@@ -281,7 +282,7 @@ def test_FLW_04_what_failed_before_may_fail_still() -> None:
 def test_FLW_04_without_a_red_run_all_that_ran_has_to_pass() -> None:
     assert prove_passing(TestRun((PASSED,))) is None
     assert prove_passing(TestRun((PASSED, FAILED))) is not None
-    assert prove_passing(TestRun(())) == NotProven("no test ran")
+    assert prove_passing(TestRun(())) == NotProven(SAYS.no_test_ran)
     assert prove_passing(TestRun((PASSED,)), of_all=True) is not None
     assert prove_passing(TestRun((PASSED,), whole=True), of_all=True) is None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench_runtime import Answering, Bench
+from messages import SAYS
 
 from remit_server.agent.offer import MOST_PATHS
 from remit_server.runtime.opening import open_runtime
@@ -51,7 +52,7 @@ async def test_THR_model_of_files_that_share_a_name_the_one_that_is_named_is_edi
 ) -> None:
     async with embedded(tmp_path, *SHARED) as bench:
         result = await bench.ask(request_.format(path))
-        assert (result.status, result.final_output) == ("completed", "Renamed every occurrence.")
+        assert (result.status, result.final_output) == ("completed", SAYS.renamed_every_occurrence)
         assert changed(bench) == {path: RENAMED}
 
 
@@ -149,4 +150,4 @@ async def test_B6_a_no_to_the_only_change_is_denied(tmp_path: Path) -> None:
         result = await bench.ask("rename old_name to new_name in util.py", asker=Answering("deny"))
         assert (result.status, changed(bench)) == ("denied", {})
         assert result.reason == "this was not done: the person said no"
-        assert result.final_output == "I stopped: nothing was changed."
+        assert result.final_output == SAYS.i_stopped_nothing_was_changed

@@ -17,6 +17,7 @@ from commits import committed, environment, git, is_sound, planned, repository, 
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -288,7 +289,7 @@ def test_thr_paths_an_index_that_leads_out_reads_nothing(shop: Path) -> None:
     index = shop / ".git" / "index"
     data = index.read_bytes().replace(b"xx/aa", b"../aa")
     index.write_bytes(data[:-20] + hashlib.sha1(data[:-20], usedforsecurity=False).digest())
-    assert "cannot be committed" in refusal(shop).why
+    assert SAYS.cannot_be_committed in refusal(shop).why
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from bench_runtime import call
 from git_looks import asked, git, output, repository
+from messages import SAYS
 
 from remit_server.tools.git.git_linked import resolve_pointer
 
@@ -134,7 +135,7 @@ async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_nothing(
     point(shop, victim)
     bench = await asked(make_bench, call("git_status"), call("git_diff", base="private"))
     assert [each.ok for each in bench.of("tool_result")] == [False, False]
-    assert "that does not point back here" in output(bench)
+    assert SAYS.that_does_not_point_back in output(bench)
 
 
 def test_THR_config_links_in_a_repository_elsewhere_are_not_followed(tmp_path: Path) -> None:

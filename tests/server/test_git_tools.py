@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from bench_runtime import call
 from git_looks import READS, asked, git, output, repository
+from messages import SAYS
 
 pytestmark = [
     pytest.mark.slow,
@@ -137,7 +138,7 @@ async def test_a_huge_diff_is_cut_and_says_so(make_bench: Any, tmp_path: Path) -
     (shop / "c c.py").write_text("small\n")
     bench = await asked(make_bench, call("git_diff"), call("git_diff", paths=["c c.py"]))
     assert "the diff is larger than 2000000 bytes: only its beginning was looked at" in output(bench)
-    assert "more characters of this file are left out" in output(bench)
+    assert SAYS.more_characters_of_this_file in output(bench)
     assert "not shown in full: b.py; ask for them with `paths`" in output(bench)
     assert output(bench, 1).startswith("1 files, +1 -21\n")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import call, intent
+from messages import SAYS
 
 from remit_server.errors import ToolError
 from remit_server.tools.files.list_files import LIST_FILES, list_matching
@@ -217,14 +218,14 @@ def test_where_nothing_can_match_the_reason_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("one\ntwo\n")
     (tmp_path / "denied.md").write_text("one\n")
     for pattern in ("one\ntwo", r"one\ntwo", r"one\\\ntwo"):
-        assert "a line end in the pattern matches nothing" in searched(tmp_path, pattern).summary
+        assert SAYS.a_line_end_in_the in searched(tmp_path, pattern).summary
     for pattern in (r"one\\ntwo", "three"):
         assert "line end" not in searched(tmp_path, pattern).summary
     for glob in ("*.rb", "*.md", f"{tmp_path}/*.py"):
         assert f"no file below . matches the file_pattern `{glob}`" in searched(tmp_path, "one", glob=glob).summary
     assert "file_pattern" not in searched(tmp_path, "three", glob="*.py").summary
-    assert "`/` at its beginning stands for that folder" in searched(tmp_path, "one", glob="/tmp/*.py").summary
-    assert "`/` at its beginning stands for that folder" in listed(tmp_path, f"{tmp_path}/*.py").summary
+    assert SAYS.at_its_beginning_stands_for in searched(tmp_path, "one", glob="/tmp/*.py").summary
+    assert SAYS.at_its_beginning_stands_for in listed(tmp_path, f"{tmp_path}/*.py").summary
 
 
 def test_a_file_that_the_system_failed_for_a_moment_is_tried_once_more(

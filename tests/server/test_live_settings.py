@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from config_values import VALUES
+from messages import SAYS
 
 from remit_server.contract import RunRequest, RunResult, TextInput
 from remit_server.runtime.config.form import KEYS
@@ -91,8 +92,8 @@ async def test_CFG_05_another_model_answers_the_next_turn_and_the_running_one_en
     await asyncio.sleep(0.1)
     here.set(model={"name": here.script("b", {"text": "of the second"})})
     assert len(await here.told()) == 1
-    assert (await running).final_output == "of the first"
-    assert (await here.run()).final_output == "of the second"
+    assert (await running).final_output == SAYS.of_the_first
+    assert (await here.run()).final_output == SAYS.of_the_second
 
 
 async def test_CFG_05_what_cannot_be_used_leaves_what_was_and_is_said_once(here: Here) -> None:
@@ -101,7 +102,7 @@ async def test_CFG_05_what_cannot_be_used_leaves_what_was_and_is_said_once(here:
     await here.open()
     here.set(model={"name": name}, limits={"max_steps": 0})
     (told,) = await here.told()
-    assert "does not count, the one from before does" in told
+    assert SAYS.does_not_count_the_one in told
     assert f"{here.config}:1:" in told
     assert await here.told() == []
     assert (await here.run()).status == "completed"
@@ -109,7 +110,7 @@ async def test_CFG_05_what_cannot_be_used_leaves_what_was_and_is_said_once(here:
     assert "/nobody/knows.json" in (await here.told())[0]
     assert here.runtime.status().model.startswith("script")
     here.set(model={"name": name})
-    assert await here.told() == ["The configuration is in order again"]
+    assert await here.told() == [SAYS.the_configuration_is_in_order]
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key != ("model", "name")], ids=".".join)

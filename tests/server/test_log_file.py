@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Bench, call, intent
+from messages import SAYS
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -29,7 +30,7 @@ async def test_OBS_01_each_line_says_session_turn_and_step(make_bench: Any) -> N
     await bench.ask("two", session="there")
     found = lines(bench)
     assert " here/1/0 " in found[0]
-    assert "the turn begins" in found[0]
+    assert SAYS.the_turn_begins in found[0]
     assert " here/1/2 " in found[1]
     assert "completed after 1 calls" in found[1]
     assert " - remit_server.anything: outside of a turn" in found[2]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Bench
+from messages import SAYS
 from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 
 from remit_server.cli.main import main
@@ -100,7 +101,7 @@ def test_checking_a_model_keeps_to_the_settings(
     monkeypatch.setenv("REMIT_MODEL_CACHE_DIR", str(tmp_path / "caches"))
     folder = str(tiny_model("markers", MARKERS, TEMPLATE))
     assert main(["model", "check", folder]) == 1
-    assert "loads, but made no governed call" in capsys.readouterr().err, "it was loaded, and its weights are random"
+    assert SAYS.loads_but_made_no_governed in capsys.readouterr().err, "it was loaded, and its weights are random"
     assert not (tmp_path / "caches").exists()
     monkeypatch.setenv("REMIT_MODEL_CACHE_MIB", "much")
     assert main(["model", "check", folder]) != 0

@@ -6,6 +6,7 @@ import logging
 from importlib.util import find_spec
 
 import pytest
+from messages import SAYS
 from tiny_model import MARKERS, TEMPLATE, tiny_model
 
 from remit_server.models.local.provider import to_wire
@@ -50,7 +51,7 @@ def test_AGT_10_where_it_knows_of_none_that_is_said_once(caplog: pytest.LogCaptu
     adapter = ModelAdapter(model, guided=True, thinking=False)
     with caplog.at_level(logging.WARNING):
         assert adapter.prompt(asked("low")) == adapter.prompt(asked(None)) == adapter.prompt(asked("high"))
-    assert caplog.text.count("cannot be asked for an effort") == 1
+    assert caplog.text.count(SAYS.cannot_be_asked_for_an) == 1
 
 
 def test_AGT_10_a_request_carries_its_effort_to_the_model_process() -> None:

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 
 from remit_server.errors import ModelFailed, ModelUnavailable
@@ -182,7 +183,7 @@ async def test_package_that_cannot_be_imported(folder: Path) -> None:
     provider = MlxProvider(str(folder))
     with pytest.raises(ModelUnavailable, match="libmlx") as raised:
         await collect(provider, ask())
-    assert "make clean setup" in raised.value.fix
+    assert SAYS.make_clean_setup in raised.value.fix
     await provider.close()
 
 

@@ -20,6 +20,7 @@ import pytest
 from command_line import REMIT, CommandLine
 from gateway_process import GatewayProcess
 from hub_server import Hub, serving
+from messages import SAYS
 from small_model import small_model
 
 from remit_server.errors import ModelUnavailable
@@ -216,13 +217,13 @@ def test_refusals_say_what_to_do(remit: CommandLine, hub: Hub) -> None:
     gated = problem(remit)
     assert "gated" in gated["why"]
     assert "HF_TOKEN" in gated["fix"]
-    assert "no such repository" in problem(remit, "org/none")["why"]
+    assert SAYS.no_such_repository in problem(remit, "org/none")["why"]
     assert "no revision `v9`" in problem(remit, f"{NAME}@v9")["why"]
     assert "HF_HUB_OFFLINE" in problem(remit, HF_HUB_OFFLINE="1")["fix"]
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         closed = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        assert "cannot be reached" in problem(remit, HF_ENDPOINT=closed)["why"]
+        assert SAYS.cannot_be_reached in problem(remit, HF_ENDPOINT=closed)["why"]
     for name in ("small", "../small", "org/../x", "/etc/passwd", "org/small@../../x", ""):
         assert remit("model", "pull", name).code == USAGE, name
 
@@ -262,7 +263,7 @@ def test_a_disk_that_is_too_small_is_noticed_before_anything_is_loaded(
     home.mkdir()
     done = remit("model", "pull", NAME, "--json", before=on_small_disk(home, 40))
     assert done.code == FAILED, done
-    assert "bytes of disk are needed" in done.lines[-1]["error"]["why"]
+    assert SAYS.bytes_of_disk_are_needed in done.lines[-1]["error"]["why"]
     assert not hub.sent
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_server.tools.edit.near_miss import explain
 
@@ -27,13 +28,13 @@ def test_white_space_and_case() -> None:
 
 
 def test_nothing_like_it() -> None:
-    assert "nothing in the file is close" in explain(TEXT, "zzzzzzzzzz\nyyyyyyyy", whole_word=False).why
+    assert SAYS.nothing_in_the_file_is in explain(TEXT, "zzzzzzzzzz\nyyyyyyyy", whole_word=False).why
 
 
 def test_line_numbers_that_were_copied_are_named() -> None:
     miss = explain(TEXT, "2|    b = a + 1\n3|    return b", whole_word=False)
     assert miss.why == "it has the line numbers that read_file shows, such as `2|`, which the file does not have"
-    assert miss.fix == "leave them out, in the new text as well"
+    assert miss.fix == SAYS.leave_them_out_in_the
 
 
 def test_line_numbers_that_were_copied_are_named_where_something_else_differs_too() -> None:

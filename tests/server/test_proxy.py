@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 from tls import client_hello
 
@@ -326,10 +327,10 @@ async def test_THR_sandbox_network_nothing_passes_before_a_hello_either_way() ->
                 writer.close()
     assert not any(heard)
     assert [attempt.why for attempt in told if not attempt.allowed] == [
-        "it does not begin as TLS",
+        SAYS.it_does_not_begin_as,
         "its TLS is for `evil.org`",
-        "it ended before its TLS began",
-        "it carried nothing",
+        SAYS.it_ended_before_its_tls,
+        SAYS.it_carried_nothing,
     ]
 
 
@@ -366,7 +367,7 @@ async def test_BOX_09_a_connection_from_no_process_of_the_sandbox_is_cut_and_tol
     nobody = SandboxProcesses()  # a sandbox that has not begun
     async with served(Proxy(LISTED, told.append, nobody.find)) as port:
         assert await said(port, b"CONNECT example.org:443 HTTP/1.1\r\n\r\n") == b""
-    assert told == [Attempt("the proxy", allowed=False, why="the process that connects is none of this sandbox")]
+    assert told == [Attempt("the proxy", allowed=False, why=SAYS.the_process_that_connects_is)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is bubblewrap's, on Linux")
@@ -425,4 +426,4 @@ async def test_APP_13_nothing_goes_through_a_tunnel_whose_token_has_ended() -> N
         (True, f"127.0.0.1:{target}"),
         (False, f"127.0.0.1:{target}"),
     ]
-    assert told[1].why == "what allowed it was no longer in force, and its tunnel was cut"
+    assert told[1].why == SAYS.what_allowed_it_was_no

@@ -9,6 +9,7 @@ import pytest
 from bench_runtime import call, intent
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 
 from remit_governance.values import Intent
@@ -86,7 +87,7 @@ async def test_THR_edit_a_number_that_may_mean_another_line_is_refused(make_benc
     await bench.ask("go")
     error = bench.of("tool_result")[-1].error
     assert error.code == "stale"
-    assert "read it with read_file" in error.fix
+    assert SAYS.read_it_with_read_file in error.fix
     assert "x" not in (bench.workspace / "a.py").read_text().split("\n")
 
 

@@ -23,6 +23,7 @@ from command_line import CommandLine
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_governance.secrets.redaction import Redactor
 from remit_governance.values import Intent
@@ -200,7 +201,7 @@ async def test_no_secret_is_recorded_and_the_rest_still_matches(tmp_path: Path) 
     playing = player(tmp_path / "r")
     text, played, _ = await heard(playing, first)
     assert text == TextDelta("the token is [redacted github token]")
-    assert played.call.arguments == {"path": "a", "[redacted github token]": ["[redacted github token]"]}
+    assert played.call.arguments == {"path": "a", SAYS.redacted_github_token: [SAYS.redacted_github_token]}
     assert (await heard(playing, second))[0] == TextDelta("x")
 
 
@@ -362,7 +363,7 @@ asyncio.run(main())
         process.stdout.close()
         *played, end = asyncio.run(heard(player(file), GenerateRequest("t", (UserMessage("go"),), {})))
         assert len(played) >= events
-        assert end[:3] == (ModelFailed, ErrorCode.MODEL_FAILED, "the recording ends here")
+        assert end[:3] == (ModelFailed, ErrorCode.MODEL_FAILED, SAYS.the_recording_ends_here)
 
 
 # the whole program

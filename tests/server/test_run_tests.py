@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from bench_runtime import Answering, Bench, call, intent
 from home_bench import interpreter_in
+from messages import SAYS
 from runner_projects import install_pytest
 
 from remit_server.sandbox.visible.environment import command_environment
@@ -355,7 +356,7 @@ async def test_thr_a_report_that_a_test_writes_to_is_not_believed(make_bench: An
     bench = await ran(make_bench, {"test_cart.py": FORGES})
     assert output(bench).splitlines()[:2] == [
         "pytest: no test ran (exit code 0)",
-        "something other than the runner wrote to its report",
+        SAYS.something_other_than_the_runner,
     ]
 
 

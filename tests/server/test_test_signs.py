@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 
 from remit_server.tools.run.testing.reports.cargo_signs import siphash, vouch_cargo
@@ -116,7 +117,7 @@ def test_FLW_04_what_cargo_did_not_sign_proves_nothing(text: str, endings: list[
 
 
 def test_FLW_04_a_run_that_ended_before_it_told_its_key_is_doubted() -> None:
-    assert "before its signatures could be checked" in cargo_run(BEGAN, key=b"").doubts[-1]
+    assert SAYS.before_its_signatures_could_be in cargo_run(BEGAN, key=b"").doubts[-1]
 
 
 def test_FLW_04_siphash_is_the_one_that_is_published() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from bench_runtime import Bench, call, intent
 from command_line import CommandLine
+from messages import SAYS
 
 from remit_server.errors import SetupError
 from remit_server.runtime.attachments import INSTRUCTIONS
@@ -130,9 +131,9 @@ def test_CFG_06_a_script_is_told_what_does_not_count(remit: CommandLine) -> None
         "brings": [".remit/config.yaml", ".remit/prompts", INSTRUCTIONS],
     }
     assert remit("ask", "--json", "say hello").of("warning") == []
-    assert "do not count" not in remit("config", "show").out
+    assert SAYS.do_not_count not in remit("config", "show").out
     assert "model.temperature = 0.5" in remit("config", "show").out
-    assert "does not count" in remit("config", "trust", "--no").out
+    assert SAYS.does_not_count in remit("config", "trust", "--no").out
     assert "model.temperature = 0.5" not in remit("config", "show").out
 
 

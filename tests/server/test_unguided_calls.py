@@ -15,6 +15,7 @@ import yaml
 from bench_runtime import call, intent
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from pydantic import JsonValue
 from rows import rows
 
@@ -178,7 +179,7 @@ async def test_thr_model_unreadable_call_runs_nothing_and_the_model_is_told(make
     refused, read = bench.of("tool_result")
     assert (refused.ok, read.ok) == (False, True)
     assert refused.error.code == "invalid_arguments"
-    assert "an argument stands in it twice" in refused.output
+    assert SAYS.an_argument_stands_in_it in refused.output
     assert any(UNREADABLE_CALL in str(record.event) for record in bench.audit())
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 from step_by_step import Order, Report, Writers
 
 from remit_server.contract import ErrorCode
@@ -165,12 +166,12 @@ def written_inside(mounted: list[str], root: Path) -> tuple[list[list[str]], str
 
 def test_thr_storage_a_full_disk(root: Path) -> None:
     refusals, old, names = written_inside(["--size", "1000000", "--tmpfs"], root)
-    assert refusals == [["limit_reached", "the disk is full"]] * 2
+    assert refusals == [["limit_reached", SAYS.the_disk_is_full]] * 2
     assert (old, names) == ("old", ["a.txt"])
 
 
 def test_thr_storage_a_read_only_disk(root: Path) -> None:
     (root / "a.txt").write_text("old")
     refusals, old, names = written_inside(["--ro-bind", str(root)], root)
-    assert refusals == [["read_only", "the file system is read-only"]] * 2
+    assert refusals == [["read_only", SAYS.the_file_system_is_read]] * 2
     assert (old, names) == ("old", ["a.txt"])

@@ -28,14 +28,20 @@ def nearness(changed: Iterable[Path]) -> dict[Path, int]:
     return {path: rank for path, rank in ranks.items() if rank is not None}
 
 
-def changed_files() -> frozenset[Path]:
-    """Files that differ from the last commit, and new ones; none where there is no git."""
-    command = ["git", "status", "--porcelain", "--no-renames", "--untracked-files=all", "-z"]
+def changed_files(commit: str = "HEAD") -> frozenset[Path]:
+    """Files that differ from a commit, and new ones; none where there is no git, or no such commit."""
+    names = _git("diff", "--name-only", "--no-renames", "-z", commit) + _git(
+        "ls-files", "--others", "-z", "--exclude-standard"
+    )
+    return frozenset(ROOT / name for name in names)
+
+
+def _git(*arguments: str) -> list[str]:
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        return frozenset()
-    return frozenset(ROOT / entry[3:] for entry in done.stdout.split("\0") if entry)
+        return []
+    return [name for name in done.stdout.split("\0") if name]
 
 
 def module_of(path: Path) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
+from messages import SAYS
 from threat_bench import own, result
 
 from remit_governance.audit.record import AuditKind
@@ -205,9 +206,9 @@ async def test_THR_approvals_ids_are_good_once_in_time_and_for_their_own_questio
     first, second = await _question(bench, 1), await _question(bench, 2)
     answer = bench.runtime.answer
     crossed = ApprovalAnswer(approval_id=first.approval_id, decision="allow", digest=second.digest)
-    assert answer(crossed).reason == "this answer belongs to another question"
+    assert answer(crossed).reason == SAYS.this_answer_belongs_to_another
     guessed = ApprovalAnswer(approval_id=first.approval_id.swapcase(), decision="allow")
-    assert answer(guessed).reason == "there is no such question"
+    assert answer(guessed).reason == SAYS.there_is_no_such_question
     denied = ApprovalAnswer(approval_id=first.approval_id, decision="deny", digest=first.digest)
     assert answer(denied).accepted
     assert not answer(_yes(first)).accepted
@@ -225,7 +226,7 @@ async def test_THR_approvals_a_wider_scope_than_was_offered_is_refused(make_benc
     running = asyncio.create_task(bench.ask(own("write_file", path="conftest.py", content="x"), asker=STREAM))
     question = await _question(bench)
     assert question.scopes == (Scope.ONCE,)
-    assert bench.runtime.answer(_yes(question, scope=Scope.SESSION)).reason == "this scope was not on offer"
+    assert bench.runtime.answer(_yes(question, scope=Scope.SESSION)).reason == SAYS.this_scope_was_not_on
     assert bench.runtime.answer(_yes(question)).accepted
     await running
 

@@ -13,6 +13,7 @@ import pytest
 from bench_runtime import Answering, Bench
 from command_line import REMIT, CommandLine
 from lsp_pipe import Json
+from messages import SAYS
 from running_server import RunningServer
 from threat_bench import own, result
 
@@ -59,7 +60,7 @@ def test_THR_approvals_ids_count_once_and_for_their_own_question(asking: Running
     _, one = _begin(asking, "1", "one.py", "first")
     _, two = _begin(asking, "2", "two.py", "second")
     crossed = _answer(asking, approval_id=one["approval_id"], decision="allow", digest=two["digest"])
-    assert crossed == {"accepted": False, "reason": "this answer belongs to another question"}
+    assert crossed == {"accepted": False, "reason": SAYS.this_answer_belongs_to_another}
     assert not _answer(asking, approval_id="x" * 40, decision="allow")["accepted"]
     assert not _answer(asking, approval_id=one["approval_id"], decision="allow", scope="session", digest="x")[
         "accepted"
@@ -131,7 +132,7 @@ def test_THR_approvals_a_running_server_spells_out_what_would_hide(name: str, as
     raw = {character for character in HIDING[name] if not (character.isascii() and character.isprintable())}
     for text in (question["title"], *question["argv"]):
         assert not raw & set(text)
-        assert "U+" in text or "more, shown below" in text or text in {"/bin/sh", "-c"}
+        assert "U+" in text or SAYS.more_shown_below in text or text in {"/bin/sh", "-c"}
     assert not raw & set(question["command"]) - {"\n"}  # its lines are shown as lines
 
 

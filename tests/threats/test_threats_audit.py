@@ -19,6 +19,7 @@ import pytest
 from audit_logs import events, recompute
 from command_line import CommandLine
 from lsp_pipe import PipeClient
+from messages import SAYS
 from running_server import POLICY
 from threat_bench import own
 
@@ -220,7 +221,7 @@ def test_THR_storage_audit_a_log_that_was_left_alone_is_proven_to_its_end(used: 
     assert found["proven"]["until"] == used.count
     assert found["proven"]["time"].endswith("Z")
     assert f"proven: up to record {used.count} (" in used.said()
-    assert "not proven: whoever can write as you on this machine" in used.said()
+    assert SAYS.not_proven_whoever_can_write in used.said()
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -245,7 +246,7 @@ def test_THR_storage_audit_going_on_makes_no_attack_good(name: str, used: Used) 
     ATTACKS[name][0](used)
     done = used.remit(*READ)
     assert done.code == 0, "it stops no work"
-    assert "the audit log is not whole" in done.err + done.out
+    assert SAYS.the_audit_log_is_not in done.err + done.out
     code, found = used.verify()
     assert code != 0, found
 
@@ -292,7 +293,7 @@ def test_THR_storage_audit_a_new_key_does_not_match_what_was_sent_elsewhere(used
     assert used.verify()[0] == 0, "a log begun anew, with a new key, proves itself"
     code, found = used.verify("--against", str(disk))
     assert code != 0
-    assert "which is none of ours" in str(found["faults"])
+    assert SAYS.which_is_none_of_ours in str(found["faults"])
 
 
 def test_checkpoints_go_to_the_systems_log(used: Used, tmp_path: Path) -> None:
@@ -309,7 +310,7 @@ def test_checkpoints_go_to_the_systems_log(used: Used, tmp_path: Path) -> None:
     assert (code, found["faults"]) == (0, [])
     refused = used.remit("audit", "checkpoint", "--to", f"syslog:{tmp_path / 'none'}", "--json")
     assert refused.code != 0
-    assert "there is no socket at" in refused.json["error"]["why"]
+    assert SAYS.there_is_no_socket_at in refused.json["error"]["why"]
 
 
 def _serve(used: Used) -> PipeClient:
@@ -329,7 +330,7 @@ def test_THR_storage_audit_a_killed_server_is_told_from_one_that_ended(used: Use
     client.kill()
     code, found = used.verify()
     assert (code, found["faults"]) == (0, [])
-    assert "has not ended: it runs, was killed, or its end was cut off" in str(found["notes"])
+    assert SAYS.has_not_ended_it_runs in str(found["notes"])
     assert used.remit(*READ).code == 0
     code, found = used.verify()
     assert (code, found["faults"]) == (0, [])
@@ -439,8 +440,8 @@ def test_THR_storage_corrupt_log_that_was_set_aside_is_told_by_doctor_and_watche
     _not_a_database(used)
     assert used.remit(*READ).code == 0
     doctor = [line for line in used.remit("doctor", "--json").lines if line["name"] == "audit"]
-    assert "was set aside as" in doctor[0]["detail"]
-    assert "which is there" in doctor[0]["detail"]
+    assert SAYS.was_set_aside_as in doctor[0]["detail"]
+    assert SAYS.which_is_there in doctor[0]["detail"]
     (aside,) = [path for path in _files(used) if ".set-aside-" in path.name]
     aside.write_text("another")
     assert "which has changed since" in str(used.verify()[1]["notes"])
@@ -466,7 +467,7 @@ def test_THR_storage_corrupt_database_under_a_running_server(used: Used) -> None
     _sql(used.database, "DROP TABLE records")
     assert _call(client, "2", "write_file", path="new.py", content="2")["status"] == "completed"
     status = client.result(client.request("remit/status", {}))
-    assert "was set aside as" in status["audit_problem"]
+    assert SAYS.was_set_aside_as in status["audit_problem"]
     for path in used.folder.glob(f"{NAME}*"):
         if ".set-aside-" not in path.name:
             path.unlink()
@@ -475,7 +476,7 @@ def test_THR_storage_corrupt_database_under_a_running_server(used: Used) -> None
     client.exit()
     code, found = used.verify()
     assert (code, found["faults"]) == (0, []), found
-    assert "was removed from its place while it was in use" in str(found["notes"])
+    assert SAYS.was_removed_from_its_place in str(found["notes"])
 
 
 def test_THR_storage_corrupt_log_of_two_servers(used: Used) -> None:
@@ -493,7 +494,7 @@ def test_THR_storage_corrupt_log_of_two_servers(used: Used) -> None:
     assert used.remit(*READ).code == 0
     code, found = used.verify()
     assert (code, found["faults"]) == (0, []), found
-    assert "was set aside as" in str(found["notes"])
+    assert SAYS.was_set_aside_as in str(found["notes"])
 
 
 def test_THR_storage_where_nothing_can_be_written_nothing_runs(used: Used) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hammer import LspHammer
+from messages import SAYS
 from sent_cases import MEBI, Case, frame
 
 MOST_PROCESSOR_S = 2.0
@@ -146,7 +147,11 @@ def test_large_messages_that_are_right_are_answered(server):
     ] * 5_000
     asked = {"textDocument": {"uri": uri}, "range": where, "context": {"diagnostics": problems, "triggerKind": 1}}
     offered = server.request("textDocument/codeAction", asked)["result"]
-    assert [action["title"] for action in offered][:3] == ["Fix with Remit", "Explain with Remit", "Explain with Remit"]
+    assert [action["title"] for action in offered][:3] == [
+        SAYS.fix_with_remit,
+        SAYS.explain_with_remit,
+        SAYS.explain_with_remit,
+    ]
     assert len(json.dumps(offered)) < 10_000, "an answer does not grow with what was sent"
 
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 from tiny_models import tiny_model
 
 from remit_server.errors import ModelUnavailable
@@ -68,7 +69,7 @@ async def test_THR_model_a_template_without_end_when_it_is_tried(
     folder = _folder(tmp_path / "model", tokenizer={"chat_template": LOOP})
     with pytest.raises(ModelUnavailable) as refusal:
         await HostProcess.start(Load(reference=str(folder)), on_spawned=spawned.append)
-    assert "its tokenizer and chat template were not ready" in refusal.value.why
+    assert SAYS.its_tokenizer_and_chat_template in refusal.value.why
     with pytest.raises(ProcessLookupError):
         os.kill(spawned[0].pid, 0)
 

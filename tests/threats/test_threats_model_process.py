@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine
+from messages import SAYS
 from running_server import RunningServer
 from tiny_models import tiny_model
 
@@ -87,5 +88,5 @@ def test_THR_model_a_template_that_starts_a_program_starts_none_by_the_program(
     for number, escape in enumerate(escapes):
         template = "{{ " + escape + " }}" + "{% for m in messages %}{{ m.content }}{% endfor %}"
         folder = _folder(tmp_path / f"model-{number}", tokenizer_config={"chat_template": template})
-        assert remit("rename total to subtotal", REMIT_MODEL=str(folder), REMIT_MAX_STEPS="1").code == 1
+        assert remit(SAYS.rename_total_to_subtotal, REMIT_MODEL=str(folder), REMIT_MAX_STEPS="1").code == 1
         assert not marker.exists()

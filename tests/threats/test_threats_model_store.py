@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 
 from remit_server.models.local.host.cache import cache_files as store
 from remit_server.models.local.host.cache.cache_files import CacheStore
@@ -55,7 +56,7 @@ def test_THR_paths_a_cache_folder_that_others_write_to(
         assert not _stored(folder), "what others may have written is not read"
         assert not _stored(folder, "other")
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
-    assert "others may write to it" in caplog.text
+    assert SAYS.others_may_write_to_it in caplog.text
 
 
 def test_THR_paths_a_cache_folder_of_somebody_else(
@@ -67,7 +68,7 @@ def test_THR_paths_a_cache_folder_of_somebody_else(
     monkeypatch.setattr(store.os, "geteuid", lambda: other)
     with caplog.at_level(logging.WARNING):
         assert not _stored(folder)
-    assert "is not yours" in caplog.text
+    assert SAYS.is_not_yours in caplog.text
     assert list(folder.iterdir()) == []
 
 

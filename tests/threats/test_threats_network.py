@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Answering, Bench
+from messages import SAYS
 from threat_bench import LAX, own, result
 from tls import server_context
 
@@ -237,7 +238,7 @@ async def test_APP_06_a_person_who_denies_meanwhile_is_heard_at_the_next_byte(be
     assert "refused" in answer.output
     assert "hello" not in answer.output
     assert target.asked == ["GET /one HTTP/1.1"]
-    assert "a person has denied it since it was judged" in answer.output
+    assert SAYS.a_person_has_denied_it in answer.output
 
 
 async def test_APP_13_a_command_that_waits_for_its_turn_has_its_hosts_when_it_runs(
@@ -291,7 +292,7 @@ print("got", talk.recv(100), flush=True)
     assert answer.output.count("hello") == 2
     assert target.asked == ["GET /own HTTP/1.1", "GET /after HTTP/1.1"]
     (denied,) = _events(bench, AuditKind.NETWORK_DENIED)
-    assert denied.deny_reason == "the process that connects is none of this sandbox"
+    assert denied.deny_reason == SAYS.the_process_that_connects_is
 
 
 def _events_of_work(bench: Bench, kind: AuditKind) -> list[AuditEvent]:
@@ -394,7 +395,7 @@ async def test_THR_sandbox_network_a_tunnel_carries_tls_for_its_host_and_nothing
     assert bool(target.asked) is passes
     assert not any(target.plain)
     denied = [event.deny_reason for event in _events(bench, AuditKind.NETWORK_DENIED)]
-    assert denied == ([] if passes else ["it does not begin as TLS"])
+    assert denied == ([] if passes else [SAYS.it_does_not_begin_as])
     assert ("network: denied" in answer.output) is not passes
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commits import environment, git, planned, repository, write
+from messages import SAYS
 
 from remit_server.errors import ToolError
 
@@ -62,7 +63,7 @@ def test_THR_paths_a_fifo_in_place_of_an_object(shop: Path) -> None:
     path = shop / ".git" / "objects" / head[:2] / head[2:]
     path.unlink()
     os.mkfifo(path)
-    assert "the repository cannot be read" in _refused(shop)
+    assert SAYS.the_repository_cannot_be_read in _refused(shop)
 
 
 @pytest.mark.slow
@@ -71,13 +72,13 @@ def test_THR_storage_a_tree_of_more_folders_than_can_be_gone_through(shop: Path)
     for _ in range(12):
         tree = _tree(shop, [b"%02d" % number for number in range(20)], tree)
     _commit(shop, tree)
-    assert "its tree is too large" in _refused(shop)
+    assert SAYS.its_tree_is_too_large in _refused(shop)
 
 
 def test_THR_storage_a_tree_of_more_names_than_memory_holds(shop: Path) -> None:
     tree = _tree(shop, [b"%04d" % number for number in range(1000)], _object(shop, b"blob", b""), b"100644")
     _commit(shop, _tree(shop, [b"n" * 1_000_000], tree))
-    assert "its tree is too large" in _refused(shop)
+    assert SAYS.its_tree_is_too_large in _refused(shop)
 
 
 def _index(*names: tuple[bytes, bytes]) -> bytes:
@@ -95,7 +96,7 @@ def _index(*names: tuple[bytes, bytes]) -> bytes:
 )
 def test_THR_storage_an_index_of_more_names_than_memory_holds(shop: Path, names: list[tuple[bytes, bytes]]) -> None:
     (shop / ".git" / "index").write_bytes(_index(*names))
-    assert "its index holds a name that is not known here" in _refused(shop)
+    assert SAYS.its_index_holds_a_name in _refused(shop)
 
 
 def test_THR_shell_attributes_that_take_long_to_match(shop: Path) -> None:

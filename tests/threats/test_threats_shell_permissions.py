@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 from running_server import RunningServer
 
 pytestmark = pytest.mark.slow
@@ -66,7 +67,7 @@ def test_THR_shell_what_may_be_denied_is_asked_about_and_says_so(command: str, s
     called = server.call("run_command", "deny", command=command)
     assert called.code == "approval_denied"
     (question,) = called.questions
-    assert "may be what your configuration denies" in " ".join(reason["reason"] for reason in question["reasons"])
+    assert SAYS.may_be_what_your_configuration in " ".join(reason["reason"] for reason in question["reasons"])
 
 
 @pytest.mark.usefixtures("sandbox")

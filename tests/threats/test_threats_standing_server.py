@@ -12,6 +12,7 @@ import pytest
 from bench_runtime import call, intent
 from command_line import CommandLine
 from lsp_pipe import Json
+from messages import SAYS
 from running_server import RunningServer
 from threat_bench import own
 
@@ -69,7 +70,7 @@ def test_THR_approvals_nothing_in_permissions_yaml_beats_a_deny(whose: str, tmp_
         assert (running.workspace / "b.py").read_text() == "mine\n"
         other = running.call("write_file", path="c.py", content="x")
         assert other.code in {None, "denied"}  # denied where the deny names the tool
-        assert (other.code is None) is ("by the tool" not in whose)
+        assert (other.code is None) is (SAYS.by_the_tool not in whose)
 
 
 @pytest.mark.parametrize("by", ["policy", "permissions"])

@@ -20,6 +20,7 @@ import pytest
 from audit_logs import recompute
 from command_line import CommandLine, Done
 from lsp_pipe import PipeClient
+from messages import SAYS
 from threat_bench import own
 
 from remit_governance.audit.proof.head_file import HeadFile
@@ -129,7 +130,7 @@ def test_THR_storage_torn_database(length: int, used: CommandLine) -> None:
     done = used(*WRITE)
     assert (used.workspace / "new.py").exists() is (done.code == 0)
     verified = used("audit", "verify", "--json")
-    assert verified.code != 0 or "an earlier log of" in "".join(verified.json["notes"]), length
+    assert verified.code != 0 or SAYS.an_earlier_log_of in "".join(verified.json["notes"]), length
 
 
 def test_THR_storage_rubbish_in_the_database(used: CommandLine) -> None:
@@ -138,7 +139,7 @@ def test_THR_storage_rubbish_in_the_database(used: CommandLine) -> None:
     database(used).write_bytes(data)
     assert not good(used)
     used(*READ)
-    assert not good(used) or "was set aside as" in str(used("audit", "verify", "--json").json["notes"])
+    assert not good(used) or SAYS.was_set_aside_as in str(used("audit", "verify", "--json").json["notes"])
 
 
 def test_OBS_04_a_damaged_page_is_found_at_the_next_start_and_the_next_log_says_so(used: CommandLine) -> None:

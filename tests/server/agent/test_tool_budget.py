@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import SAYS
 from rows import rows
 
 from remit_governance.intents import INTENT_TOOLS
@@ -73,7 +74,7 @@ def test_AGT_11_what_is_shown_of_a_schema_tells_names_types_and_words() -> None:
     assert shown["required"] == ["path", "old_text", "new_text"]
     properties = shown["properties"]
     assert isinstance(properties, dict)
-    assert properties["line"] == {"description": "only where old_text starts on this line", "type": "integer"}
+    assert properties["line"] == {"description": SAYS.only_where_old_text_starts, "type": "integer"}
     assert properties.keys() == TOOLS["edit_file"].schema["properties"].keys()
     assert "description" not in json.dumps(without_words(shown))
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from bench_runtime import Answering
 from code_bench import OPEN, SYSTEM_PYTHON, asked, own_server, with_jedi
+from messages import SAYS
 
 from remit_server.tools.code.language_server.servers import SERVERS
 
@@ -47,7 +48,7 @@ async def test_a_real_language_server_answers_in_the_sandbox(make_bench: Any) ->
     assert definition.output.splitlines()[1:] == ["cart.py:6:5  def bill(cart):"], definition
     references = await asked(bench, "get_references", path="cart.py", line=6, column=6)
     assert "3 references of `bill` at cart.py:6" in references.output
-    assert "in files that may not be read are left out" in references.output
+    assert SAYS.in_files_that_may_not in references.output
     assert "private" not in references.output
     assert "main.py:4:1  bill(cart)" in references.output.splitlines()
     symbols = await asked(bench, "get_symbols", path="cart.py")
@@ -92,7 +93,7 @@ async def test_without_a_server_names_are_found_by_tree_sitter_and_it_says_so(ma
         *("cart.py:1:7  Cart", "cart.py:2:9  total", "cart.py:6:5  bill"),
     ]
     definition = await asked(bench, "get_definition", path="main.py", line=5, symbol="total")
-    assert "found by name only" in definition.output
+    assert SAYS.found_by_name_only in definition.output
     assert definition.output.splitlines()[1:] == ["cart.py:2:9  def total(self):"]
     named = await asked(bench, "get_symbols", query="CART")
     assert named.output.splitlines()[1:] == ["cart.py:1:7  Cart"]

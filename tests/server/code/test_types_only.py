@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 
 from remit_server.tools.code.index.languages import LANGUAGES
@@ -111,7 +112,7 @@ def test_FLW_09_what_a_run_can_see_is_no_edit_of_types_alone(path: str, before: 
 
 def test_FLW_09_every_language_with_a_grammar_is_compared_or_refused_with_the_reason() -> None:
     assert set(READERS) | set(WHY_NOT) == set(LANGUAGES.values())
-    assert cannot_compare("a.go") == "in Go a type decides what runs"
+    assert cannot_compare("a.go") == SAYS.in_go_a_type_decides
     assert "`a.sh`" in str(cannot_compare("bin/a.sh"))
     assert runs_otherwise("a.py", None, b"x = 1\n") is not None
     assert runs_otherwise("a.py", b"x = 1\n", None) is not None

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from rule_programs import PATIENT_S, need_sandbox, rule
 
 from remit_governance.errors import ExtensionError, PolicyError
@@ -248,7 +249,7 @@ def test_a_process_that_keeps_failing_waits_and_says_so(running: Running) -> Non
     waiting = about(policy, "a").deciding
     assert waiting.verdict is Verdict.DENY
     assert "keeps failing" in waiting.message
-    assert "correct the rule's file" in waiting.message
+    assert SAYS.correct_the_rule_s_file in waiting.message
     assert programs() == []
     host._failures = Failures()
     assert "it ended" in about(policy, "a").deciding.message
@@ -304,7 +305,7 @@ def test_where_there_is_no_sandbox_every_action_that_reaches_a_rule_is_denied(
             assert "your extension rules cannot be asked: there is no sandbox" in message
             assert "install bubblewrap" in message or "on Linux" in message
         assert evaluate(policy, Action("fs.read", path="a")).allowed
-        assert "there is no sandbox" in str(host.unanswerable())
+        assert SAYS.there_is_no_sandbox in str(host.unanswerable())
     finally:
         host.close()
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 from small_model import small_model
 
@@ -267,7 +268,7 @@ def test_why_a_model_is_not_available(tmp_path: Path) -> None:
     assert "lacks tokenizer.json, model*.safetensors" in str(missing_files(tmp_path))
     assert memory_problem(10, 10) is None
     assert memory_problem(10, None) is None
-    assert "not enough memory" in str(memory_problem(3 << 20, 1 << 20))
+    assert SAYS.not_enough_memory in str(memory_problem(3 << 20, 1 << 20))
     for played in ("script:anything", "replay:anything", "replay-timed:anything"):
         assert unavailable_because(played) is None
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
+from messages import SAYS
 from threat_bench import own
 
 from remit_governance.audit.record import AuditKind
@@ -129,7 +130,7 @@ async def test_thr_approvals_a_deny_of_the_persons_own_that_comes_meanwhile_coun
     assert [diff.path for diff in asker.asked[0].diffs] == ["a.py", "made.txt"]
     assert (bench.workspace / "a.py").read_text() == SHOP
     assert (bench.workspace / "made.txt").read_text() == "x\n"
-    assert "not taken over, because" in output(bench)
+    assert SAYS.not_taken_over_because in output(bench)
 
 
 async def test_nobody_to_ask_is_a_no(make_bench: Any) -> None:
@@ -173,7 +174,7 @@ async def test_thr_sandbox_nothing_but_regular_files_is_taken_over(make_bench: A
     """THR-sandbox-links-left: a link that a command leaves could lead the next write out of the workspace."""
     bench = await ran(make_bench, LEADING_OUT[how], ALLOW)
     assert not any(p.is_symlink() or p.is_fifo() for p in bench.workspace.rglob("*"))
-    assert "it is a link, a pipe or a device" in output(bench)
+    assert SAYS.it_is_a_link_a in output(bench)
 
 
 async def test_what_the_project_ignores_is_not_asked_about(make_bench: Any) -> None:
@@ -194,7 +195,7 @@ async def test_thr_approvals_a_file_changed_while_the_command_ran_is_not_overwri
     write(bench.workspace / "a.py", "mine\n")
     await running
     assert (bench.workspace / "a.py").read_text() == "mine\n"
-    assert "it was changed while the command ran" in output(bench)
+    assert SAYS.it_was_changed_while_the in output(bench)
 
 
 async def test_thr_shell_a_file_that_is_denied_reading_is_neither_seen_nor_replaced(make_bench: Any) -> None:
@@ -253,7 +254,7 @@ async def test_what_a_command_makes_executable_stays_so(make_bench: Any) -> None
 async def test_a_change_of_mode_alone_is_judged_like_any_other(make_bench: Any) -> None:
     bench = await ran(make_bench, "chmod +x a.py", RUN + READS)
     assert not executable(bench.workspace / "a.py")
-    assert "not taken over" in output(bench)
+    assert SAYS.not_taken_over in output(bench)
 
 
 REDIRECTIONS = {"a redirection": "echo x > made.txt", "tee": "echo x | tee made.txt", "both": "echo x > made.txt; true"}

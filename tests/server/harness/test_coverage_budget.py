@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Bench, call, intent
+from messages import SAYS
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.workflow.debt import Account, Thresholds
@@ -104,7 +105,7 @@ async def test_FLW_08_a_commit_that_costs_too_much_locks_explore_mode_until_stri
     assert "budget: coverage by node is 100.0 %" in bench.of("tool_result")[-1].output
     await bench.ask(own_mode("explore"), "Add prices")
     held, written = failures(bench)
-    assert "explore mode is locked" in held
+    assert SAYS.explore_mode_is_locked in held
     assert "`/strict`" in written
     assert "to 95.0 % or more" in written
     assert (bench.workspace / "cart.mjs").read_text() == UNTESTED
@@ -127,7 +128,7 @@ async def test_FLW_08_what_is_not_measured_is_said_and_never_guessed(make_bench:
     bench = await go_on(make_bench, write("cart.mjs", BETTER + "\n"), BARE_RUN, COMMIT, RUN, COMMIT, notes, COMMIT)
     await bench.ask(own_mode("explore"), "Add a line, then notes")
     (held,) = failures(bench)
-    assert "coverage was not measured since the last change" in held
+    assert SAYS.coverage_was_not_measured_since in held
     assert commits(bench) == 3, "the measured one, and one of documentation, which no test can come before"
 
 
@@ -137,7 +138,7 @@ async def test_FLW_08_the_thresholds_are_the_person_s(make_bench: Any) -> None:
     await bench.ask(own_mode("explore"), "Add prices")
     assert failures(bench) == []
     assert commits(bench) == 2
-    assert "points; explore mode is locked" in bench.of("tool_result")[-1].output
+    assert SAYS.points_explore_mode_is_locked in bench.of("tool_result")[-1].output
 
 
 async def test_FLW_08_an_account_that_cannot_be_read_holds_explore_mode_and_is_named(make_bench: Any) -> None:

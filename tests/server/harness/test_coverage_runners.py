@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Bench, call, intent
+from messages import SAYS
 from runner_projects import CACHE, PROJECTS, Project, install_coverage
 from workflow_bench import DONE, PLAN, begin, read, write
 from workflow_bench import RUN as BARE_RUN
@@ -72,8 +73,8 @@ async def test_FLW_08_each_runner_s_coverage_sets_the_baseline_and_locks_explore
     assert (account.by, account.baseline) == (runner, 100.0)
     await bench.ask(EXPLORE, "Add prices")
     held, written = [event.output for event in bench.of("tool_result") if not event.ok]
-    assert "explore mode is locked" in held
-    assert "explore mode is locked" in written
+    assert SAYS.explore_mode_is_locked in held
+    assert SAYS.explore_mode_is_locked in written
     assert (bench.workspace / project.source).read_text() == worse
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Answering, Bench, call, intent
+from messages import SAYS
 
 from remit_server.errors import ToolError
 from remit_server.tools.edit.delete_file import DELETE_FILE, DeleteFileArguments
@@ -83,7 +84,7 @@ async def test_a_file_that_is_too_large_even_for_that_says_so(make_bench: Any) -
     await bench.ask("go")
     (result,) = bench.of("tool_result")
     assert result.error.code == "too_large"
-    assert "ask the person to do it" in result.output
+    assert SAYS.ask_the_person_to_do in result.output
     assert (bench.workspace / "big").exists()
 
 

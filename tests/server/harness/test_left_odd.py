@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Answering, Bench, call, intent
+from messages import SAYS
 
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.bubblewrap.layer import Layer
@@ -62,7 +63,7 @@ async def test_thr_sandbox_folders_without_end_are_neither_taken_over_nor_left(
 ) -> None:
     bench = await ran(make_bench, DEEP.format(levels=levels, name=name, then="open('x', 'w').write('x')"))
     assert bench.of("run_completed")[0].result.final_output == "ok"
-    assert "changed in the workspace: fine.txt\n" in output(bench) or "folders too deep" in output(bench)
+    assert "changed in the workspace: fine.txt\n" in output(bench) or SAYS.folders_too_deep in output(bench)
     assert not (bench.workspace / name).exists()
     assert left() == []
 

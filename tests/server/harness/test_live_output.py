@@ -10,6 +10,7 @@ import pytest
 from bench_runtime import call, intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_governance.secrets.redaction import Redactor
 from remit_server.harness.commands import live_output
@@ -51,7 +52,7 @@ async def test_a_secret_that_comes_in_halves_is_not_shown(make_bench: Any) -> No
     key = "; ".join(f"echo '{line}'; sleep 0.3" for line in KEY.splitlines())
     *shown, _ = await events_of(make_bench, f"{halves}; {key}; echo end; sleep 0.6")
     text = "\n".join(event.text for event in shown if event.kind == "tool_output")
-    assert text.splitlines() == ["[redacted github token]", "[redacted private key]", "end"]
+    assert text.splitlines() == [SAYS.redacted_github_token, "[redacted private key]", "end"]
 
 
 @pytest.mark.slow
@@ -105,7 +106,7 @@ async def test_what_a_stopped_command_has_printed_is_shown(make_bench: Any) -> N
 @needs_bwrap
 async def test_what_is_said_of_a_command_besides_its_output_is_in_its_data(make_bench: Any) -> None:
     *_, result = await events_of(make_bench, "echo hi > new.txt")
-    assert [note.startswith("not taken over") for note in result.data["notes"]] == [True]
+    assert [note.startswith(SAYS.not_taken_over) for note in result.data["notes"]] == [True]
     assert result.output.endswith(result.data["notes"][0])
     *_, result = await events_of(make_bench, "true")
     assert "notes" not in result.data

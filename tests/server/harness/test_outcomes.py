@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
+from messages import SAYS
 
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
 from remit_server.harness.ports import AskingStyle
@@ -87,7 +88,7 @@ async def test_B6_a_model_that_declines_ends_the_turn_declined(make_bench: Any, 
     bench: Bench = await make_bench(*steps, {"text": "I do not do this.", "declined": True})
     result = await bench.ask("go")
     assert (result.status, result.final_output, result.error) == ("declined", "I do not do this.", None)
-    assert result.reason == "the model said that it did not do it"
+    assert result.reason == SAYS.the_model_said_that_it
     assert (bench.workspace / "a.py").read_text() == SHOP
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Answering, call, intent
+from messages import SAYS
 
 from remit_server.cli.console import draw_event
 
@@ -48,7 +49,7 @@ async def test_a_title_is_one_short_line_whatever_the_command(make_bench: Any, c
     (question,) = asker.asked
     assert "\n" not in question.title
     assert len(question.title) < 1_200
-    assert "characters more, shown below" in question.title
+    assert SAYS.characters_more_shown_below in question.title
     assert question.command == command.replace("\u200b", "⟨U+200B⟩")
 
 

@@ -10,6 +10,7 @@ import pytest
 from bench_runtime import Answering, Bench, call, intent
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_server.harness.commands.removal_checks import Dropped, find_held_back
 from remit_server.tools.spec import FileChange
@@ -66,7 +67,7 @@ async def after(make_bench: Any, command: str, *files: str, decision: str = "den
 async def test_what_was_moved_to_where_it_may_not_be_stays(make_bench: Any, command: str) -> None:
     bench = await after(make_bench, command)
     assert (bench.workspace / "own.txt").read_text() == OWN
-    assert "not taken over" in bench.of("tool_result")[0].output
+    assert SAYS.not_taken_over in bench.of("tool_result")[0].output
 
 
 @needs_bwrap

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import call, intent
+from messages import SAYS
 from threat_bench import LAX, own
 
 from remit_governance.audit.record import AuditKind
@@ -151,7 +152,7 @@ async def test_TOOL_11_a_read_that_stumbles_once_is_made_again_and_audited(
     assert disk.left == 0, "nothing stumbled"
     assert "nput/output error" in "".join(event.metadata["why"] for event in retries(bench))
     assert len(retries(bench)) == 1
-    assert result.error is None or "no language server" in str(result.error)
+    assert result.error is None or SAYS.no_language_server in str(result.error)
 
 
 async def test_TOOL_11_an_edit_reads_once_more_before_it_writes(
@@ -182,7 +183,7 @@ async def test_a_result_is_cut_at_the_limit_of_its_tool_and_says_so(make_bench: 
     await bench.ask("go")
     (result,) = bench.of("tool_result")
     assert len(result.output) == TOOLS["get_symbols"].most_chars
-    assert "characters left out …]" in result.output
+    assert SAYS.characters_left_out in result.output
 
 
 async def test_a_tool_that_this_run_leaves_out_is_told_with_what_there_is(make_bench: Any) -> None:
@@ -190,14 +191,14 @@ async def test_a_tool_that_this_run_leaves_out_is_told_with_what_there_is(make_b
     bench = await make_bench({"calls": calls}, {"text": "ok"})
     await bench.ask("go", policy={"allow_tools": ["read_file", "list_files"]})
     left_out, missing = bench.of("tool_result")
-    assert (left_out.error.code, left_out.error.why) == ("tool_unavailable", "this run was started without it")
+    assert (left_out.error.code, left_out.error.why) == ("tool_unavailable", SAYS.this_run_was_started_without)
     assert left_out.data["tool_name"] == left_out.tool
     assert "current_state" not in left_out.data, "it is not the workflow that leaves it out"
     assert left_out.data["available_tools"]
     assert all(f"{name}" in left_out.error.fix for name in left_out.data["available_tools"])
     assert left_out.error.fix == "use one of: read_file, list_files"
-    assert (missing.error.code, missing.error.why) == ("tool_unavailable", "this run was started without it")
-    assert missing.error.fix == "select another intent: this one opens no tool here"
+    assert (missing.error.code, missing.error.why) == ("tool_unavailable", SAYS.this_run_was_started_without)
+    assert missing.error.fix == SAYS.select_another_intent_this_one
 
 
 async def test_TOOL_11_a_file_whose_other_names_cannot_be_told_is_not_read_for_that(

@@ -13,6 +13,7 @@ from bench_runtime import Answering, Bench, call, intent
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_governance.audit.record import AuditKind
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, CallMade, LeftOut
@@ -106,7 +107,7 @@ async def test_APP_10_one_question_is_about_all_edits_of_a_turn(make_bench: Any)
     assert (read(bench, "new/c.txt"), read(bench, "b.txt")) == ("made\n", changed(2, 30))
     *collected, review = bench.of("tool_result")
     assert [(each.ok, each.changed_files) for each in collected] == [(True, ())] * 3
-    assert all("in no file yet" in each.output for each in collected)
+    assert all(SAYS.in_no_file_yet in each.output for each in collected)
     assert (review.tool, set(review.changed_files)) == ("review_edits", {"new/c.txt", "b.txt"})
 
 
@@ -173,7 +174,7 @@ async def test_APP_10_edits_that_take_each_other_back_ask_nothing(make_bench: An
     asker = Taking(bench)
     assert (await bench.ask("go", asker=asker)).status == "completed"
     assert asker.asked == []
-    assert "nothing is left to write" in bench.of("tool_result")[-1].output
+    assert SAYS.nothing_is_left_to_write in bench.of("tool_result")[-1].output
 
 
 async def test_APP_10_a_command_waits_for_the_review(make_bench: Any) -> None:
@@ -400,7 +401,7 @@ async def test_APP_10_a_turn_that_is_cut_short_before_its_review_says_that_it_is
     first, review = [each.event for each in bench.audit() if each.event.kind is AuditKind.TOOL_OUTCOME]
     assert (first.metadata["review"], review.deny_reason) == (review.tool_call_id, review.output_summary)
     await bench.ask("and now?")
-    assert "the turn ended before it was reviewed" in traffic.read_text()
+    assert SAYS.the_turn_ended_before_it in traffic.read_text()
 
 
 async def test_APP_10_a_model_that_gives_out_leaves_its_whole_edits_to_review(make_bench: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call, intent
+from messages import SAYS
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +77,7 @@ async def test_an_empty_file_is_removed_and_one_that_is_not_empty_stays(make_ben
     assert tree(await patched(make_bench, removal, {"e": b""})) == {"a.py": SHOP.encode()}
     bench = await patched(make_bench, removal, {"e": b"x"})
     assert (bench.workspace / "e").exists()
-    assert "not all of its lines" in said(bench)
+    assert SAYS.not_all_of_its_lines in said(bench)
 
 
 GIT = "diff --git a/x b/x\n"
@@ -249,7 +250,7 @@ async def test_line_ends_that_a_diff_shows_are_meant(make_bench: Any) -> None:
 @pytest.mark.parametrize("hunk", ["@@ -1 +1 @@\n-b\n\\ No newline at end of file\n+c\n", "@@ -1,0 +2 @@\n+c\n\\ No\n"])
 async def test_a_hunk_that_says_it_is_the_files_end_goes_nowhere_else(make_bench: Any, hunk: str) -> None:
     bench = await patched(make_bench, N_HEADER + hunk, {"n.txt": b"b\na\n"})
-    assert "its last line is not the file's" in said(bench)
+    assert SAYS.its_last_line_is_not in said(bench)
     assert (bench.workspace / "n.txt").read_bytes() == b"b\na\n"
     bench = await patched(make_bench, N_HEADER + "@@ -1 +1 @@\n-b\n\\ No newline\n+c\n", {"n.txt": b"b\nb"})
     assert (bench.workspace / "n.txt").read_bytes() == b"b\nc\n"

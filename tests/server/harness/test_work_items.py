@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from bench_runtime import SHOP, Answering, Bench, call
 from jsonschema import Draft202012Validator
+from messages import SAYS
 
 from remit_governance.audit.record import AuditKind
 from remit_server.errors import SetupError
@@ -208,7 +209,7 @@ async def test_INT_10_an_unknown_item_declares_nothing(make_bench: Any, tmp_path
 async def test_INT_10_without_a_file_no_item_can_be_named(make_bench: Any) -> None:
     bench = await make_bench({"calls": [declare("CODE", "SHOP-12")]}, {"text": "done"})
     await bench.ask("go")
-    assert "this workspace has none" in bench.of("tool_result")[0].error.fix
+    assert SAYS.this_workspace_has_none in bench.of("tool_result")[0].error.fix
     assert not (bench.workspace / ".orchestration").exists()
 
 

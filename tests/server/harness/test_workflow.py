@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Answering, Bench, call, intent
+from messages import SAYS
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.policy.language.compile import parse_policy
@@ -89,7 +90,7 @@ async def test_FLW_06_tests_first_from_the_request_to_the_review(make_bench: Any
     assert [event.state_machine_state for event in moves] == states(bench)
     assert bench.runtime.status().state == "reviewing"
     told = {event.state: event.means for event in bench.of("state_changed")}
-    assert "only tests may be written" in told["test_writing"]
+    assert SAYS.only_tests_may_be_written in told["test_writing"]
     assert bench.runtime.status().state_means == told["reviewing"]
 
 
@@ -235,14 +236,14 @@ async def test_FLW_04_a_run_that_fails_leads_back_to_the_code(make_bench: Any) -
     }
     bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, worse, RUN)
     assert states(bench)[-2:] == ["validating", "code_writing"]
-    assert "no passing run yet" in bench.of("tool_result")[-1].output
+    assert SAYS.no_passing_run_yet in bench.of("tool_result")[-1].output
 
 
 async def test_FLW_04_only_a_run_of_all_tests_is_a_passing_one(make_bench: Any) -> None:
     part = {"calls": [intent("EXECUTE"), call("run_tests", filter="is_none")]}
     bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, WRITE_CODE, part)
     assert states(bench)[-1] == "code_writing"
-    assert "a run of all tests" in bench.of("tool_result")[-1].output
+    assert SAYS.a_run_of_all_tests in bench.of("tool_result")[-1].output
 
 
 async def test_FLW_04_tests_that_somebody_changes_meanwhile_prove_nothing(make_bench: Any) -> None:
@@ -327,7 +328,7 @@ async def test_FLW_07_a_run_may_ask_for_a_stricter_mode_and_for_no_looser_one(ma
     assert bench.runtime.status().mode == "strict"
     result = await bench.ask("hello", policy={"mode": "debug"})
     assert result.status == "failed"
-    assert "may only tighten" in result.error.why
+    assert SAYS.may_only_tighten in result.error.why
 
 
 async def test_FLW_06_the_model_is_told_where_it_stands_and_a_tool_out_of_place_says_what_there_is(
@@ -337,7 +338,7 @@ async def test_FLW_06_the_model_is_told_where_it_stands_and_a_tool_out_of_place_
     (event,) = [event for event in bench.of("tool_result") if not event.ok]
     assert event.data["error"] == "tool_unavailable"
     assert event.data["current_state"] == "test_writing"
-    assert "only tests may be written" in event.output
+    assert SAYS.only_tests_may_be_written in event.output
 
 
 async def test_APP_10_what_a_turn_collects_is_held_to_the_workflow_too(make_bench: Any) -> None:
@@ -497,7 +498,7 @@ async def test_FLW_10_a_file_that_changes_after_the_review_is_asked_about(make_b
     asker = Answering(decision="deny")
     await bench.ask("commit it", asker=asker)
     (question,) = commit_questions(asker)
-    assert question.reasons[0].reason == "it is not exactly what your review was of"
+    assert question.reasons[0].reason == SAYS.it_is_not_exactly_what
     assert subjects(bench) == ["before"]
     await bench.ask(review_call("reject"))
     assert states(bench)[-1] == "idle"
@@ -522,7 +523,7 @@ async def test_THR_workflow_a_run_of_no_test_or_of_some_does_not_end_exempted_wo
     runs = [{"calls": [intent("EXECUTE"), call("run_tests", filter=part)]} for part in ("nothing", "parses")]
     bench = await strict(make_bench, *exempt_steps("documentation", "README.md", "# Shop\n")[:2], *runs)
     assert states(bench)[-1] == "exploring"
-    assert ["only a run of all tests counts" in each.output for each in bench.of("tool_result")[-2:]] == [True, True]
+    assert [SAYS.only_a_run_of_all in each.output for each in bench.of("tool_result")[-2:]] == [True, True]
 
 
 async def test_FLW_10_a_rejected_review_leads_back_to_the_work(make_bench: Any) -> None:
@@ -561,7 +562,7 @@ async def test_FLW_09_a_language_whose_types_decide_what_runs_gets_no_exemption(
     policy = ALLOW_ALL + "tdd_exemptions:\n  type_refactor: { path_glob: ['*.go'] }\n"
     asked = call("workflow_request_exemption", category="type_refactor", paths=["a.go"], reason="types only")
     bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, policy=policy)
-    assert "in Go a type decides what runs" in failures(bench)[0]
+    assert SAYS.in_go_a_type_decides in failures(bench)[0]
     assert states(bench) == ["planning"]
 
 
@@ -598,7 +599,7 @@ async def test_THR_workflow_a_project_cannot_take_its_tests_out_of_the_tests(mak
     if trusted:
         problem = bench.runtime.status().policy_problem
         assert problem is not None
-        assert "`except` says what is no test" in problem.why
+        assert SAYS.except_says_what_is_no in problem.why
 
 
 async def explored(make_bench: Any, *steps: Any, asker: Answering | None = None, mode: Mode = Mode.EXPLORE) -> Bench:
@@ -625,7 +626,7 @@ async def test_FLW_14_a_commit_without_tests_goes_through_its_review_and_says_so
     assert failures(bench) == []
     assert states(bench) == [*UNREVIEWED, "committing", "idle"]
     (question,) = commit_questions(asker)
-    assert question.reasons[0].reason == "no test was run since the last change"
+    assert question.reasons[0].reason == SAYS.no_test_was_run_since
     triggers = [r.event.metadata.get("trigger") for r in bench.audit() if r.event.kind is AuditKind.STATE_TRANSITION]
     assert triggers[2:] == ["untested", "untested", "approved", "committed"]
     assert subjects(bench)[0] == "Say None of a bad line"
@@ -636,7 +637,7 @@ async def test_FLW_14_after_tests_that_pass_the_question_says_nothing_of_it(make
     bench = await explored(make_bench, READ, WRITE_CODE, RUN, COMMIT, asker=asker)
     assert failures(bench) == []
     (question,) = commit_questions(asker)
-    assert all("no test was run" not in reason.reason for reason in question.reasons)
+    assert all(SAYS.no_test_was_run not in reason.reason for reason in question.reasons)
 
 
 async def test_FLW_14_changes_of_the_person_s_own_are_committed_on_request(make_bench: Any) -> None:
@@ -678,7 +679,7 @@ async def test_FLW_14_strict_mode_knows_no_tests_afterwards(make_bench: Any) -> 
     bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, WRITE_CODE, RUN)
     await bench.ask(ASKED_FOR)
     assert states(bench)[-1] == "reviewing"
-    assert "the workflow stays where it is" in failures(bench)[-1]
+    assert SAYS.the_workflow_stays_where_it in failures(bench)[-1]
 
 
 async def test_THR_workflow_a_condensed_conversation_is_held_to_the_same_state_and_is_told_it(

@@ -6,6 +6,7 @@ import shutil
 from typing import Any
 
 import pytest
+from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
@@ -139,7 +140,7 @@ async def test_THR_workflow_no_whole_ending_that_code_writes_is_a_passing_run(ma
     bench = await begin(make_bench, project, *steps, write(project.source, text), RUN, DONE)
     await bench.ask("Say what the total of nothing is")
     assert (bench.workspace / project.source).read_text() == text
-    assert "this is no passing run yet" in bench.of("tool_result")[-1].output
+    assert SAYS.this_is_no_passing_run in bench.of("tool_result")[-1].output
     assert state(bench) == "code_writing"
 
 
@@ -152,4 +153,4 @@ async def test_THR_workflow_no_whole_ending_that_a_test_writes_is_a_failing_one(
     bench = await begin(make_bench, project, *steps, DONE)
     await bench.ask("Say what the total of nothing is")
     assert state(bench) == "test_writing", bench.of("tool_result")[-2].output
-    assert "this is no failing test yet" in bench.of("tool_result")[-2].output
+    assert SAYS.this_is_no_failing_test in bench.of("tool_result")[-2].output

@@ -7,6 +7,7 @@ import shutil
 from typing import Any
 
 import pytest
+from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
@@ -131,7 +132,7 @@ async def test_THR_workflow_no_forged_report_is_a_failing_test(make_bench: Any, 
     await bench.ask("Say what the total of nothing is")
     assert state(bench) == "test_writing", bench.of("tool_result")[-2].output
     assert (bench.workspace / project.source).read_text() == project.old_source
-    assert "this is no failing test yet" in bench.of("tool_result")[-2].output
+    assert SAYS.this_is_no_failing_test in bench.of("tool_result")[-2].output
 
 
 GREEN: dict[str, tuple[str, str]] = {
@@ -229,7 +230,7 @@ async def test_THR_workflow_no_code_makes_a_run_pass_without_its_tests(make_benc
     bench = await begin(make_bench, project, *steps, write(project.source, text), RUN, DONE)
     await bench.ask("Say what the total of nothing is")
     assert (bench.workspace / project.source).read_text() == text
-    assert "this is no passing run yet" in bench.of("tool_result")[-1].output
+    assert SAYS.this_is_no_passing_run in bench.of("tool_result")[-1].output
     assert state(bench) == "code_writing"
 
 
@@ -245,7 +246,7 @@ async def test_THR_workflow_a_namesake_that_passes_does_not_pass_for_a_test(
     steps = [read(project.source, project.test), PLAN, write(project.test, new), *beside, RUN]
     bench = await begin(make_bench, project, *steps, write(project.source, project.old_source + "//\n"), RUN, DONE)
     await bench.ask("Say what the total of nothing is")
-    assert "these have to pass, and did not" in bench.of("tool_result")[-1].output
+    assert SAYS.these_have_to_pass_and in bench.of("tool_result")[-1].output
     assert state(bench) == "code_writing"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Answering, Bench, call, intent
+from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
@@ -144,5 +145,5 @@ async def test_THR_workflow_what_was_never_kept_cannot_be_passed_over(make_bench
     """Where a session is not saved, nothing can be taken back, so nothing leads back."""
     bench = await revised(make_bench, CODE, REVISE, RIGHT, sessions=SessionLimits(save=False))
     assert state(bench) == "code_writing"
-    assert "is not kept" in failures(bench)[0]
+    assert SAYS.is_not_kept in failures(bench)[0]
     assert source(bench) == PROJECT.new_source

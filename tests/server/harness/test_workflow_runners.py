@@ -6,6 +6,7 @@ import shutil
 from typing import Any
 
 import pytest
+from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
@@ -53,6 +54,6 @@ async def test_FLW_04_no_runner_takes_a_broken_test_for_a_failing_one(make_bench
     for name in project.fakes:
         await bench.ask("go on")
         run = bench.of("tool_result")[-2]
-        assert "this is no failing test yet" in run.output, name
+        assert SAYS.this_is_no_failing_test in run.output, name
         assert state(bench) == "test_writing", name
         assert (bench.workspace / project.source).read_text() == project.old_source, name

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Bench, call, intent
+from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
@@ -175,7 +176,7 @@ async def test_THR_workflow_what_one_session_proved_opens_nothing_in_another(mak
     for _ in range(2):
         await bench.ask("go on", session="another")
     assert state(bench) == "test_writing"
-    assert "neither new nor changed" in reasons(bench)
+    assert SAYS.neither_new_nor_changed in reasons(bench)
     assert FIRST in reasons(bench)
     assert (bench.workspace / PROJECT.source).read_text() == PROJECT.old_source
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Bench, call, intent
+from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
@@ -133,7 +134,7 @@ async def test_FLW_12_a_proof_of_tests_that_changed_meanwhile_is_dropped_and_it_
     bench = await again(make_bench, READ, write(PROJECT.source, "total = None\n"))
     await bench.ask("go on")
     assert [event.state for event in bench.of("state_changed")] == ["idle", "planning"]
-    assert "are not as they were when a test failed" in warnings(bench)[0]
+    assert SAYS.are_not_as_they_were in warnings(bench)[0]
     assert "workflow.nothing-is-written" in failures(bench)[0]
     assert (bench.workspace / PROJECT.source).read_text() == before
 
@@ -146,7 +147,7 @@ async def test_FLW_12_code_that_changed_after_all_tests_passed_leads_back_to_the
     await bench.ask(approve)
     assert [event.state for event in bench.of("state_changed")] == ["code_writing"]
     assert f"when all tests passed: {PROJECT.source}" in warnings(bench)[0]
-    assert "cannot be used now" in failures(bench)[0]
+    assert SAYS.cannot_be_used_now in failures(bench)[0]
 
 
 async def test_FLW_12_a_mode_that_is_asked_for_meanwhile_is_never_loosened(make_bench: Any) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import SAYS
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -103,7 +104,7 @@ async def test_B11_where_no_retry_can_work_none_is_offered(start_real: Any) -> N
     result = await edit(client, {})
     assert not result["ok"]
     assert (result["error"]["code"], result["error"]["retryable"]) == ("read_only", False)
-    assert "does not take edits" in result["error"]["why"]
+    assert SAYS.does_not_take_edits in result["error"]["why"]
     assert [one["method"] for one in client.asked if one["method"] == "workspace/applyEdit"] == []
 
 

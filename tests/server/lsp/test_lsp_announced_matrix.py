@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from bench_runtime import call, intent
 from lsprotocol import types as lsp
+from messages import SAYS
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -112,7 +113,7 @@ async def test_LSP_07_a_client_without_questions_is_not_said_to_have_answered_on
     await client.initialize()
     result = await client.result("workspace/executeCommand", {"command": "remit.ask", "arguments": ["go"]})
     assert result["status"] == "denied"
-    assert "shows no message with answers" in result["reason"]
+    assert SAYS.shows_no_message_with_answers in result["reason"]
     assert "the person" not in result["reason"]
     assert not (tmp_path / "work" / "b.txt").exists()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 from pygls.uris import to_fs_path
 
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
@@ -77,9 +78,9 @@ async def test_a_plain_client_is_asked_by_message(start, choice, status, scope):
     params = client.asked[0]["params"]
     assert [a["title"] for a in params["actions"]] == [
         "Allow once",
-        "Allow for this session",
-        "Always allow in this workspace",
-        "Always allow in every workspace",
+        SAYS.allow_for_this_session,
+        SAYS.always_allow_in_this_workspace,
+        SAYS.always_allow_in_every_workspace,
         "Deny",
     ]
     assert params["message"].startswith("write target.txt\nWhy: writes (rule ask-writes)")
@@ -280,8 +281,8 @@ async def test_THR_approvals_long_command_that_cannot_be_shown_is_not_asked_abou
     assert not (client.root / "target.txt").exists()
     (said,) = messages(client)
     assert said.startswith("this was not done: it needs a person's approval, and the question has ")
-    assert "a person can run it in a terminal (`remit ask`)" in said
-    assert any("opens no documents" in line for line in runtime_log())
+    assert SAYS.a_person_can_run_it in said
+    assert any(SAYS.opens_no_documents in line for line in runtime_log())
 
 
 async def test_the_parts_of_a_long_question_are_all_of_it():

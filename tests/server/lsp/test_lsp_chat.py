@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import pytest_asyncio
+from messages import SAYS
 
 from remit_server.chat.commands import COMMANDS
 
@@ -110,16 +111,16 @@ async def test_EDI_06_the_models_to_choose_from_are_listed_with_the_configured_o
 
 async def test_FLW_08_the_budget_is_told_and_a_locked_explore_mode_says_what_opens_it(client):
     said = (await value(client, "remit.chat.read", text="/budget"))["text"]
-    assert "there is no budget yet" in said
+    assert SAYS.there_is_no_budget_yet in said
     (audit,) = client.root.parent.rglob("audit.sqlite3")
     account = audit.with_name("coverage.json")
     account.write_text('{"by": "pytest", "baseline": 90, "now": 80}')
     try:
         said = (await value(client, "remit.chat.read", text="/budget"))["text"]
-        assert "explore mode is locked" in said
+        assert SAYS.explore_mode_is_locked in said
         sent = await value(client, "remit.chat.send", text="/debug")
         assert sent["result"]["status"] == "denied"
-        assert any("work in strict mode (`/strict`)" in str(told) for told in client.notifications)
+        assert any(SAYS.work_in_strict_mode_strict in str(told) for told in client.notifications)
         status = (await value(client, "remit.chat.read", text="/status"))["text"]
         assert "explore mode" in status
     finally:
@@ -130,7 +131,7 @@ async def test_FLW_10_without_work_under_review_there_is_nothing_to_approve(clie
     for command in ("/approve", "/reject"):
         asked = {"command": "remit.chat.read", "arguments": [{"text": command}]}
         refused = await client.error("workspace/executeCommand", asked)
-        assert "there is nothing to review" in refused["message"]
+        assert SAYS.there_is_nothing_to_review in refused["message"]
 
 
 async def test_FLW_07_a_chat_tells_of_its_own_mode_and_not_of_the_session_used_last(client):

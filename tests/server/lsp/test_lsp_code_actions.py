@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 from reviewing import EDITS, Reviewing
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
@@ -42,7 +43,7 @@ async def test_a_rich_client_s_own_commands_are_named(start):
     await client.initialize(RESOLVES, RICH)
     rename, explain = await offered(client)
     uri = (client.root / "src/cart.py").as_uri()
-    assert rename["title"] == "Rename with Remit…"
+    assert rename["title"] == SAYS.rename_with_remit
     assert rename["kind"] == "refactor.rewrite.remit"
     assert rename["command"]["command"] == "remit.client.rename"
     assert rename["command"]["arguments"] == [{"uri": uri, "path": "src/cart.py", "name": "total"}]
@@ -56,9 +57,9 @@ async def test_a_plain_client_gets_the_command_at_once_and_is_offered_no_rename(
     client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(capabilities)
     (explain,) = await offered(client)
-    assert explain["title"] == "Explain with Remit"
+    assert explain["title"] == SAYS.explain_with_remit
     assert explain["command"] == {
-        "title": "Explain with Remit",
+        "title": SAYS.explain_with_remit,
         "command": "remit.ask",
         "arguments": ["explain total in src/cart.py", {"uri": (client.root / "src/cart.py").as_uri()}],
     }
@@ -86,11 +87,11 @@ async def test_only_the_kinds_asked_for(start):
         for only in ("refactor", "refactor.rewrite", "refactor.rew", "quickfix", "refactor.remit")
     }
     assert titles == {
-        "refactor": ["Rename with Remit…", "Explain with Remit"],
-        "refactor.rewrite": ["Rename with Remit…"],
+        "refactor": [SAYS.rename_with_remit, SAYS.explain_with_remit],
+        "refactor.rewrite": [SAYS.rename_with_remit],
         "refactor.rew": [],
         "quickfix": [],
-        "refactor.remit": ["Explain with Remit"],
+        "refactor.remit": [SAYS.explain_with_remit],
     }
 
 
@@ -99,7 +100,7 @@ async def test_nothing_where_there_is_no_identifier_or_no_document(start):
     await client.initialize(knows(), RICH)
     assert await offered(client, character=3) == []
     assert await offered(client, character=5, end=99) != []
-    assert [action["title"] for action in await offered(client, character=0, end=9)] == ["Explain with Remit"]
+    assert [action["title"] for action in await offered(client, character=0, end=9)] == [SAYS.explain_with_remit]
     assert await offered(client, uri="file:///elsewhere.py") == []
     assert await offered(client, uri="untitled:1") == []
 
@@ -112,8 +113,8 @@ async def test_a_client_that_knows_no_code_actions_gets_their_commands(start, ca
     told = await client.initialize(capabilities, {"client_commands": ["remit.rename"]})
     assert told["capabilities"]["codeActionProvider"] is True, "its options came with code actions"
     rename, explain = await offered(client)
-    assert (rename["title"], rename["command"]) == ("Rename with Remit…", "remit.rename")
-    assert (explain["title"], explain["command"]) == ("Explain with Remit", "remit.ask")
+    assert (rename["title"], rename["command"]) == (SAYS.rename_with_remit, "remit.rename")
+    assert (explain["title"], explain["command"]) == (SAYS.explain_with_remit, "remit.ask")
     assert explain["arguments"] == ["explain total in src/cart.py", {"uri": (client.root / "src/cart.py").as_uri()}]
 
 
@@ -121,7 +122,7 @@ async def test_B12_what_the_model_cannot_do_is_not_offered(start):
     """Of what the chosen model cannot serve nothing is offered, to rich and to plain clients."""
     client = await start(STAND_IN_ABILITIES="rename")
     await client.initialize(RESOLVES, RICH)
-    assert [action["title"] for action in await offered(client)] == ["Rename with Remit…"]
+    assert [action["title"] for action in await offered(client)] == [SAYS.rename_with_remit]
     assert (await client.result("remit/status"))["abilities"] == ["rename"]
     plain = await start(STAND_IN_ABILITIES="rename")
     await plain.initialize()
@@ -164,7 +165,7 @@ async def test_LSP_10_a_problem_can_be_fixed_and_explained_a_selection_all_the_r
     client = await start()
     await client.initialize(RESOLVES)
     found = await offered_at(client, (1, 0), (2, 3), problem("x", line=1), problem("y", line=2))
-    assert [action["title"] for action in found] == ["Fix with Remit", "Explain with Remit", *TASKS]
+    assert [action["title"] for action in found] == [SAYS.fix_with_remit, SAYS.explain_with_remit, *TASKS]
     assert found[0]["kind"] == "quickfix.remit"
     assert [each["message"] for each in found[0]["diagnostics"]] == ["x", "y"]
     commands = [action["command"] for action in found]
@@ -288,7 +289,7 @@ async def test_LSP_13_a_selection_can_be_edited_where_the_client_can_ask_how(sta
     await client.initialize(RESOLVES, {"client_commands": ["remit.client.edit"]})
     (action,) = await offered_at(client, (1, 0), (2, 0), only=["refactor.rewrite.remit.edit"])
     uri = (client.root / "src/cart.py").as_uri()
-    assert action["title"] == "Edit with Remit…"
+    assert action["title"] == SAYS.edit_with_remit
     assert action["command"]["command"] == "remit.client.edit"
     assert action["command"]["arguments"] == [{"uri": uri, "first_line": 2, "last_line": 2}]
     assert await offered_at(client, (1, 0), (1, 0), only=["refactor.rewrite.remit.edit"]) == []

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import call, intent
+from messages import SAYS
 
 pytestmark = [
     pytest.mark.slow,
@@ -76,7 +77,7 @@ async def test_what_goes_well_is_no_warning_and_hides_nothing(start_real, tmp_pa
 async def test_a_long_output_is_cut_and_kept_whole_in_a_file_of_this_user(start_real, tmp_path):
     _, (message,) = await ran(start_real, tmp_path, "seq 1 3000")
     assert len(message["message"]) < 5_000
-    assert "characters left out" in message["message"]
+    assert SAYS.characters_left_out_2 in message["message"]
     assert message["message"].split("\n")[2] == "1"
     kept = Path(message["message"].rpartition("All of it: ")[2])
     assert kept.is_relative_to(tmp_path / "state")
@@ -87,7 +88,7 @@ async def test_a_long_output_is_cut_and_kept_whole_in_a_file_of_this_user(start_
 
 async def test_more_than_is_kept_is_said(start_real, tmp_path):
     _, (message,) = await ran(start_real, tmp_path, "seq 1 20000")
-    assert "more was printed than is kept: to have all of it, let the command write to a file" in message["message"]
+    assert SAYS.more_was_printed_than_is in message["message"]
 
 
 async def test_a_client_that_draws_events_is_shown_no_message(start_real, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import SAYS
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -47,7 +48,7 @@ async def test_LSP_13_the_lines_go_along_and_the_change_is_asked_about_as_any_ot
     await client.initialize()
     uri = client.open("src/a.py", TEXT)
     client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
-    assert "names no open document" in (await edited(client, "x", {"uri": uri}))["error"]["data"]["why"]
+    assert SAYS.names_no_open_document in (await edited(client, "x", {"uri": uri}))["error"]["data"]["why"]
     client.open("src/a.py", TEXT)
     client.handlers["workspace/applyEdit"] = lambda params: (
         client.change(uri, 2, {"text": TEXT.replace("c = 3", "c = 4")}),
@@ -63,7 +64,7 @@ async def test_LSP_13_the_lines_go_along_and_the_change_is_asked_about_as_any_ot
     (client.root / ".env").write_text("KEY=1\n")
     hidden = client.open(".env", "KEY=hidden-value\n")
     await edited(client, "what is it", {"uri": hidden, "first_line": 1})
-    assert "not attached, policy does not let it be read" in traffic.read_text()
+    assert SAYS.not_attached_policy_does_not in traffic.read_text()
     assert "hidden-value" not in traffic.read_text()
 
 

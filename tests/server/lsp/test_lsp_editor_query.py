@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from messages import SAYS
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -85,7 +86,7 @@ async def test_THR_protocol_an_editors_hostile_answers_show_nothing_that_a_read_
     assert "hunter2" not in shown["output"]
     assert "root:" not in shown["output"]
     assert "\u202e" not in shown["output"]
-    assert "in files that may not be read are left out" in shown["output"]
+    assert SAYS.in_files_that_may_not in shown["output"]
     assert "9 results of the editor were not understood" in shown["output"]
     assert "main.py:1:1  from cart import bill" in shown["output"].splitlines()
 

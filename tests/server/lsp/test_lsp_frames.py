@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 
 from remit_server.json_bounds import has_too_many_values
@@ -143,8 +144,8 @@ def test_a_slow_message_is_waited_for():
 
 
 def test_the_end_in_the_middle_is_said():
-    assert read(frame(NEXT)[:-1]) == ["the input ended in the middle of a message"]
-    assert read(b"Content-Length: 5") == ["the input ended in the middle of a message"]
+    assert read(frame(NEXT)[:-1]) == [SAYS.the_input_ended_in_the]
+    assert read(b"Content-Length: 5") == [SAYS.the_input_ended_in_the]
     assert read(b"") == read(b"\r\n") == []
 
 

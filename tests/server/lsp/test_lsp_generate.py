@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from messages import SAYS
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -77,7 +78,7 @@ async def test_the_embedded_model_is_held_to_every_format(start_real):
     cut = await client.error(
         METHOD, {**asked, "max_tokens": 2, "output_format": {"type": "string", "minLength": 90, "maxLength": 99}}
     )
-    assert "the answer does not fit" in cut["message"]
+    assert SAYS.the_answer_does_not_fit in cut["message"]
     broken = await client.error(METHOD, {**asked, "output_format": {"$ref": "#/nowhere"}})
     assert broken["data"]["code"] == "model_failed"
     assert "nowhere" in broken["data"]["why"]

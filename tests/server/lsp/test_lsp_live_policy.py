@@ -6,6 +6,7 @@ import re
 from itertools import count
 
 import pytest
+from messages import SAYS
 
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind
@@ -215,7 +216,7 @@ async def test_CFG_05_an_edited_configuration_is_told_and_counts(start_real, per
     await client.initialize()
     assert await write(client) == "ok"
     saved(person.with_name("config.yaml"), "limits: { max_steps: 7, max_stps: 3 }\n")
-    assert "did you mean `max_steps`" in (await next_message(client, 1, "does not count"))["message"]
+    assert "did you mean `max_steps`" in (await next_message(client, 1, SAYS.does_not_count))["message"]
     saved(person.with_name("config.yaml"), "limits: { max_steps: 7 }\n")
     assert (await next_message(client, 2, "from the next turn on: `max_steps`"))["type"] == 3
     assert await write(client, "b.txt") == "ok"

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from messages import SAYS
 from reviewing import EDITS, LINES, Reviewing
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -46,7 +47,7 @@ async def test_LSP_15_a_question_about_a_file_that_moves_is_taken_back(start_rea
         else:
             client.notify(method, params)
     await answer
-    assert "while a change to it waited" in await outcome(client)
+    assert SAYS.while_a_change_to_it in await outcome(client)
     told = [n["params"]["message"] for n in client.notifications if n["method"] == "window/showMessage"]
     did = "deleted" if "d" in how[:1] or how == "with its folder" else "renamed"
     assert f"Remit: `b.txt` was {did} while a change to it waited for an answer: nothing was written" in told[0]
@@ -76,7 +77,7 @@ async def test_LSP_15_files_of_a_question_are_watched_while_it_waits(start_real,
     await asyncio.to_thread((client.root / "b.txt").unlink)
     client.notify("workspace/didChangeWatchedFiles", gone)
     await answer
-    assert "while a change to it waited" in await outcome(client)
+    assert SAYS.while_a_change_to_it in await outcome(client)
     await client.until(lambda: sent(client, "client/unregisterCapability"))
     (ended,) = sent(client, "client/unregisterCapability")[0]["unregisterations"]
     assert ended["id"] == registered["id"]
@@ -109,7 +110,7 @@ async def test_LSP_15_a_file_that_is_made_takes_back_the_proposal_to_make_it(sta
     (client.root / "new.txt").write_text("mine\n")
     client.notify("workspace/didCreateFiles", {"files": [{"uri": (client.root / "new.txt").as_uri()}]})
     await answer
-    assert "while a change to it waited" in await outcome(client)
+    assert SAYS.while_a_change_to_it in await outcome(client)
     assert await asyncio.to_thread((client.root / "new.txt").read_text) == "mine\n"
 
 

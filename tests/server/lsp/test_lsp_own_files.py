@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from messages import SAYS
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
@@ -181,7 +182,7 @@ async def test_a_broken_file_says_so_when_it_is_opened(client):
 async def test_a_project_s_file_may_only_tighten_and_the_person_s_may_allow(client, homes):
     text = GOOD.replace("deny", "allow")
     (found,) = await next_diagnostics(client, open_file(client, client.root / PROJECT, text))
-    assert "a project's policy may only tighten" in found["message"]
+    assert SAYS.a_project_s_policy_may in found["message"]
     mine = text.replace("hands-off", "mine")
     assert await next_diagnostics(client, open_file(client, person(homes), mine)) == []
 
@@ -203,7 +204,7 @@ async def test_saving_one_file_looks_at_the_other_again(client, homes):
     client.change(mine, 2, {"text": GOOD})
     (on_top,) = await next_diagnostics(client, mine, 1)
     assert on_top["severity"] == 2
-    assert "this file is not in force while another one has mistakes" in on_top["message"]
+    assert SAYS.this_file_is_not_in in on_top["message"]
     assert str(client.root / PROJECT) in on_top["message"]
     save(client, mine, GOOD)
     (taken,) = await next_diagnostics(client, project, 1)
@@ -342,7 +343,7 @@ async def test_hover_on_a_rule_tells_what_it_does_and_how_often_it_did(client, h
     told = "`hands-off` denies `fs.write` on `gen/**`.\n\n"
     at = position(GOOD, "hands-off")
     before = await hover(client, uri, at)
-    assert before["contents"] == {"kind": "plaintext", "value": told + "no calls have been recorded yet"}
+    assert before["contents"] == {"kind": "plaintext", "value": told + SAYS.no_calls_have_been_recorded}
     assert before["range"] == {"start": at, "end": position(GOOD, "hands-off", 9)}
     record(client, homes, ("allowed", "other"), *[("denied", "hands-off")] * 2, ("review_required", "b, hands-off"))
     after = await hover(client, uri, at)
@@ -362,7 +363,7 @@ async def test_hover_with_an_audit_log_that_is_none(client, homes):
     database.write_text("nonsense")
     uri = open_file(client, client.root / PROJECT, GOOD)
     shown = await hover(client, uri, position(GOOD, "hands-off"))
-    assert "the audit log cannot be read" in shown["contents"]["value"]
+    assert SAYS.the_audit_log_cannot_be_read in shown["contents"]["value"]
 
 
 async def test_hover_on_a_key_tells_what_it_means(client):
@@ -467,7 +468,7 @@ async def test_what_cannot_be_shown_says_why(client, arguments, why):
 async def test_wrong_arguments_say_how_they_should_look(client, arguments):
     error = (await open_rule(client, *arguments))["error"]
     assert error["code"] == -32602
-    assert "[{rule?, file?, line?}]" in error["data"]["fix"]
+    assert SAYS.rule_file_line in error["data"]["fix"]
 
 
 # configuration
@@ -501,7 +502,7 @@ async def test_CFG_04_the_persons_own_is_completed_and_explained(client, homes):
     uri = open_file(client, path, text)
     keys = (await complete(client, uri, position(text, "cach", 4)))["items"]
     by_name = {each["label"]: each for each in keys}
-    assert "a project may not set it" in by_name["cache_dir"]["documentation"]
+    assert SAYS.a_project_may_not_set in by_name["cache_dir"]["documentation"]
     levels = (await complete(client, uri, position(text, "level: ", 7)))["items"]
     assert [each["label"] for each in levels] == ["debug", "info", "warning", "error"]
     shown = await hover(client, uri, position(text, "max_steps", 2))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_lsp
 from lsprotocol import types as lsp
+from messages import SAYS
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -82,6 +83,6 @@ async def test_code_actions(client: LanguageClient):
         lsp.TextDocumentIdentifier(uri), lsp.Range(start, start), lsp.CodeActionContext(diagnostics=[])
     )
     action, *_ = await client.text_document_code_action_async(params)
-    assert action.title == "Explain with Remit"
+    assert action.title == SAYS.explain_with_remit
     # lsprotocol reads an action that brings its command as a bare command; test_lsp_code_actions.py sees it unread.
     assert "remit.ask" in str(action.command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from messages import SAYS
 
 from remit_server import contract
 from remit_server.transports.lsp.rpc.custom_methods import PROTOCOL
@@ -88,7 +89,7 @@ async def test_a_runtime_that_cannot_open_says_why_and_is_tried_again(start):
     client = await start(STAND_IN_FAILURES="1")
     await client.initialize()
     error = await client.error("remit/status", {})
-    assert error["data"]["what"] == "cannot open the workspace"
+    assert error["data"]["what"] == SAYS.cannot_open_the_workspace
     assert error["data"]["fix"] == "mend the policy"
     assert (await client.result("remit/status", {}))["model_state"] == "ready"
 

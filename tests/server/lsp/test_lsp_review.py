@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import SAYS
 from reviewing import EDITS, LINES, PLAIN, Reviewing, changed, write
 
 from remit_governance.audit.reading.verify import Verified, verify
@@ -29,7 +30,7 @@ async def test_LSP_09_two_hunks_by_lenses_and_one_left_out_with_a_comment(start_
     await reviewing.asked()
     found = await reviewing.lenses()
     assert [(lens["range"]["start"]["line"], lens["command"]["title"]) for lens in found] == [
-        (0, "Remit asks: allow once"),
+        (0, SAYS.remit_asks_allow_once),
         (0, "Deny"),
         (0, "Show"),
         (2, "+1 −1 (1 of 3): leave out"),
@@ -235,7 +236,7 @@ async def test_LSP_14_a_call_is_told_as_in_the_terminal(start_real, tmp_path, si
     assert "now       the same: require_review by asks" in told
     for uri in (f"remit-audit:/{10**9}", "remit-review:/", "remit-audit:", "file:///etc/passwd", "remit-review:/a/b/c"):
         assert await reviewing.client.error("workspace/textDocumentContent", {"uri": uri})
-    assert "no question with this id" in await read(reviewing.client, "remit-review:/other/before/b.txt")
+    assert SAYS.no_question_with_this_id in await read(reviewing.client, "remit-review:/other/before/b.txt")
 
 
 async def test_LSP_14_requests_do_what_the_commands_do(start_real, tmp_path, silent) -> None:
@@ -257,7 +258,7 @@ async def test_LSP_14_requests_do_what_the_commands_do(start_real, tmp_path, sil
     assert "-line 20\n+new 20\n" in found[1]["text"]
     gone = [{"path": "b.txt", "hunk": 7}]
     refused = await client.result("remit/review/resolve", {**name, "decision": "allow", "left_out": gone})
-    assert (refused["accepted"], refused["reason"]) == (False, "it leaves out a hunk that was not shown")
+    assert (refused["accepted"], refused["reason"]) == (False, SAYS.it_leaves_out_a_hunk)
     crossed = {**name, "decision": "allow", "digest": "sha256:other"}
     assert not (await client.result("remit/review/resolve", crossed))["accepted"]
     left_out = [{"path": "b.txt", "hunk": 0, "comment": "keep the second"}]

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -124,7 +125,7 @@ async def not_known(editor) -> ToolError:
 
 
 async def test_an_edit_that_arrives_late_is_told_once(editor):
-    assert "was changed in the editor" in (await not_known(editor)).what
+    assert SAYS.was_changed_in_the_editor in (await not_known(editor)).what
     editor.type(AFTER)
     assert editor.told == [
         f"`{PATH}`: the edit has arrived after all: the buffer is changed, as you allowed, and not saved"
@@ -137,7 +138,7 @@ async def test_an_edit_that_arrives_late_is_told_once(editor):
 async def test_an_edit_that_arrives_late_among_others_is_recognised(editor):
     await not_known(editor)
     editor.buffers.change(editor.uri, 2, [AFTER.replace("subtotal = 1", "subtotal = 12"), AFTER, AFTER + "more\n"])
-    assert "arrived after all" in editor.told[0]
+    assert SAYS.arrived_after_all in editor.told[0]
 
 
 async def test_another_text_than_the_late_edit_makes_is_said_to_be_one(editor):
@@ -151,7 +152,7 @@ async def test_another_text_than_the_late_edit_makes_is_said_to_be_one(editor):
 async def test_a_document_that_is_closed_before_its_edit_arrives_is_told(editor):
     await not_known(editor)
     editor.buffers.close(editor.uri)
-    assert "it was closed before its new text arrived" in editor.told[0]
+    assert SAYS.it_was_closed_before_its in editor.told[0]
 
 
 async def test_a_buffer_that_changed_after_the_proposal_is_stale(editor):
@@ -298,7 +299,7 @@ async def test_the_embedded_model_does_not_say_that_nothing_was_changed(start_re
     assert result["final_output"] == UNKNOWN
     client.change(uri, 2, {"text": AFTER})
     await client.until(lambda: len(messages(client)) == 2)
-    assert "the edit has arrived after all" in messages(client)[1]
+    assert SAYS.the_edit_has_arrived_after in messages(client)[1]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +325,7 @@ async def test_a_client_that_takes_no_edits_is_not_sent_any(start):
     client.open("cart.py", "total\n")
     _, run = client.run("edit cart.py")
     said = (await run)["result"]["final_output"]
-    assert "does not take edits" in said
+    assert SAYS.does_not_take_edits in said
     assert said.startswith("read_only: "), "no retry can work, so it is not `stale`"
     assert client.asked == []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import SAYS
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -86,7 +87,7 @@ async def test_THR_workflow_no_exemption_opens_code(start_real: Any, tmp_path: P
     steps = (ask_exemption(category, "shop.py"), write("shop.py", OTHER))
     root, (asked, written) = await run_steps(start_real, tmp_path, "strict", *steps)
     if category == "type_refactor":
-        assert "the exemption is for types alone" in written["error"]["why"]
+        assert SAYS.the_exemption_is_for_types in written["error"]["why"]
     else:
         assert f"no glob of `{category}` fits" in asked["error"]["why"]
         assert written["rules"] == ["workflow.nothing-is-written"]

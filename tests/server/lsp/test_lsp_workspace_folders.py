@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import SAYS
 
 from remit_server.runtime.places import workspace_key
 
@@ -69,7 +70,7 @@ async def test_a_request_that_names_no_folder_is_refused_where_there_are_several
     await client.initialize(workspaceFolders=folders(client.root, second))
     _, answer = client.run("say hello")
     error = (await answer)["error"]["data"]
-    assert error["what"] == "it is not known which folder this is about"
+    assert error["what"] == SAYS.it_is_not_known_which
     assert str(second.resolve()) in error["why"]
     asked = await client.error("workspace/executeCommand", {"command": "remit.ask", "arguments": ["say hello"]})
     assert "workspace_folder" in asked["data"]["fix"]
@@ -80,7 +81,7 @@ async def test_a_folder_that_is_not_open_is_refused_by_name(start, second, tmp_p
     await client.initialize(workspaceFolders=folders(client.root, second))
     for folder in (str(tmp_path), "/nowhere", "a\0b", "untitled:1", second.as_uri() + "/below"):
         _, answer = client.run("say hello", context={"workspace_folder": folder})
-        assert "is not open here" in (await answer)["error"]["data"]["what"]
+        assert SAYS.is_not_open_here in (await answer)["error"]["data"]["what"]
 
 
 @pytest.mark.parametrize("spelled", ["path", "uri", "link", "document", "file"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from chat_server import Refused, Said, chat_server
+from messages import SAYS
 
 from remit_server.models.remote.clients.service_errors import without_key
 
@@ -58,7 +59,7 @@ async def test_MOD_15_a_service_is_not_sent_a_conversation_without_a_key(
     bench = await make_bench({"text": "unused"})
     result = await bench.ask("go", model=f"{kind}:m")
     assert result.error is not None
-    assert "there is no key for it" in result.error.message
+    assert SAYS.there_is_no_key_for in result.error.message
     assert f"remit auth set {kind}" in result.error.fix
 
 

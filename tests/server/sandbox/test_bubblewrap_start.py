@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap, make_hold
 from remit_server.sandbox.limits.cgroup import find_parents
@@ -62,7 +63,7 @@ async def test_what_is_unmounted_for_bwrap_stays_mounted_here(there: Path) -> No
 async def test_a_command_whose_limits_cannot_be_set_does_not_begin(there: Path) -> None:
     unlimited = Bubblewrap(limits=Unsettable())
     assert not unlimited.isolation().available
-    assert "limits cannot be set" in unlimited.isolation().why
+    assert SAYS.limits_cannot_be_set in unlimited.isolation().why
 
 
 def test_a_command_does_not_begin_either_when_the_server_dies_before() -> None:

@@ -10,6 +10,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from messages import SAYS
 from rows import rows
 
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options
@@ -191,7 +192,7 @@ def test_the_profile_of_seatbelt_denies_what_it_does_not_name() -> None:
     writes = [line for line in text.splitlines() if line.startswith("(allow") and "file-write" in line]
     assert writes == [
         '(allow file-read* file-write* (subpath "/scratch"))',
-        '(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty"))',
+        SAYS.allow_file_write_literal_dev,
     ]
     assert '(deny file-read* file-write* (literal "/work space/a,b/odd\\"name"))' in text
     assert '(deny file-read* file-write* (subpath "/work space/a,b/folder"))' in text

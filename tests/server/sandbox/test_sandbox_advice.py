@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from messages import SAYS
 
 from remit_server.sandbox.advice import (
     APPARMOR,
@@ -50,7 +51,7 @@ def test_the_best_sandbox_is_named_with_this_system_s_own_command(
 
 
 def test_other_systems_are_told_of_what_they_have() -> None:
-    assert "`sandbox-exec`, which comes with macOS" in sandbox_advice(Machine("darwin"))
+    assert SAYS.sandbox_exec_which_comes_with in sandbox_advice(Machine("darwin"))
     assert sandbox_advice(Machine("freebsd14")).startswith("install Podman or Docker")
 
 

@@ -15,6 +15,7 @@ import pytest
 from examples import examples, rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_server.contract import ErrorCode, ModelConfig, RunResult, UserSaid
 from remit_server.models.ports import UserMessage
@@ -211,8 +212,8 @@ def test_SES_03_what_no_longer_fits_in_memory_is_said_to_be_lost(path: Path, mon
         for number in range(20):
             writer.keep(UserMessage(f"{number}"), None)
     assert [problem.split(":")[0] for problem in writer.problems] == [
-        "the session cannot be saved",
-        "the session has lost what was said since",
+        SAYS.the_session_cannot_be_saved,
+        SAYS.the_session_has_lost_what,
     ]
     writer.keep(UserMessage("20"), None)
     kept = texts(path)

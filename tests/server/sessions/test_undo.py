@@ -15,6 +15,7 @@ from bench_runtime import SHOP, Answering, Bench, benches, call, intent
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 from obvious_undo import ObviousHistory
 
 from remit_server.contract import RunResult
@@ -164,7 +165,7 @@ async def test_SES_05_one_file_of_a_turn(make_bench: Any) -> None:
         await bench.ask(own("write_file", path=path, content="x\n"))
     assert (await bench.ask(own("undo_changes", turn="1", paths=["one.txt"]))).status == "completed"
     assert [(bench.workspace / path).exists() for path in PATHS] == [False, True]
-    assert "changed none of these files" in reason(await bench.ask(own("undo_changes", paths=["a.py"])))
+    assert SAYS.changed_none_of_these_files in reason(await bench.ask(own("undo_changes", paths=["a.py"])))
 
 
 async def test_SES_05_rights_come_back(make_bench: Any) -> None:

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# `make check` in a fresh clone of the last commit with a fresh environment: what a dirty tree hides is seen here, and not in CI.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+if [ -n "$(git status --porcelain)" ]; then
+  echo "not committed, so not looked at:" >&2
+  git status --short >&2
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+git clone -q . "$work/remit"
+mkdir "$work/home"
+# npm and pip find their registries as they do here; nothing else of this machine is known.
+for name in .npmrc .config/pip .config/uv; do
+  if [ -e "$HOME/$name" ]; then
+    mkdir -p "$work/home/$(dirname "$name")"
+    cp -r "$HOME/$name" "$work/home/$name"
+  fi
+done
+cd "$work/remit"
+env -u VIRTUAL_ENV -u PYTHONPATH HOME="$work/home" XDG_STATE_HOME="$work/home/state" XDG_CONFIG_HOME="$work/home/.config" CI=true make check

@@ -1,0 +1,38 @@
+"""Every sentence that tests look for is one that the product says, and is written down once."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from messages import FILE, SAYS
+
+ROOT = Path(__file__).parents[1]
+SAMPLES = {"sample", "tdd"}
+"""Folders of the demo, whose files are a project of somebody else's."""
+
+
+@cache
+def constants() -> str:
+    """All texts in the source, joined as the compiler joins them."""
+    files = (path for folder in ("server", "governance") for path in (ROOT / folder).rglob("*.py"))
+    trees = (ast.parse(path.read_text("utf-8")) for path in files if not SAMPLES & {*path.parts})
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return "\0".join({node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)})
+
+
+def test_each_message_is_one_that_the_product_says() -> None:
+    """Where this fails, the sentence was reworded: write down the new one in tests/messages.yaml."""
+    assert [name for name, text in vars(SAYS).items() if text not in constants()] == []
+
+
+def test_each_message_is_looked_for_and_written_down_once() -> None:
+    tests = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    looked_for = {*re.findall(r"\bSAYS\.(\w+)", tests)}
+    assert looked_for == vars(SAYS).keys()
+    assert [text for text, count in Counter(vars(SAYS).values()).items() if count > 1] == []
+    names = re.findall(r"^(\w+):", FILE.read_text("utf-8"), re.MULTILINE)
+    assert names == sorted(names)
