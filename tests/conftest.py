@@ -93,7 +93,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that no worker is left alone with one in the end, and before them the tests that
     are nearest to what has changed since the last commit."""
     took = read_durations()
-    items.sort(key=lambda item: -took.get(item.path.relative_to(ROOT).as_posix(), 0.0))
+    # The tests of this file run tests that lie elsewhere.
+    items.sort(key=lambda item: -took.get(item.nodeid.partition("::")[0], 0.0))
     if near := nearness(changed_files()):
         items.sort(key=lambda item: near.get(item.path, 3))
 
@@ -101,7 +102,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Note how long each file took; with workers they report to the one that collects their results."""
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-    if terminal is not None and not hasattr(session.config, "workerinput"):
+    if terminal is not None and session.config.rootpath == ROOT and not hasattr(session.config, "workerinput"):
         passed = (report for report in terminal.getreports("passed") if isinstance(report, pytest.TestReport))
         note_durations((report.nodeid, report.duration) for report in passed)
 

@@ -36,6 +36,8 @@ class Refused:
     message: str = "no"
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
+    whole: Any = None
+    """The body itself, whatever the protocol would have."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,9 @@ def _handler(state: ChatServer) -> type[BaseHTTPRequestHandler]:
             state.headers.append(dict(self.headers))
             answer = state.next()
             if isinstance(answer, Refused):
+                if answer.whole is not None:
+                    self._json(answer.status, answer.whole, answer.headers)
+                    return
                 error = {"message": answer.message, "type": "error", **answer.body}
                 told = answer.message if self.path.startswith("/api/") else error
                 self._json(answer.status, {"type": "error", "error": told}, answer.headers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ from messages import SAYS
 from rows import rows
 
 from remit_governance.intents import INTENT_TOOLS
+from remit_governance.values import Intent
 from remit_server.agent.context.tool_budget import (
     DROPPED_FIRST,
     EDITS_BY_NUMBER,
@@ -82,6 +84,21 @@ def test_AGT_11_what_is_shown_of_a_schema_tells_names_types_and_words() -> None:
 def test_AGT_11_the_matrix_stands_in_a_step_once() -> None:
     told = describe_step(OFFERED)
     assert told.count("ANALYZE") == told.count("get_symbols,") == 1
+
+
+def test_MOD_20_arguments_are_told_in_no_notation_that_looks_like_their_values() -> None:
+    """Three small models wrote "string: path of the file, relative to the workspace" as a path, and into files."""
+    told = describe_step(OFFERED)
+    head, example = told.split("\nA step that reads a file: ")
+    names = {tool.name: tool for tools in OFFERED.values() for tool in tools}
+    for line in head.partition("may be left out):\n")[2].splitlines():
+        name = line.removeprefix("- ").partition("(")[0]
+        signature = line.partition("): ")[0]
+        assert {*names[name].parameters["properties"]} == {*re.findall(r"\w+", signature.partition("(")[2])}
+    assert '"path":' not in head
+    assert "string" not in re.sub(r"\w*string\w+|\w+string\w*", "", head)
+    step = json.loads(example)
+    assert step["calls"][0]["tool"] in {tool.name for tool in OFFERED[Intent(step["intent"])]}
 
 
 @pytest.mark.slow

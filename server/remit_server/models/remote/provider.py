@@ -53,6 +53,7 @@ from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import ENGINES, PROVIDERS, Engine, Filling, Hold
 from remit_server.models.remote.step_schema import StepReader, spell_conversation, step_schema
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
+from remit_server.models.remote.understood import understand
 
 MakeClient = Callable[[RemoteReference, Patience], Client]
 
@@ -227,7 +228,7 @@ class RemoteProvider:
             (),
             None,
             request.max_tokens,
-            request.temperature,
+            engine.temperature if request.temperature is None else request.temperature,
             request.top_p,
             request.seed,
             request.effort,
@@ -259,6 +260,7 @@ class RemoteProvider:
         spelled = spell_conversation(ask.messages, request.intents)
         schema = step_schema(request.intents, request.work_items, must_call=request.must_call)
         counted, reader = _Counted(), StepReader()
+        tools = [tool for offered in request.intents.values() for tool in offered]
         async with aclosing(self._stream(client, replace(ask, messages=spelled, schema=schema))) as pieces:
             async for piece in pieces:
                 match piece:
@@ -270,7 +272,10 @@ class RemoteProvider:
                     case Ended():
                         await self._count(counted, piece)
                         for event in reader.finish(cut=piece.reason == "length"):
-                            yield event
+                            if isinstance(event, CallProposed):
+                                yield CallProposed(understand(event.call, tools))
+                            else:
+                                yield event
                         yield counted.finished(piece)
                     case CallProposed():
                         pass
@@ -334,9 +339,9 @@ class RemoteProvider:
                         for call in leaked:
                             yield CallProposed(call)
                         yield counted.finished(piece)
-                    case CallProposed():
+                    case CallProposed(call=call):
                         called = True
-                        yield piece
+                        yield CallProposed(understand(call, ask.tools))
                     case TextDelta(text=more):
                         if certain := held.feed(more):
                             yield TextDelta(certain)

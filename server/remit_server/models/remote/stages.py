@@ -57,6 +57,8 @@ class Engine:
     """One engine's row: what holds the intent and what holds the tools, and in how many requests.
 
     `window` is what it reads where it does not say, in tokens; `filling` is None where it completes at no cursor.
+    `temperature` is what a step is asked with where nobody set one; None leaves that to the service, whose models are
+    made for it.
     """
 
     intent: Hold
@@ -64,21 +66,25 @@ class Engine:
     requests: int
     window: int | None = None
     filling: Filling | None = None
+    temperature: float | None = None
 
+
+_SURE = 0.2
+"""Servers of one's own choose words at 0.8 unless they are told: a call needs the likely ones."""
 
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
-        "llama.cpp": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, filling=Filling.INFILL),
+        "llama.cpp": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.INFILL),
         # It refuses every `suffix`.
-        "vllm": Engine(Hold.SCHEMA, Hold.SCHEMA, 1),
-        "sglang": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, filling=Filling.LISTED),
-        "lmstudio": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, filling=Filling.LISTED),
-        "ollama": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, filling=Filling.SUFFIX),
+        "vllm": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE),
+        "sglang": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.LISTED),
+        "lmstudio": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.LISTED),
+        "ollama": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.SUFFIX),
         "openai": Engine(Hold.FORCED, Hold.ALLOWED, 2, 128_000, filling=Filling.SUFFIX),
         "gemini": Engine(Hold.FORCED, Hold.ALLOWED, 2, 1_000_000),
         "anthropic": Engine(Hold.FORCED, Hold.CHECKED, 2, 200_000),
         # Its `response_format` gives empty answers, and it knows no tool choice.
-        "mlx_lm": Engine(Hold.CHECKED, Hold.CHECKED, 1),
+        "mlx_lm": Engine(Hold.CHECKED, Hold.CHECKED, 1, temperature=_SURE),
         "other": Engine(Hold.FORCED, Hold.CHECKED, 2, filling=Filling.LISTED),
     }
 )

@@ -111,29 +111,46 @@ def describe_step(intents: Intents) -> str:
     """Returns how a step is written, and the tools: the same text as long as the same is offered."""
     tools = {tool.name: tool for offered in intents.values() for tool in offered}
     matrix = "\n".join(matrix_lines({each.value: [tool.name for tool in offered] for each, offered in intents.items()}))
-    listed = "\n".join(
-        f"- {tool.name}: {tool.description} {json.dumps(plain_words(dict(tool.parameters)), ensure_ascii=False)}"
-        for tool in tools.values()
-    )
+    listed = "\n".join(f"- {signature(tool)}: {tool.description}{_words(tool)}" for tool in tools.values())
     return (
         'Answer with one JSON object: {"intent": "INTENT", "calls": [{"tool": "NAME", "arguments": {…}}]} to act, or '
         '{"answer": "…"} when the work is done.\n'
-        f"Intents and the tools they open:\n{matrix}\nTools and the schemas of their arguments:\n{listed}"
+        f"Intents and the tools they open:\n{matrix}\n"
+        f"Tools (what has a question mark may be left out):\n{listed}{_example(intents)}"
     )
 
 
-def plain_words(schema: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Returns what a model needs to know of a tool's arguments: names, types, words, which are required."""
-    properties = schema.get("properties")
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    found: dict[str, JsonValue] = {}
-    for name, part in properties.items() if isinstance(properties, dict) else ():
-        said = part if isinstance(part, dict) else {}
-        kind = said.get("type") or "value"
-        words = f"{kind}{'' if name in names else ', optional'}"
-        found[name] = f"{words}: {said['description']}" if "description" in said else words
-    return found
+def signature(tool: ToolSpec) -> str:
+    """Returns a tool as a function is written, `read_file(path, offset?)`: small models copy any notation that looks
+    like the arguments themselves as their values (MOD-20)."""
+    properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
+    needed = required if isinstance(required, list) else []
+    names = properties if isinstance(properties, dict) else {}
+    return f"{tool.name}({', '.join(name if name in needed else f'{name}?' for name in names)})"
+
+
+def _words(tool: ToolSpec) -> str:
+    """What is said of the arguments, behind what is said of the tool."""
+    properties = tool.parameters.get("properties")
+    said = {
+        name: part["description"]
+        for name, part in (properties.items() if isinstance(properties, dict) else ())
+        if isinstance(part, dict) and "description" in part
+    }
+    return f" ({'; '.join(f'{name}: {words}' for name, words in said.items())})" if said else ""
+
+
+_EXAMPLE_TOOL, _EXAMPLE_PATH = "read_file", "docs/intro.md"
+
+
+def _example(intents: Intents) -> str:
+    """One whole step, where reading is offered: what a step looks like, with arguments that are real ones."""
+    opening = [each for each, tools in intents.items() if any(tool.name == _EXAMPLE_TOOL for tool in tools)]
+    if not opening:
+        return ""
+    intent = Intent.READ_FILE if Intent.READ_FILE in opening else opening[0]
+    step = {"intent": intent.value, "calls": [{"tool": _EXAMPLE_TOOL, "arguments": {"path": _EXAMPLE_PATH}}]}
+    return f"\nA step that reads a file: {json.dumps(step)}"
 
 
 def _spell_step(message: AssistantMessage) -> str:

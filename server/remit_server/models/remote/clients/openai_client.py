@@ -11,6 +11,7 @@ from typing import Any, assert_never, cast
 
 from pydantic import JsonValue
 
+from remit_governance.secrets.redaction import map_strings
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.ports import (
     UNREADABLE_CALL,
@@ -19,7 +20,6 @@ from remit_server.models.ports import (
     Message,
     ProposedCall,
     SystemMessage,
-    TextDelta,
     ThinkingDelta,
     ToolMessage,
     ToolSpec,
@@ -45,12 +45,15 @@ from remit_server.models.remote.clients.service_errors import (
     TOO_LONG,
     numbers_in,
     retry_after,
+    told_body,
     told_cause,
     without_key,
 )
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import OWNERS, PROVIDERS
+from remit_server.models.remote.thought_aloud import ThoughtAloud
+from remit_server.models.remote.understood import well_formed
 from remit_server.models.tool_words import shown_parameters
 
 _DESCRIBE_S = 10.0
@@ -60,6 +63,24 @@ _OLLAMA_WINDOW = 4_096
 """What Ollama reads of a conversation over this protocol, which cannot ask for more; the rest it cuts off silently."""
 
 
+_NOT_TAKEN = frozenset({400, 422})
+_CAN_BE_LEFT_OUT = ("stream_options", "reasoning_effort", "seed", "top_p", "temperature", "tool_choice")
+
+
+def _marked_stream(openai: Any, chunk: Any) -> Any:
+    """Returns the library's stream with what it drops: whether the server said that it is over."""
+
+    class MarkedStream(openai.AsyncStream[chunk]):  # type: ignore[misc]
+        is_over = False
+
+        async def _iter_events(self) -> AsyncGenerator[Any]:
+            async for event in super()._iter_events():
+                self.is_over = self.is_over or event.data.startswith("[DONE]")
+                yield event
+
+    return MarkedStream
+
+
 class OpenAIClient:
     """One address, one key. Retries are `patience`'s, not the library's."""
 
@@ -67,10 +88,15 @@ class OpenAIClient:
         """Imports the library, which takes a second. Raises ImportError where it is not installed."""
         import httpx2
         import openai
+        from openai.types.chat import ChatCompletionChunk
 
         self._openai = openai
         self._host, self._key = reference.host, key
         self._own = reference.endpoint is None
+        self._left_out: set[str] = set()
+        self._any_tool = False
+        self._chunk = ChatCompletionChunk
+        self._stream = _marked_stream(openai, self._chunk)
         timeout = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
         # A proxy of the environment's is for the way out of this machine.
         http = openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not reference.is_local, follow_redirects=False)
@@ -108,18 +134,46 @@ class OpenAIClient:
     async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
         """Ask, and stream the answer."""
         try:
-            answer = await self._client.chat.completions.create(**self._request(ask))
+            answer = await self._begin(ask)
             async with answer:
                 heard = _Heard()
                 async for chunk in answer:
                     for piece in heard.pieces(chunk):
                         yield piece
-                for piece in heard.finish():
+                for piece in heard.finish(done=answer.is_over):
                     yield piece
         except self._openai.APIError as error:
             if not _CUT.search(str(error)):
                 raise self._failure(error) from error
             yield Ended("length")
+
+    async def _begin(self, ask: Ask) -> Any:
+        """Sends the request; a field that the server does not take is left out, once and from then on."""
+        while True:
+            body = {name: value for name, value in self._request(ask).items() if name not in self._left_out}
+            if self._any_tool and "tool_choice" in body:
+                body["tool_choice"] = "required"
+            try:
+                return await self._client.post(
+                    "/chat/completions",
+                    body=body,
+                    cast_to=self._chunk,
+                    stream=True,
+                    stream_cls=self._stream,
+                )
+            except self._openai.APIStatusError as error:
+                if error.status_code not in _NOT_TAKEN or not self._leave_out(body, self._told(error)):
+                    raise
+
+    def _leave_out(self, body: Mapping[str, Any], said: str) -> bool:
+        """Remembers what the server does not take of this request, by its own words; false where that helps nothing."""
+        if "tool_choice" in said and isinstance(body.get("tool_choice"), dict) and not self._any_tool:
+            self._any_tool = True
+            return True
+        named = next((name for name in _CAN_BE_LEFT_OUT if name in said and name in body), None)
+        if named is not None:
+            self._left_out.add(named)
+        return named is not None
 
     async def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
         """Ask for what stands in a gap, and stream it."""
@@ -194,8 +248,7 @@ class OpenAIClient:
         return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
 
     def _told(self, error: Any) -> str:
-        body = error.body if isinstance(error.body, dict) else {}
-        return str(body.get("message") or error.message)
+        return told_body(error.body) or str(error.message)
 
     def _too_long(self, said: str, body: Mapping[str, Any]) -> PromptTooLong:
         tokens, window = body.get("n_prompt_tokens"), body.get("n_ctx")
@@ -216,62 +269,134 @@ class OpenAIClient:
 class _Call:
     """A call as it comes in: its arguments in parts."""
 
+    id: str = ""
     name: str = ""
     arguments: str = ""
+
+    def is_another(self, part: Any, name: str, arguments: str) -> bool:
+        """Whether a part begins another call, though some servers give all of them the same index: it has another id,
+        or a name though the arguments are whole."""
+        if self.id and isinstance(part.id, str) and part.id:
+            return part.id != self.id
+        return bool(name and self.name and (arguments or name != self.name)) and _is_whole(self.arguments)
+
+
+def _is_whole(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except ValueError:
+        return False
 
 
 @dataclass(slots=True)
 class _Heard:
-    """What has come of an answer."""
+    """What has come of an answer. Nothing of it is taken to have the type that the protocol gives it (MOD-19)."""
 
-    calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
+    calls: list[_Call] = field(default_factory=list[_Call])
+    at: dict[int, _Call] = field(default_factory=dict[int, _Call])
+    aloud: ThoughtAloud = field(default_factory=ThoughtAloud)
     usage: Any = None
     reason: str | None = None
 
     def pieces(self, chunk: Any) -> Iterator[Piece]:
         """Yields what a chunk brings, but for calls, which are whole only at the end."""
-        self.usage = chunk.usage or self.usage
-        if not chunk.choices:
+        self.usage = getattr(chunk, "usage", None) or self.usage
+        choices = getattr(chunk, "choices", None)
+        if not isinstance(choices, list) or not choices:
             return
-        choice = chunk.choices[0]
-        self.reason = choice.finish_reason or self.reason
-        delta = choice.delta
-        extra = delta.model_extra or {}
+        reason, delta = getattr(choices[0], "finish_reason", None), getattr(choices[0], "delta", None)
+        self.reason = (reason if isinstance(reason, str) else None) or self.reason
+        if delta is None:
+            return
+        extra = getattr(delta, "model_extra", None) or {}
         thought = extra.get("reasoning_content") or extra.get("reasoning")
         if isinstance(thought, str) and thought:
             yield ThinkingDelta(thought)
-        if delta.content:
-            yield TextDelta(delta.content)
-        for part in delta.tool_calls or ():
-            call = self.calls.setdefault(part.index if part.index is not None else len(self.calls), _Call())
-            if part.function is not None:
-                call.name += part.function.name or ""
-                call.arguments += part.function.arguments or ""
+        yield from self._content(getattr(delta, "content", None))
+        parts = getattr(delta, "tool_calls", None)
+        for part in parts if isinstance(parts, list) else ():
+            self._take(part)
 
-    def finish(self) -> Iterator[Piece]:
-        """Yields the calls, and the end. Raises ModelFailed where the stream was cut."""
-        if self.reason is None:
+    def _content(self, content: Any) -> Iterator[Piece]:
+        """A text, or a list of parts: of texts, and of thinking that is made of such again."""
+        if isinstance(content, str) and content:
+            yield from self.aloud.feed(well_formed(content))
+        for part in content if isinstance(content, list) else ():
+            match part:
+                case {"type": "thinking", "thinking": thinking}:
+                    if thought := "".join(_texts(thinking)):
+                        yield ThinkingDelta(thought)
+                case _:
+                    for text in _texts(part):
+                        yield from self.aloud.feed(text)
+
+    def _take(self, part: Any) -> None:
+        function = getattr(part, "function", None)
+        name, arguments = _text(function, "name"), _text(function, "arguments")
+        index = part.index if isinstance(getattr(part, "index", None), int) else len(self.calls)
+        call = self.at.get(index)
+        if call is None or call.is_another(part, name, arguments):
+            call = self.at[index] = _Call()
+            self.calls.append(call)
+        call.id = call.id or (part.id if isinstance(part.id, str) else "")
+        # Some servers name it in every part.
+        call.name = name if name.startswith(call.name) else call.name if name == call.name else call.name + name
+        call.arguments += arguments
+
+    def finish(self, *, done: bool) -> Iterator[Piece]:
+        """Yields the calls, and the end; `done` is whether the server said that the stream is over.
+
+        Raises ModelFailed where it was cut, and where a filter took the rest of the answer.
+        """
+        yield from self.aloud.finish()
+        if self.reason is None and not done:
             why = "the stream ended without saying how the answer ends"
             raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
-        for call in self.calls.values():
+        if self.reason == "content_filter":
+            why = "the server's filter stopped it (`content_filter`)"
+            raise ModelFailed("the model's answer is not complete", why, "ask in other words, or another model")
+        for call in self.calls:
             yield CallProposed(read_call(call.name, call.arguments))
-        usage = self.usage
-        details = getattr(usage, "prompt_tokens_details", None)
+        details = getattr(self.usage, "prompt_tokens_details", None)
         yield Ended(
             "length" if self.reason == "length" else "stop",
-            prompt_tokens=usage.prompt_tokens if usage else 0,
-            cached_tokens=(getattr(details, "cached_tokens", None) or 0) if details else 0,
-            completion_tokens=usage.completion_tokens if usage else 0,
+            prompt_tokens=_counted(self.usage, "prompt_tokens"),
+            cached_tokens=_counted(details, "cached_tokens"),
+            completion_tokens=_counted(self.usage, "completion_tokens"),
         )
+
+
+def _texts(part: Any) -> Iterator[str]:
+    match part:
+        case str():
+            yield well_formed(part)
+        case {"text": str(text)}:
+            yield well_formed(text)
+        case [*parts]:
+            for each in parts:
+                yield from _texts(each)
+        case _:
+            pass
+
+
+def _text(value: Any, name: str) -> str:
+    found = getattr(value, name, None)
+    return found if isinstance(found, str) else json.dumps(found) if isinstance(found, dict) else ""
+
+
+def _counted(value: Any, name: str) -> int:
+    """Returns a count; zero where it is not there, or none."""
+    found = getattr(value, name, None)
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
 
 
 def read_call(name: str, arguments: str) -> ProposedCall:
     """Returns a call; one whose arguments are no JSON object is passed on as unreadable, for the model to correct."""
     try:
-        value = json.loads(arguments or "{}")
-    except ValueError as error:
+        value = map_strings(json.loads(arguments or "{}"), well_formed)
+    except (ValueError, RecursionError) as error:
         why = f"its arguments are no JSON: {error}"
-        return ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": why, "spelled": arguments})
+        return ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": why, "spelled": well_formed(arguments)})
     if not isinstance(value, dict):
         return ProposedCall(
             new_call_id(), UNREADABLE_CALL, {"why": "its arguments are no object", "spelled": arguments}

@@ -1,0 +1,78 @@
+"""What a served model meant by a call: its tool's name without what a template left at it, arguments of the wanted
+types (MOD-19).
+
+Only what can be meant in one way is understood: everything else stays as it is, and the dispatcher says what is wrong
+with it. Policy judges the call as it was understood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from remit_server.models.ports import ProposedCall, ToolSpec
+
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
+_WORDS: Mapping[str, JsonValue] = {"true": True, "false": False}
+_BEFORE = re.compile(r"\A(?:functions?|tools?|default_api)[.:/]")
+_BEHIND = re.compile(r"(?:<\||<tool|[\s({\"'`]).*\Z", re.DOTALL)
+
+
+def understand(call: ProposedCall, tools: Sequence[ToolSpec]) -> ProposedCall:
+    """Returns the call as it was meant; the same one where nothing has to be understood."""
+    offered = {tool.name: tool for tool in tools}
+    name = call.name if call.name in offered else _plain_name(call.name)
+    tool = offered.get(name)
+    if tool is None:
+        return call
+    return replace(call, name=name, arguments=_understood(call.arguments, tool.parameters))
+
+
+def _plain_name(name: str) -> str:
+    return _BEHIND.sub("", _BEFORE.sub("", name.strip()))
+
+
+def _understood(arguments: Mapping[str, JsonValue], schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict):
+        return dict(arguments)
+    needed = required if isinstance(required, list) else []
+    return {
+        name: _typed(value, properties.get(name))
+        for name, value in arguments.items()
+        # Null is how several servers spell that an optional argument is absent.
+        if value is not None or name in needed or name not in properties or "null" in _types(properties[name])
+    }
+
+
+def _typed(value: JsonValue, schema: JsonValue) -> JsonValue:
+    """Returns a text that is exactly a wanted integer, number or boolean as that."""
+    types = _types(schema)
+    if not isinstance(value, str) or not types or "string" in types:
+        return value
+    if "integer" in types and _INTEGER.fullmatch(value):
+        return int(value)
+    if "number" in types and _NUMBER.fullmatch(value):
+        return float(value)
+    return _WORDS.get(value, value) if "boolean" in types else value
+
+
+def _types(schema: JsonValue) -> frozenset[str]:
+    """The types that a value may have, as far as the schema says so itself."""
+    if not isinstance(schema, dict):
+        return frozenset()
+    stated, options = schema.get("type"), schema.get("anyOf")
+    own = [stated] if isinstance(stated, str) else stated if isinstance(stated, list) else []
+    inner = [kind for option in options for kind in _types(option)] if isinstance(options, list) else []
+    return frozenset(str(kind) for kind in [*own, *inner])
+
+
+def well_formed(text: str) -> str:
+    """Returns the text with each half of a surrogate pair replaced: no request could hold it."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
