@@ -76,7 +76,13 @@ class Emacs:
         )
         os.close(slave)
         threading.Thread(target=self._look, daemon=True).start()
-        self.until("Emacs is there", place.exists)
+        self.until("Emacs listens", self._listens)
+
+    def _listens(self) -> bool:
+        """Returns whether Emacs answers: its socket has a name before anybody listens behind it."""
+        with suppress(FileNotFoundError, ConnectionRefusedError):
+            return bool(self.eval("1"))
+        return False
 
     def _look(self) -> None:
         """Reads what is drawn: an Emacs whose terminal nobody reads stands still."""
