@@ -19,7 +19,7 @@ _INDENT = re.compile(r"[ \t]*")
 
 
 def gap_at(text: str, offset: int, window: int | None = None) -> Gap:
-    """Returns the text around an offset, which begins and ends with whole lines where it is cut.
+    """Returns the text around an offset, cut at the ends of lines; within one only where it alone is too long.
 
     `window` are the tokens that the model reads, prompt and answer together, where that is known.
     """
