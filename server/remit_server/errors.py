@@ -52,6 +52,10 @@ class ToolError(RemitError):
     data: Mapping[str, JsonValue] = MappingProxyType({})
 
 
+class AlreadySo(ToolError):
+    """What a call was to bring about is so already: nothing is done, and that is a success (TOOL-04)."""
+
+
 class OutsideWorkspace(ToolError):
     """A path that is not below the workspace root once it is resolved."""
 

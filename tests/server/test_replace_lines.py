@@ -16,6 +16,7 @@ from remit_governance.values import Intent
 from remit_server.agent.context.tool_budget import fit_tools
 from remit_server.errors import ToolError
 from remit_server.models.ports import ToolSpec
+from remit_server.models.profile import LARGE, SMALL, SMALL_NATIVE, Profile
 from remit_server.tools.edit.replace_lines import ReplaceLinesArguments, replace_lines
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
@@ -100,9 +101,8 @@ async def test_THR_edit_a_change_from_outside_makes_numbers_stale(make_bench: An
     assert (bench.workspace / "a.py").read_text() == "import os\ntotal = 0\n"
 
 
-@pytest.mark.parametrize("small", [True, False])
-def test_TOOL_10_a_model_is_offered_one_way_to_edit(small: bool) -> None:
+@rows("profile, way", [(LARGE, {"edit_file", "apply_diff"}), (SMALL, {"edit_file"}), (SMALL_NATIVE, {"replace_lines"})])
+def test_TOOL_10_a_model_is_offered_one_way_to_edit(profile: Profile, way: set[str]) -> None:
     names = ("write_file", "edit_file", "replace_lines", "apply_diff")
-    offered = fit_tools({Intent.CODE: tuple(ToolSpec(name, "", {}) for name in names)}, None, small=small)
-    left = [tool.name for tool in offered[Intent.CODE]]
-    assert left == (["write_file", "replace_lines"] if small else ["write_file", "edit_file", "apply_diff"])
+    offered = fit_tools({Intent.CODE: tuple(ToolSpec(name, "", {}) for name in names)}, None, profile)
+    assert {tool.name for tool in offered[Intent.CODE]} == {"write_file", *way}

@@ -101,7 +101,7 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
 }
 """For each variable a value that changes the settings, and one that is refused."""
 
-ELSEWHERE = {"REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE", "REMIT_ENGINE", "REMIT_API_KEY"}
+ELSEWHERE = {"REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE", "REMIT_ENGINE", "REMIT_PROFILE", "REMIT_API_KEY"}
 """Read where a sandbox or a served model is made."""
 
 

@@ -23,7 +23,7 @@ from remit_server.agent.offer import nameable_paths
 from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text, work_items_text
 from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
-from remit_server.errors import ModelUnavailable, PromptTooLong, RemitError
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.parallel import execute_all
@@ -45,6 +45,7 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
+from remit_server.models.profile import Profile
 from remit_server.tools.table import FILE_ARGUMENTS
 
 MAX_CALLS_PER_STEP = 32
@@ -61,6 +62,22 @@ class Reply:
 
     message: AssistantMessage
     declined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a turn's steps may do, how the model is spoken to, and what the person asked. With `only_answer` the next
+    step calls nothing."""
+
+    intents: Mapping[Intent, tuple[ToolSpec, ...]]
+    profile: Profile
+    asked: str
+    only_answer: bool = False
+
+    def call(self, proposed: ProposedCall) -> ToolCall:
+        """Returns a call with the arguments that the profile gives every call of its tool."""
+        given = self.profile.given.get(canonical_tool(proposed.name), {})
+        return ToolCall(proposed.id, proposed.name, {**proposed.arguments, **given})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +107,17 @@ class Agent:
         Raises RemitError with `limit_reached` after `max_steps`, or where the model goes round in circles though it was
         warned; ModelUnavailable and ModelFailed where the model gives out.
         """
-        window, small = smallest_window(self.provider, self.generation), self.provider.is_small
-        intents = fit_tools(self.dispatcher.offered(turn), window, small=small)
+        profile = await self.provider.meet()
+        turn.reads_first = profile.reads_first
+        window = smallest_window(self.provider, self.generation)
+        offer = Offer(fit_tools(self.dispatcher.offered(turn), window, profile), profile, request.text)
         begin_conversation(conversation)
         known = (attached, context) if self.provider.reads_context else (attached_names(request), None)
         if items := self._items().values():
             known = ((*known[0], work_items_text(items)), known[1])
         conversation.say(UserMessage(user_text(request, *known)), request.text)
         try:
-            return await self._work(conversation, intents, turn)
+            return await self._work(conversation, offer, turn)
         except RunDenied:
             raise
         except RemitError:
@@ -110,22 +129,42 @@ class Agent:
             if told := turn.collected.take_untold():
                 conversation.say(UserMessage(told))
 
-    async def _work(
-        self, conversation: Conversation, intents: Mapping[Intent, tuple[ToolSpec, ...]], turn: Turn
-    ) -> Reply:
+    async def _work(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
         history, check = History(), await ExitCheck.begin(self.dispatcher, turn)
-        for _ in range(self.max_steps):
+        end = limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
+        for step in range(1, self.max_steps + 1):
             turn.begin_step()
-            reply = await self._generate(conversation, intents, turn)
+            reply = await self._generate(conversation, offer, turn)
             conversation.say(reply.message)
             if reply.message.calls:
-                history = await self._dispatch(reply.message, conversation, turn, history)
+                last = step == self.max_steps
+                history, loop = await self._dispatch(reply.message, conversation, turn, history, offer, last=last)
                 check.note_step()
+                if loop is not None and loop.ends:
+                    end = limit(f"the model went round in circles: it {loop.what}", "ask in other words")
+                    break
             elif (told := await self._find_unfinished(check, turn)) is not None:
                 conversation.say(UserMessage(told))
             else:
                 return reply
-        raise limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
+        return await self._conclude(conversation, offer, turn, end)
+
+    async def _conclude(self, conversation: Conversation, offer: Offer, turn: Turn, end: RemitError) -> Reply:
+        """Has the model say what it has, in place of going on: what was done is not lost with the turn.
+
+        Raises `end` where it says nothing, or will not stop.
+        """
+        await self.dispatcher.review(turn)
+        turn.begin_step()
+        try:
+            reply = await self._generate(conversation, replace(offer, only_answer=True), turn)
+        except (ModelFailed, ModelUnavailable):
+            raise end from None
+        if reply.message.calls or not reply.message.text.strip():
+            raise end
+        turn.emit(WarningEvent, message=f"{end.what}, and had to answer with what it has")
+        conversation.say(reply.message)
+        return reply
 
     async def _find_unfinished(self, check: ExitCheck, turn: Turn) -> str | None:
         """Has what is collected reviewed; returns what the model has to go on with, None where the turn can end."""
@@ -138,40 +177,52 @@ class Agent:
         return None if errors is None else "\n\n".join(filter(None, [turn.collected.take_untold(), errors]))
 
     async def _dispatch(
-        self, reply: AssistantMessage, conversation: Conversation, turn: Turn, history: History
-    ) -> History:
-        """Execute the reply's calls, and note what came of each. Raises RemitError where they are one too many."""
-        taken = [ToolCall(each.id, each.name, each.arguments) for each in reply.calls[:MAX_CALLS_PER_STEP]]
+        self,
+        reply: AssistantMessage,
+        conversation: Conversation,
+        turn: Turn,
+        history: History,
+        offer: Offer,
+        *,
+        last: bool,
+    ) -> tuple[History, Loop | None]:
+        """Execute the reply's calls, and note what came of each. Raises RemitError where they are one too many.
+
+        Where no other step follows the model is told to answer.
+        """
+        window = Window(self.provider, self.generation, conversation, turn)
+        turn.room_chars = window.result_chars(offer.intents, reply)
+        taken = [offer.call(each) for each in reply.calls[:MAX_CALLS_PER_STEP]]
         results: list[CallResult | None] = [None] * len(reply.calls)
         loop: Loop | None = None
         try:
             await execute_all(self.dispatcher, taken, turn, results)
-            history, loop = after_step(history, reply.text, observed_calls(taken, results))
+            history, loop = after_step(history, reply.text, observed_calls(taken, results), offer.profile.repeats)
         finally:
             # Every call keeps its answer, also when the turn ends here: a model must not see a call left open.
             texts = [NOT_RUN if result is None else result.text for result in results]
             if loop is not None:
                 texts[-1] += f"\n{loop_warning(loop)}"
+            long = offer.profile.reminds is not None and sum(map(len, texts)) > offer.profile.reminds
+            if last or long or (loop is not None and loop.ends):
+                texts[-1] += f"\n\nNow answer: {offer.asked}"
             for call, text in zip(reply.calls, texts, strict=True):
                 conversation.say(ToolMessage(call.id, call.name, text))
         if len(reply.calls) > MAX_CALLS_PER_STEP:
             what = f"one step made {len(reply.calls)} calls, of {MAX_CALLS_PER_STEP} at most"
             raise limit(what, "ask for less at once")
-        if loop is not None:
-            if loop.ends:
-                raise limit(f"the model went round in circles: it {loop.what}", "ask in other words")
+        if loop is not None and not loop.ends:
             turn.emit(WarningEvent, message=f"the model goes round in circles, and was told so: it {loop.what}")
-        return history
+        return history, loop
 
-    async def _generate(
-        self, conversation: Conversation, intents: Mapping[Intent, tuple[ToolSpec, ...]], turn: Turn
-    ) -> Reply:
+    async def _generate(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
         window = Window(self.provider, self.generation, conversation, turn)
-        await window.fit(intents)
+        await window.fit(offer.intents)
         for attempt in range(RETRIES_BEFORE_FIRST_TOKEN + 1):
             messages = conversation.sent
             request = replace(
-                self.generation.request(turn.session_id, messages, intents, self._paths(messages, turn)),
+                self.generation.request(turn.session_id, messages, offer.intents, self._paths(messages, turn)),
+                must_answer=offer.only_answer,
                 work_items=tuple(self._items()),
                 selected=partial(self.dispatcher.describe_selected, turn=turn),
             )
@@ -182,7 +233,7 @@ class Agent:
             except PromptTooLong as error:
                 if attempt == RETRIES_BEFORE_FIRST_TOKEN:
                     raise
-                await window.fit_after(error, intents)
+                await window.fit_after(error, offer.intents)
             except RetryableBeforeFirstToken as early:
                 turn.clear_intent()
                 if attempt == RETRIES_BEFORE_FIRST_TOKEN:

@@ -32,6 +32,8 @@ THRESHOLDS: Mapping[Kind, Threshold] = MappingProxyType(
     }
 )
 
+_CALLS: tuple[Kind, ...] = ("same_call", "alternating_calls", "repeated_failure")
+
 MAX_PERIOD = 4
 """Calls that may alternate: pairs, and a few more."""
 
@@ -75,10 +77,13 @@ class History:
     warned: bool = False
 
 
-def after_step(history: History, text: str, calls: Sequence[Seen]) -> tuple[History, Loop | None]:
+def after_step(
+    history: History, text: str, calls: Sequence[Seen], repeats: int | None = None
+) -> tuple[History, Loop | None]:
     """Returns the history with one more step, and the circle it shows where the model has to be told of one.
 
-    A model is warned once in a turn; from then on a circle ends it as soon as its own limit is reached.
+    A model is warned once in a turn; from then on a circle ends it as soon as its own limit is reached. One that is not
+    given that much has its turn ended after so many `repeats` of calls, without a warning.
     """
     known = {(seen.call, seen.result) for seen in history.calls}
     got_on = any(seen.ok and (seen.call, seen.result) not in known for seen in calls)
@@ -86,6 +91,9 @@ def after_step(history: History, text: str, calls: Sequence[Seen]) -> tuple[Hist
     texts = (*history.texts, said) if not got_on and history.texts[-1:] == (said,) else (said,)
     grown = replace(history, calls=(*history.calls, *calls), last_step=len(calls), texts=texts)
     counts = count_repetitions(grown)
+    worst = max(_CALLS, key=lambda kind: counts[kind])
+    if repeats is not None and counts[worst] >= repeats:
+        return grown, Loop(worst, counts[worst], ends=True)
     for kind, threshold in THRESHOLDS.items():
         if history.warned and counts[kind] >= threshold.stop:
             return grown, Loop(kind, counts[kind], ends=True)

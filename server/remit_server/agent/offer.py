@@ -29,7 +29,10 @@ _FILE_NAME = re.compile(r"[A-Z][A-Za-z]*file|[A-Z]{4,}")
 
 
 async def nameable_paths(
-    workspace: Workspace, documents: Documents, messages: Sequence[Message], readable: Callable[[str], bool]
+    workspace: Workspace,
+    documents: Documents,
+    messages: Sequence[Message],
+    readable: Callable[[str], bool],
 ) -> Nameable | None:
     """The workspace's files that are `readable`, and what the person called so.
 

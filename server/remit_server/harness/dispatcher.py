@@ -14,7 +14,7 @@ from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, Declaration, canonical_tool, select
 from remit_governance.values import Action, Intent, Verdict
 from remit_server.contract import ErrorCode, IntentSelected
-from remit_server.errors import ToolError
+from remit_server.errors import AlreadySo, ToolError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_non_finite
 from remit_server.harness.collected import REVIEW, Batch
 from remit_server.harness.context import CallContext, Parts
@@ -76,6 +76,8 @@ class Dispatcher:
         """Returns what a call came to; a refusal is a result unless the run ends with it."""
         try:
             return await run
+        except AlreadySo as so:
+            return record.finish_already(so)
         except ToolError as refusal:
             result = record.finish_refused(refusal)
             if isinstance(refusal, RunDenied):

@@ -70,7 +70,9 @@ class Turn:
     """One running turn: its events, its step, and the intent of that step (which `begin_step` clears).
 
     `own_call` says that what runs is a call that came with the request, not one of our model. `asks_as` says which
-    session its questions are of, where the person may wonder.
+    session its questions are of, where the person may wonder. `room_chars` are the characters that the model can read
+    of one result now, None where that does not matter; `reads_first` says that it writes no file over contents that
+    it has not read.
     """
 
     turn_id: str
@@ -94,6 +96,8 @@ class Turn:
     history: KeptHistory = field(default_factory=NothingKept)
     asks_as: Callable[[], str | None] = lambda: None
     collected: Collected = field(default_factory=Collected)
+    room_chars: int | None = None
+    reads_first: bool = False
 
     @property
     def priority(self) -> int:

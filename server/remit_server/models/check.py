@@ -4,6 +4,7 @@ MOD-08).
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from remit_server.models.local import wire
 from remit_server.models.local.hub.names import hub_name
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
-from remit_server.models.local.provider import to_load, to_wire
+from remit_server.models.local.provider import EMBEDDED, to_load, to_wire
 from remit_server.models.ports import (
     CallProposed,
     Finished,
@@ -28,6 +29,7 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
+from remit_server.models.profile import choose_profile, chosen_profile
 from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.reference import parse_reference
 
@@ -51,13 +53,18 @@ _PROBE = GenerateRequest(
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """The result of checking a model. Times in seconds, memory in bytes; `problem` says why it cannot be used."""
+    """The result of checking a model. Times in seconds, memory in bytes, 0 where they are not known.
+
+    `profile` is how it is spoken to, and `problem` says why it cannot be used.
+    """
 
     reference: str
     name: str
     ok: bool
     device: str = ""
+    profile: str = ""
     load_s: float = 0.0
+    step_s: float = 0.0
     first_token_s: float = 0.0
     tokens: int = 0
     tokens_per_s: float = 0.0
@@ -94,13 +101,13 @@ async def check_model(reference: str, options: EngineOptions) -> ModelReport:
 async def _check_served(reference: str) -> ModelReport:
     provider = choose_provider(reference)
     assert isinstance(provider, RemoteProvider)
-    text, calls, begun, first, last = "", list[str](), time.perf_counter(), 0.0, Finished("stop")
+    text, calls, begun, last = "", list[str](), time.perf_counter(), Finished("stop")
     try:
         served, engine = await provider.served()
+        profile = await provider.meet()
         asked = time.perf_counter()
         async with aclosing(provider.generate(_PROBE)) as events:
             async for event in events:
-                first = first or time.perf_counter()
                 match event:
                     case TextDelta(text=piece):
                         text += piece
@@ -117,16 +124,15 @@ async def _check_served(reference: str) -> ModelReport:
     finally:
         await provider.close()
     governed = SELECT_INTENT in calls and _READ_FILE.name in calls
-    spent = time.perf_counter() - first
     return ModelReport(
         reference,
         provider.name,
         ok=governed,
         device=f"{served.engine}, the intent {engine.intent.words}, the tools {engine.tools.words}",
+        profile=profile.name,
         load_s=asked - begun,
-        first_token_s=first - asked,
+        step_s=time.perf_counter() - asked,
         tokens=last.completion_tokens,
-        tokens_per_s=last.completion_tokens / spent if spent > 0 else 0.0,
         text=text,
         calls=tuple(calls),
         problem=None if governed else _no_governed_call(provider.name, calls, last.completion_tokens),
@@ -147,6 +153,8 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
                 case wire.Progress() | wire.Thinking() | wire.Unreadable():
                     pass
     assert last is not None
+    chosen = chosen_profile(os.environ)
+    profile = choose_profile(host.ready.parameters, reference, by_schema=False, chosen=chosen)
     name = host.ready.name if hub_name(reference) is None else reference
     governed = SELECT_INTENT in calls and _READ_FILE.name in calls
     return ModelReport(
@@ -154,7 +162,9 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
         name,
         ok=governed,
         device=host.ready.device,
+        profile="" if reference == EMBEDDED else profile.name,
         load_s=host.ready.load_s,
+        step_s=last.prompt_s + last.decode_s,
         first_token_s=last.prompt_s,
         tokens=last.completion_tokens,
         tokens_per_s=(last.completion_tokens - 1) / last.decode_s if last.decode_s > 0 else 0.0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from remit_governance.secrets.redaction import Redactor
@@ -13,6 +14,7 @@ from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.provider import EMBEDDED, MlxProvider, absolute
 from remit_server.models.local.pulled import PulledProvider, pulled_folder
 from remit_server.models.ports import ModelProvider
+from remit_server.models.profile import chosen_profile
 from remit_server.models.recorded.replay import ReplayProvider
 from remit_server.models.recorded.scripted import ScriptedProvider
 from remit_server.models.remote.choose import open_remote
@@ -41,9 +43,10 @@ def choose_provider(
             return _open_played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redact_text)
     if (remote := parse_reference(reference)) is not None:
         return open_remote(remote, redact or redact_text)
+    own = replace(options or EngineOptions(), profile=chosen_profile(os.environ))
     if (name := hub_name(reference)) is not None:
-        return PulledProvider(name, cache_folder(os.environ), options)
-    return MlxProvider(reference or EMBEDDED, options)
+        return PulledProvider(name, cache_folder(os.environ), own)
+    return MlxProvider(reference or EMBEDDED, own)
 
 
 def is_on_this_machine(reference: str) -> bool:

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from remit_governance.values import Intent
 from remit_server.contract import Ability
+from remit_server.models.profile import Profile
 
 Priority = Literal["turn", "background", "cursor"]
 """The order of waiting requests: a turn, background work, a completion at the cursor."""
@@ -24,9 +25,6 @@ EVERY_ABILITY = frozenset(Ability)
 
 IN_TURNS = EVERY_ABILITY - {Ability.COMPLETE}
 """The abilities of one that is asked in a conversation only."""
-
-SMALL_PARAMETERS = 4_500_000_000
-"""Of a model that is called one of four thousand million."""
 
 UNREADABLE_CALL = "unreadable_call"
 """The name of a proposed call that could not be read; no tool has it. Its arguments are `why`, and its spelling,
@@ -141,7 +139,7 @@ class GenerateRequest:
     `temperature` and `top_p` are the model's own where they are None. `effort` is how much it may think, where it can.
     With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
     Where it finishes with `length`, the value is whole, but was cut short to fit `max_tokens`.
-    With `must_call` the model calls a tool, without any text before it.
+    With `must_call` the model calls a tool, without any text before it; with `must_answer` it calls none.
     With a `gap` the answer's text is what goes there; `messages` and `intents` are empty then. Only a model with the
     ability to complete is asked for it.
     Where several requests wait for one model, those of a higher `priority` come first.
@@ -162,6 +160,7 @@ class GenerateRequest:
     paths: PathsOnOffer | None = None
     priority: Priority = "turn"
     must_call: bool = False
+    must_answer: bool = False
     gap: Gap | None = None
     work_items: tuple[str, ...] = ()
     selected: Callable[[Mapping[str, JsonValue]], str | None] = _tell_nothing
@@ -275,9 +274,11 @@ class ModelProvider(Protocol):
         """Tokens that it reads, prompt and answer together; None where that is not known, or does not matter."""
         ...
 
-    @property
-    def is_small(self) -> bool:
-        """Whether it has at most four thousand million weights, and so spells no long text exactly."""
+    async def meet(self) -> Profile:
+        """Returns how it is spoken to, and knows its window from then on; asks its server, or loads it, for that.
+
+        Where that fails it is spoken to as far as it is known: `generate` says what is wrong, and asks again.
+        """
         ...
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent, None]:

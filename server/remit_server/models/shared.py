@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from remit_server.contract import Ability
 from remit_server.models.ports import EngineStats, GenerateRequest, LocalEngine, ModelEvent, ModelProvider, ModelState
+from remit_server.models.profile import Profile
 
 
 @dataclass(slots=True)
@@ -67,10 +68,9 @@ class _Borrowed:
         """As the model says."""
         return self._model.context_tokens
 
-    @property
-    def is_small(self) -> bool:
-        """As the model is."""
-        return self._model.is_small
+    async def meet(self) -> Profile:
+        """As the lent model is spoken to."""
+        return await self._model.meet()
 
     @property
     def reads_context(self) -> bool:

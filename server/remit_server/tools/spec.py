@@ -174,6 +174,8 @@ class ToolContext:
     editor that may know about the code, `history` what the session changed. `made` are files of `documents` that are
     there only once they are written (APP-11). `message_prefix` begins each commit's message; `is_locked` tells
     of a path whether it is of a test, or configures tests; `position` is where the session stands in the workflow.
+    `room_chars` are the characters of a result that the model can read now, None where that does not matter. With
+    `reads_first` a file is not written whole over contents that were not read.
     """
 
     workspace: Workspace
@@ -187,6 +189,8 @@ class ToolContext:
     message_prefix: str = ""
     is_locked: Callable[[str], bool] = is_locked_file
     position: Position = field(default_factory=Position)
+    room_chars: int | None = None
+    reads_first: bool = False
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:

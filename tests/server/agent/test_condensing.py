@@ -104,6 +104,21 @@ def test_AGT_09_changed_files_results_and_refusals_are_read_off_the_calls() -> N
     assert "no_match" in facts.refused[0]
 
 
+@given(st.integers(200, 3_000), st.integers(0, 1_000), st.integers(0, 4_000))
+def test_AGT_09_the_results_of_the_step_that_is_worked_on_are_not_cut_while_there_is_room(prefix, recent, newest):
+    """A model that found its file cut would read it again, and again."""
+    step = [
+        AssistantMessage("", (ProposedCall("1", "read_file", {"path": "a.py"}),)),
+        ToolMessage("1", "read_file", "x" * max(newest - 200, 0)),
+    ]
+    before = [AssistantMessage("", (ProposedCall("0", "list_files", {}),)), ToolMessage("0", "list_files", "y" * 3_000)]
+    messages = [SystemMessage("s"), UserMessage("look"), *before, *step]
+    conversation = Conversation(list(messages))
+    conversation.condensed = condense(conversation, "", Room(prefix, recent, newest))
+    if count_chars(step) <= newest:
+        assert list(conversation.sent[-2:]) == step
+
+
 def test_AGT_09_rewinding_sends_everything_again() -> None:
     conversation = Conversation([SystemMessage("s"), *(UserMessage(str(n) * 900) for n in range(9))])
     conversation.condensed = condense(conversation, "", Room(400, 1_000))

@@ -18,14 +18,16 @@ from remit_governance.values import Intent
 from remit_server.agent.context.tool_budget import (
     DROPPED_FIRST,
     EDITS_BY_NUMBER,
-    EXACT_EDITS,
+    FOLLOWED,
+    LEADS_ON,
     MOST_TOOL_TOKENS,
     context_cost,
     fit_tools,
 )
 from remit_server.agent.prompt import SYSTEM_PROMPT
 from remit_server.models.ports import ToolSpec
-from remit_server.models.remote.step_schema import describe_step
+from remit_server.models.profile import SMALL, SMALL_NATIVE, Profile
+from remit_server.models.remote.steps.telling import describe_step
 from remit_server.models.tool_words import shown_parameters, without_words
 from remit_server.tools.table import TOOLS
 
@@ -34,6 +36,11 @@ OFFERED = {
     intent: tools
     for intent, row in INTENT_TOOLS.items()
     if (tools := tuple(SPECS[name] for name in row.tools if name in SPECS))
+}
+WITHOUT_WORKFLOW = {
+    intent: left
+    for intent, tools in OFFERED.items()
+    if (left := tuple(tool for tool in tools if tool.name not in LEADS_ON))
 }
 
 
@@ -45,7 +52,24 @@ def test_AGT_11_every_tool_fits_a_usual_window() -> None:
     assert sum(map(context_cost, SPECS.values())) <= MOST_TOOL_TOKENS
     assert fit_tools(OFFERED, 16_000) == fit_tools(OFFERED, None)
     assert names(fit_tools(OFFERED, None)) == set(SPECS) - set(EDITS_BY_NUMBER)
-    assert names(fit_tools(OFFERED, None, small=True)) == set(SPECS) - set(EXACT_EDITS)
+
+
+@rows("profile", [SMALL, SMALL_NATIVE])
+def test_MOD_21_a_small_model_is_offered_few_tools_under_as_few_intents(profile: Profile) -> None:
+    offer = fit_tools(WITHOUT_WORKFLOW, 8_192, profile)
+    assert names(offer) == set(profile.tools)
+    assert len(offer) == 3, "looking, changing, running"
+    for tool in (tool for tools in offer.values() for tool in tools):
+        whole = SPECS[tool.name].parameters
+        told, given = tool.parameters["properties"], profile.given.get(tool.name, {})
+        assert isinstance(told, dict)
+        assert not told.keys() & given.keys()
+        assert set(whole["required"]) <= told.keys() | given.keys()  # type: ignore[arg-type]
+
+
+def test_MOD_21_the_enforced_workflow_keeps_its_tools() -> None:
+    offer = fit_tools(OFFERED, 8_192, SMALL)
+    assert names(offer) == {*SMALL.tools, *LEADS_ON, *FOLLOWED}
 
 
 @rows("window", [1_000, 2_000, 4_096, 8_192, 12_000])

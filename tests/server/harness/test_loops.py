@@ -102,9 +102,40 @@ async def test_the_model_reads_the_warning_and_the_turn_ends_with_a_reason(make_
     assert result.error.code == "limit_reached"
     assert "made the same call with the same result, 5 times" in result.error.message
     assert len(bench.of("tool_result")) == 5
-    told = [m.text for m in bench.runtime._agent.provider.requests[-1].messages if isinstance(m, ToolMessage)]
-    assert ["warning: you made the same call" in text for text in told] == [False] * 5 + [True] + [False] * 2
+    asked = bench.runtime._agent.provider.requests
+    told = [m.text for m in asked[-1].messages if isinstance(m, ToolMessage)]
+    assert ["warning: you made the same call" in text for text in told] == [False] * 5 + [True] + [False] * 3 + [True]
     assert len(bench.of("warning")) == 1
+    assert [request.must_answer for request in asked] == [False] * 5 + [True]
+
+
+async def test_AGT_03_a_model_that_goes_round_in_circles_says_what_it_has(make_bench: Any) -> None:
+    """Work that is done is not reported as failed: the last request has no calls to offer."""
+    round_in_circles = {"calls": [intent("READ_FILE"), call("read_file", path="a.py")]}
+    bench = await make_bench(*[round_in_circles] * 5, {"text": "It defines f."})
+    result = await bench.ask("what is in a.py?")
+    assert (result.status, result.final_output) == ("completed", "It defines f.")
+    last = bench.runtime._agent.provider.requests[-1]
+    assert last.must_answer
+    assert isinstance(last.messages[-1], ToolMessage)
+    assert last.messages[-1].text.endswith("what is in a.py?")
+
+
+async def test_AGT_03_so_does_one_that_took_all_its_steps(make_bench: Any) -> None:
+    steps = [{"calls": [intent("READ_FILE"), call("read_file", path="a.py", offset=n)]} for n in (1, 2, 3)]
+    bench = await make_bench(*steps, {"text": "It defines f."}, max_steps=3)
+    result = await bench.ask("what is in a.py?")
+    assert (result.status, result.final_output) == ("completed", "It defines f.")
+    assert len(bench.of("tool_result")) == 3
+    assert "3 steps" in bench.of("warning")[-1].message
+
+
+async def test_AGT_03_what_is_done_already_is_no_failure(make_bench: Any) -> None:
+    write = {"calls": [intent("CODE"), call("write_file", path="n.txt", content="x\n")]}
+    bench = await make_bench(write, write, {"text": "Done."})
+    assert (await bench.ask("write x to n.txt")).status == "completed"
+    first, second = bench.of("tool_result")
+    assert (first.ok, second.ok, second.data) == (True, True, {"already": True})
 
 
 async def test_declaring_intents_and_nothing_else_ends_the_turn(make_bench: Any) -> None:

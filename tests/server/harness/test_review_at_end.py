@@ -415,9 +415,12 @@ async def test_APP_10_a_model_that_gives_out_leaves_its_whole_edits_to_review(ma
 
 
 async def test_APP_10_the_last_step_of_a_turn_is_reviewed_too(make_bench: Any) -> None:
+    """Before the model says what it has, in place of going on."""
     bench = await bench_of(make_bench, code(writes("b.txt", "x\n")), DONE, max_steps=1)
-    assert (await bench.ask("go", asker=Taking(bench))).error.code == "limit_reached"  # type: ignore[union-attr]
+    asker = Taking(bench)
+    assert (await bench.ask("go", asker=asker)).status == "completed"
     assert read(bench, "b.txt") == "x\n"
+    assert [event.kind for event in bench.events if event.kind in {"approval_resolved", "warning"}][-1] == "warning"
 
 
 async def test_APP_10_the_log_links_each_call_with_its_review(make_bench: Any) -> None:

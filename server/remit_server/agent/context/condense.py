@@ -27,10 +27,12 @@ _LEAST_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Characters that a condensed conversation may have: its prefix besides the system message, and what follows."""
+    """Characters that a condensed conversation may have: its prefix besides the system message, what follows, and the
+    step that is worked on where that is longer: its results were just read, and are never shortened within this."""
 
     prefix: int
     recent: int
+    newest: int = 0
 
 
 def condense(conversation: Conversation, summary: str, room: Room) -> Condensed:
@@ -47,7 +49,7 @@ def condense(conversation: Conversation, summary: str, room: Room) -> Condensed:
         request, newest = first if request is None else UserMessage(f"{request.text}\n\n{first.text}"), newest[1:]
     asked = "" if request is None else f"\n\nThe request that is worked on:\n{request.text}"
     prefix: tuple[Message, ...] = (*system, UserMessage(text + asked))
-    if count_chars(newest) <= room.recent:
+    if count_chars(newest) <= max(room.recent, room.newest):
         return Condensed(prefix, len(messages) - len(newest))
     return Condensed((*prefix, *_shortened(newest, room.recent)), len(messages))
 

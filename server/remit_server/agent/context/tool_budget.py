@@ -6,9 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from pydantic import JsonValue
+
 from remit_governance.values import Intent
 from remit_server.agent.context.budget import GUESSED_TOKENS_PER_CHAR
 from remit_server.models.ports import ToolSpec
+from remit_server.models.profile import LARGE, Profile
 from remit_server.models.tool_words import shown_parameters, without_words
 
 Intents = Mapping[Intent, tuple[ToolSpec, ...]]
@@ -17,8 +20,13 @@ MOST_TOOL_TOKENS = 3_000
 _SHARE = 0.2
 """Of the window: what the descriptions of tools may take."""
 
-EXACT_EDITS = ("edit_file", "apply_diff")
 EDITS_BY_NUMBER = ("replace_lines",)
+"""Not offered to a model that is offered everything: it edits exact texts."""
+
+LEADS_ON = frozenset({"plan_complete", "revise_tests", "workflow_request_exemption"})
+"""Where the workflow is enforced these are offered, and no step gets on without them."""
+FOLLOWED = frozenset({"run_tests", "git_commit"})
+"""What the enforced workflow asks for besides."""
 
 DROPPED_FIRST = (
     "get_references",
@@ -47,15 +55,46 @@ def context_cost(tool: ToolSpec) -> int:
     return round((len(tool.name) + len(tool.description) + len(spelled)) * GUESSED_TOKENS_PER_CHAR)
 
 
-def fit_tools(intents: Intents, window: int | None, *, small: bool = False) -> Intents:
-    """Returns what a model that reads `window` tokens is offered of the tools; a `small` one edits lines by their
-    numbers, others exact texts.
+def fit_tools(intents: Intents, window: int | None, profile: Profile = LARGE) -> Intents:
+    """Returns what a model of this profile that reads `window` tokens is offered of the tools (MOD-21).
 
     Words on arguments go first, then tools. The same window gives the same offer: a session's prompt stays as it is.
     """
-    intents = _without_tools(intents, EXACT_EDITS if small else EDITS_BY_NUMBER)
+    if profile.tools:
+        return _chosen(intents, profile)
+    intents = _without_tools(intents, EDITS_BY_NUMBER)
     room = MOST_TOOL_TOKENS if window is None else min(MOST_TOOL_TOKENS, int(window * _SHARE))
     return next((offer for offer in _smaller(intents) if _cost(offer) <= room), _last(intents))
+
+
+def _chosen(intents: Intents, profile: Profile) -> Intents:
+    """The profile's tools in its order, and those that the workflow asks for where it is enforced; of the intents as
+    few as open all of them."""
+    offered = {tool.name: tool for tools in intents.values() for tool in tools}
+    enforced = LEADS_ON | FOLLOWED if LEADS_ON & offered.keys() else frozenset[str]()
+    names = [name for name in dict.fromkeys((*profile.tools, *offered)) if name in {*profile.tools, *enforced}]
+    left = {
+        intent: tuple(_told(offered[name], profile) for name in names if name in {tool.name for tool in tools})
+        for intent, tools in intents.items()
+    }
+    needed: dict[Intent, tuple[ToolSpec, ...]] = {}
+    for intent in sorted(left, key=lambda each: -len(left[each])):
+        known = {tool.name for tools in needed.values() for tool in tools}
+        if {tool.name for tool in left[intent]} - known:
+            needed[intent] = left[intent]
+    return {intent: needed[intent] for intent in left if intent in needed}
+
+
+def _told(tool: ToolSpec, profile: Profile) -> ToolSpec:
+    """A tool with the arguments that a model of the profile is told of."""
+    properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
+    if tool.name not in profile.tools or not isinstance(properties, dict) or not isinstance(required, list):
+        return tool
+    given = profile.given.get(tool.name, {})
+    needed: list[JsonValue] = [name for name in required if name not in given]
+    kept = [*needed, *profile.optional.get(tool.name, ())]
+    told: dict[str, JsonValue] = {name: part for name, part in properties.items() if name in kept}
+    return replace(tool, parameters={**tool.parameters, "properties": told, "required": needed})
 
 
 def _smaller(intents: Intents) -> Iterator[Intents]:

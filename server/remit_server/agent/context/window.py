@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.agent.context.budget import GUESSED_TOKENS_PER_CHAR, Budget, Count, count_chars, tools_chars
 from remit_server.agent.context.condense import ASK_FOR_SUMMARY, MOST_SUMMARY_TOKENS, Room, condense
@@ -15,12 +16,18 @@ from remit_server.contract import ContextCondensed, WarningEvent
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
 from remit_server.harness.turn import Turn
 from remit_server.models.answers import usage_of
-from remit_server.models.ports import Finished, ModelProvider, TextDelta, ToolSpec, UserMessage
+from remit_server.models.ports import AssistantMessage, Finished, ModelProvider, TextDelta, ToolSpec, UserMessage
 
 Intents = Mapping[Intent, tuple[ToolSpec, ...]]
 
 _PREFIX_SHARE = 0.25
 """Of the room for a prompt: what the condensed part may take, summary and facts together."""
+NEWEST_STEP = 0.4
+"""Of the room for a prompt: what the results of the step that is worked on may take."""
+_CALL_SHARE = 0.05
+"""What their calls may take."""
+LEAST_RESULT = 400
+"""Characters of one result that are told in any case."""
 _HARDER = 0.6
 """What is left of that each time that it was still too long."""
 
@@ -61,6 +68,20 @@ class Window:
             raise error
         await self._condense(budget, intents, ask=False)
 
+    def result_chars(self, intents: Intents, reply: AssistantMessage) -> int | None:
+        """Returns the characters that each result of a reply's tools may have; None where the window is not known.
+
+        There is always room for a share of the window: older messages are condensed for it.
+        """
+        budget = self.budget(intents)
+        if budget is None:
+            return None
+        count = self._count(intents)
+        left = budget.threshold - count.estimate(count_chars((*self.conversation.sent, reply)))
+        room = max(left, int(budget.room * NEWEST_STEP)) / count.per_char
+        tools = sum(call.name != SELECT_INTENT for call in reply.calls)
+        return max(int(room) // max(tools, 1), LEAST_RESULT)
+
     def note_count(self, finished: Finished) -> None:
         """Takes down the model's own count of what it was sent."""
         if finished.context_tokens:
@@ -85,7 +106,8 @@ class Window:
         before = self._tokens(intents)
         summary = await self._summary(budget, intents) if ask and before < budget.standing + budget.room else ""
         share = _HARDER**self.tightened / self._count(intents).per_char
-        room = Room(int(budget.room * _PREFIX_SHARE * share), int(budget.recent * share))
+        newest = int(budget.room * (NEWEST_STEP + _CALL_SHARE) * share)
+        room = Room(int(budget.room * _PREFIX_SHARE * share), int(budget.recent * share), newest)
         self.conversation.condense(condense(self.conversation, summary, room))
         self.turn.emit(
             ContextCondensed,

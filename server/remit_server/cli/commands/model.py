@@ -49,7 +49,13 @@ def describe_report(report: ModelReport) -> str:
     """Returns the result of a model check as one line."""
     if not report.tokens:
         return "it plays a file, and generates nothing"
-    return (
-        f"loaded in {report.load_s:.1f} s, {report.memory_bytes / 2**20:.0f} MiB, first token after "
-        f"{report.first_token_s * 1000:.0f} ms, {report.tokens_per_s:.0f} tokens/s, calls {' → '.join(report.calls)}"
-    )
+    known = [
+        f"ready in {report.load_s:.1f} s",
+        f"{report.memory_bytes / 2**20:.0f} MiB" if report.memory_bytes else "",
+        f"profile {report.profile}" if report.profile else "",
+        f"one step of {report.tokens} tokens in {report.step_s:.1f} s",
+        f"first token after {report.first_token_s * 1000:.0f} ms" if report.first_token_s else "",
+        f"{report.tokens_per_s:.0f} tokens/s" if report.tokens_per_s else "",
+        f"calls {' → '.join(report.calls)}",
+    ]
+    return ", ".join(filter(None, known))

@@ -34,7 +34,7 @@ from remit_server.contract import (
     ToolResultEvent,
     ToolTrace,
 )
-from remit_server.errors import ToolError
+from remit_server.errors import AlreadySo, ToolError
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.audit_append import append
@@ -269,12 +269,20 @@ class CallRecord:
 
     def finish(self, outcome: Outcome, most_chars: int) -> CallResult:
         """Redacts and audits what the call came to, and shows it: what is shown and returned is the redacted text."""
-        text = truncate(self.redactor.redact(outcome.text), most_chars, "middle")
+        room = most_chars if self.turn.room_chars is None else min(most_chars, self.turn.room_chars)
+        text = truncate(self.redactor.redact(outcome.text), room, "middle")
         summary = self._redact(outcome.summary)
         self._record_outcome(outcome.text, summary, exit_code=outcome.exit_code)
         self._show(summary, text, exit_code=outcome.exit_code, data=redact_data(outcome.data, self.redactor))
         self._note_end(None)
         return CallResult(True, text, self.args_digest)
+
+    def finish_already(self, so: AlreadySo) -> CallResult:
+        """Audits and shows that nothing had to be done."""
+        if not self.start_recorded:
+            self._record_intent()
+        text = f"{so.what}: {so.why}"
+        return self.finish(Outcome(text, text, data={"already": True}), len(text))
 
     def finish_refused(self, error: ToolError) -> CallResult:
         """Redacts and audits why the call was refused or failed, and shows it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from remit_server.models.profile import ChosenProfile
+
 MIB = 1 << 20
 
 
@@ -15,7 +17,8 @@ class EngineOptions:
     `cache_mib`: the size of all prompt caches together. `idle_s`: seconds without a request after which the process is
     stopped; the next request starts it again. `check_memory`: load no model that does not fit into free memory.
     `cache_folder`: where prompt caches survive the process; None: nowhere. `thinking`: a model that can think may do so
-    before it answers. `guided`: a grammar constrains the model; otherwise it spells calls in its own format.
+    before it answers. `guided`: a grammar constrains the model; otherwise it spells calls in its own format. `profile`:
+    how the person wants the model to be spoken to; None: as its weights are.
     """
 
     cache_mib: int = 1024
@@ -24,3 +27,4 @@ class EngineOptions:
     cache_folder: Path | None = None
     thinking: bool = False
     guided: bool = True
+    profile: ChosenProfile | None = None

@@ -26,7 +26,6 @@ from remit_server.models.local.options import MIB, EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
 from remit_server.models.ports import (
     EVERY_ABILITY,
-    SMALL_PARAMETERS,
     UNREADABLE_CALL,
     AssistantMessage,
     CallProposed,
@@ -46,6 +45,7 @@ from remit_server.models.ports import (
     UserMessage,
     new_call_id,
 )
+from remit_server.models.profile import LARGE, Profile, choose_profile
 
 log = logging.getLogger("remit.model")
 
@@ -104,11 +104,17 @@ class MlxProvider:
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         return None if host is None or self._reference == EMBEDDED else host.ready.context
 
-    @property
-    def is_small(self) -> bool:
-        """As its weights are, once they are loaded. The embedded model knows exact texts, and no numbers of lines."""
-        host = _host_of(self._start) if self._start is not None and self._start.done() else None
-        return host is not None and self._reference != EMBEDDED and host.ready.parameters <= SMALL_PARAMETERS
+    async def meet(self) -> Profile:
+        """As its weights are; it is loaded for that. The embedded model has its own requests, whatever is offered."""
+        if self._reference == EMBEDDED:
+            return LARGE
+        try:
+            with self._in_use():
+                host = await self._host()
+        except ModelUnavailable:
+            return LARGE
+        chosen = self._options.profile
+        return choose_profile(host.ready.parameters, self.name, by_schema=False, chosen=chosen)
 
     @property
     def reads_context(self) -> bool:

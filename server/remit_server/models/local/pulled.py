@@ -14,6 +14,7 @@ from remit_server.models.local.hub.names import HubName
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.provider import MlxProvider
 from remit_server.models.ports import EVERY_ABILITY, EngineStats, GenerateRequest, ModelEvent, ModelState
+from remit_server.models.profile import LARGE, Profile
 
 
 class PulledProvider:
@@ -38,10 +39,12 @@ class PulledProvider:
         """As the model's folder says, once it is loaded."""
         return None if self._model is None else self._model.context_tokens
 
-    @property
-    def is_small(self) -> bool:
-        """As the model is, once it is loaded."""
-        return self._model is not None and self._model.is_small
+    async def meet(self) -> Profile:
+        """As the model is spoken to; it is loaded for that."""
+        try:
+            return await self._loaded().meet()
+        except ModelUnavailable:
+            return LARGE
 
     @property
     def reads_context(self) -> bool:
@@ -64,11 +67,15 @@ class PulledProvider:
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Streams one generation, as `ModelProvider.generate` says."""
-        if self._model is None:
-            self._model = MlxProvider(str(pulled_folder(self._name, self._cache)), self._options)
-        async with aclosing(self._model.generate(request)) as events:
+        async with aclosing(self._loaded().generate(request)) as events:
             async for event in events:
                 yield event
+
+    def _loaded(self) -> MlxProvider:
+        """Returns the provider of its folder. Raises ModelUnavailable where it was not pulled."""
+        if self._model is None:
+            self._model = MlxProvider(str(pulled_folder(self._name, self._cache)), self._options)
+        return self._model
 
     async def close(self) -> None:
         """Stops the model process, if there is one. Idempotent."""

@@ -19,6 +19,7 @@ from typing import Literal
 from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, RemitError, SetupError
 from remit_server.models.ports import GenerateRequest, ModelEvent, ModelProvider, ModelState, TextDelta, ThinkingDelta
+from remit_server.models.profile import LARGE, Profile
 from remit_server.models.recorded.traffic import (
     Asked,
     Ended,
@@ -47,6 +48,7 @@ class Recorder:
         writable.
         """
         self._model, self._redact = model, redact
+        self._profile = LARGE
         self._file = _open_recording(file)
         self._write(Header(model=model.name, reads_context=model.reads_context))
 
@@ -70,10 +72,10 @@ class Recorder:
         """As the model says."""
         return self._model.context_tokens
 
-    @property
-    def is_small(self) -> bool:
-        """As the model is."""
-        return self._model.is_small
+    async def meet(self) -> Profile:
+        """As the recorded model is spoken to."""
+        self._profile = await self._model.meet()
+        return self._profile
 
     @property
     def reads_context(self) -> bool:
@@ -84,7 +86,7 @@ class Recorder:
         """Streams one generation, as `ModelProvider.generate` says, and records it."""
         value = request_value(request, self._redact)
         notes = _Notes(self, uuid.uuid4().hex[:12], time.monotonic())
-        self._write(Asked(id=notes.id, digest=request_digest(value), request=value))
+        self._write(Asked(id=notes.id, profile=self._profile.name, digest=request_digest(value), request=value))
         try:
             async with aclosing(self._model.generate(request)) as events:
                 async for event in events:

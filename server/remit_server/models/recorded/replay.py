@@ -17,6 +17,7 @@ from typing import Any
 from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, SetupError
 from remit_server.models.ports import IN_TURNS, GenerateRequest, ModelEvent, ModelState
+from remit_server.models.profile import LARGE, PROFILES, Profile, ProfileName
 from remit_server.models.recorded.request_diff import difference, likeness
 from remit_server.models.recorded.traffic import (
     Asked,
@@ -40,6 +41,7 @@ class Exchange:
 
     digest: str
     request: dict[str, Any]
+    profile: ProfileName
     events: list[tuple[float, ModelEvent]] = field(default_factory=list[tuple[float, ModelEvent]])
     end: Ended | None = None
     played: bool = False
@@ -85,10 +87,9 @@ class ReplayProvider:
         """What is played reads everything."""
         return None
 
-    @property
-    def is_small(self) -> bool:
-        """What is played spells as it was written."""
-        return False
+    async def meet(self) -> Profile:
+        """As the recorded model was spoken to."""
+        return PROFILES[self._exchanges[0].profile] if self._exchanges else LARGE
 
     @property
     def reads_context(self) -> bool:
@@ -174,7 +175,7 @@ def _take(data: bytes, found: dict[str, Exchange]) -> Header | None:
         case Asked():
             if line.id in found or line.digest != request_digest(line.request):
                 raise ValueError("it was changed")
-            found[line.id] = Exchange(line.digest, line.request)
+            found[line.id] = Exchange(line.digest, line.request, line.profile)
         case Said() | Ended():
             exchange = found.get(line.id)
             if exchange is None or exchange.end is not None:

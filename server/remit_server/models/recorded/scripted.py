@@ -28,6 +28,7 @@ from remit_server.models.ports import (
     ProposedCall,
     TextDelta,
 )
+from remit_server.models.profile import LARGE, Profile
 
 
 class ScriptedCall(BaseModel):
@@ -100,10 +101,9 @@ class ScriptedProvider:
         """What is played reads everything."""
         return None
 
-    @property
-    def is_small(self) -> bool:
+    async def meet(self) -> Profile:
         """What is played spells as it was written."""
-        return False
+        return LARGE
 
     @property
     def reads_context(self) -> bool:

@@ -32,6 +32,7 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
+from remit_server.models.profile import ProfileName
 
 Redact = Callable[[str], str]
 
@@ -52,10 +53,14 @@ class Header(Line):
 
 
 class Asked(Line):
-    """The beginning of a generation. `request` is its content, redacted; `digest` is over exactly that."""
+    """The beginning of a generation. `request` is its content, redacted; `digest` is over exactly that.
+
+    `profile` is how the model was spoken to.
+    """
 
     kind: Literal["request"] = "request"
     id: str
+    profile: ProfileName = "large"
     digest: str
     request: dict[str, Any]
 

@@ -22,7 +22,7 @@ class Forced:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """The tools that may be called; with `required` one of them has to be."""
+    """The tools that may be called, maybe none at all; with `required` one of them has to be."""
 
     names: tuple[str, ...]
     required: bool = False
@@ -62,10 +62,11 @@ class GapAsk:
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How an answer ended, and its tokens by the engine's own count; of the prompt's, some were `cached` before, and
-    some are `written` into the cache now, where that is charged for.
+    some are `written` into the cache now, where that is charged for. It was ended as `alike` where it only went on
+    repeating itself.
     """
 
-    reason: Literal["stop", "length"]
+    reason: Literal["stop", "length", "alike"]
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0

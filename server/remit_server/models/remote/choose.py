@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from remit_server.errors import ModelUnavailable, SetupError
 from remit_server.models.installed import is_installed
+from remit_server.models.profile import chosen_profile
 from remit_server.models.remote.ask import Client
 from remit_server.models.remote.keys import find_key
 from remit_server.models.remote.patience import Patience
@@ -17,12 +18,12 @@ from remit_server.models.remote.stages import ENGINES, PROVIDERS
 
 
 def open_remote(reference: RemoteReference, redact: Callable[[str], str]) -> RemoteProvider:
-    """Returns the provider. Raises SetupError where `REMIT_ENGINE` names no row."""
+    """Returns the provider. Raises SetupError where `REMIT_ENGINE` names no row, or `REMIT_PROFILE` no profile."""
     chosen = os.environ.get("REMIT_ENGINE") or None
     if chosen is not None and chosen not in ENGINES:
         fix = f"set one of {', '.join(ENGINES)}, or unset it"
         raise SetupError(f"cannot use REMIT_ENGINE=`{chosen}`", "no engine has this name", fix)
-    return RemoteProvider(reference, make_client, redact, engine=chosen)
+    return RemoteProvider(reference, make_client, redact, engine=chosen, profile=chosen_profile(os.environ))
 
 
 def make_client(reference: RemoteReference, patience: Patience) -> Client:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import assert_never
@@ -18,7 +18,6 @@ from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.ports import (
     EVERY_ABILITY,
     IN_TURNS,
-    SMALL_PARAMETERS,
     AssistantMessage,
     CallProposed,
     Finished,
@@ -34,6 +33,7 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
+from remit_server.models.profile import LARGE, ChosenProfile, Profile, choose_profile
 from remit_server.models.remote.ask import (
     Among,
     Ask,
@@ -50,8 +50,12 @@ from remit_server.models.remote.leaked_calls import Held, find_leaked_call
 from remit_server.models.remote.patience import Patience, stream_patiently
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
+from remit_server.models.remote.sameness import goes_on_alike
 from remit_server.models.remote.stages import ENGINES, PROVIDERS, Engine, Filling, Hold
-from remit_server.models.remote.step_schema import StepReader, spell_conversation, step_schema
+from remit_server.models.remote.steps.reading import StepReader
+from remit_server.models.remote.steps.schema import step_schema
+from remit_server.models.remote.steps.spelling import spell_conversation
+from remit_server.models.remote.steps.telling import FORMS, standing_messages
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 from remit_server.models.remote.understood import understand
 
@@ -73,7 +77,7 @@ class _Counted:
     def finished(self, ended: Ended) -> Finished:
         usage = self.usage
         counts = usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
-        return Finished(ended.reason, *counts, self.longest, usage.price_usd)
+        return Finished("stop" if ended.reason == "stop" else "length", *counts, self.longest, usage.price_usd)
 
 
 class RemoteProvider:
@@ -89,12 +93,14 @@ class RemoteProvider:
         redact: Callable[[str], str],
         *,
         engine: str | None = None,
+        profile: ChosenProfile | None = None,
         patience: Patience | None = None,
     ) -> None:
-        """`engine` is the row that the person chose, in place of the one that is found out."""
+        """`engine` and `profile` are what the person chose, in place of what is found out."""
         self._reference, self._make = reference, make
         self._redact = lru_cache(maxsize=2_000)(redact)
         self._chosen = engine
+        self._chosen_profile: ChosenProfile | None = profile
         self._patience = patience or Patience()
         self._client: Client | None = None
         self._served: Served | None = None
@@ -140,11 +146,18 @@ class RemoteProvider:
         """As the engine says; else as its row does."""
         return None if self._served is None else self._served.window or self._engine(self._served).window
 
-    @property
-    def is_small(self) -> bool:
-        """As the engine says of its weights."""
-        weights = self._served.parameters if self._served is not None else None
-        return weights is not None and weights <= SMALL_PARAMETERS
+    async def meet(self) -> Profile:
+        """As the engine says of its weights, else as the model's name does."""
+        with suppress(ModelUnavailable, ModelFailed):
+            await self._open()
+        return self._profile()
+
+    def _profile(self) -> Profile:
+        if self._served is None:
+            return LARGE
+        by_schema = self._engine(self._served).intent is Hold.SCHEMA
+        known = self._served.parameters
+        return choose_profile(known, self._model, by_schema=by_schema, chosen=self._chosen_profile)
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Stream one generation, as `ModelProvider.generate` says."""
@@ -222,13 +235,15 @@ class RemoteProvider:
 
     async def _step(self, client: Client, engine: Engine, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         messages = tuple(map(self._redacted, request.messages))
+        profile = self._profile()
+        usual = engine.temperature if profile.temperature is None else profile.temperature
         ask = Ask(
             self._model,
             messages,
             (),
             None,
-            request.max_tokens,
-            engine.temperature if request.temperature is None else request.temperature,
+            min(request.max_tokens, profile.most_tokens or request.max_tokens),
+            usual if request.temperature is None else request.temperature,
             request.top_p,
             request.seed,
             request.effort,
@@ -238,6 +253,8 @@ class RemoteProvider:
             steps = self._plain(client, ask)
         elif engine.intent is Hold.SCHEMA:
             steps = self._by_schema(client, ask, request)
+        elif request.must_answer:
+            steps = self._answer(client, ask, request, engine)
         elif engine.requests == 1:
             steps = self._unheld(client, ask, request)
         else:
@@ -257,8 +274,12 @@ class RemoteProvider:
                     yield piece
 
     async def _by_schema(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        spelled = spell_conversation(ask.messages, request.intents)
-        schema = step_schema(request.intents, request.work_items, must_call=request.must_call)
+        profile, first = self._profile(), ask.messages[0] if ask.messages else None
+        form = FORMS[profile.telling]
+        system = first.text if isinstance(first, SystemMessage) else ""
+        spelled = spell_conversation(ask.messages, standing_messages(profile, system, request.intents), form)
+        nameable = None if request.paths is None else await request.paths.list()
+        schema = step_schema(request, form, nameable)
         counted, reader = _Counted(), StepReader()
         tools = [tool for offered in request.intents.values() for tool in offered]
         async with aclosing(self._stream(client, replace(ask, messages=spelled, schema=schema))) as pieces:
@@ -271,7 +292,7 @@ class RemoteProvider:
                         yield piece
                     case Ended():
                         await self._count(counted, piece)
-                        for event in reader.finish(cut=piece.reason == "length"):
+                        for event in reader.finish(piece.reason):
                             if isinstance(event, CallProposed):
                                 yield CallProposed(understand(event.call, tools))
                             else:
@@ -281,6 +302,17 @@ class RemoteProvider:
                         pass
                     case _:
                         assert_never(piece)
+
+    async def _answer(
+        self, client: Client, ask: Ask, request: GenerateRequest, engine: Engine
+    ) -> AsyncGenerator[ModelEvent]:
+        """Asks for an answer alone; the tools are the same as ever, for the engine's cache."""
+        messages = ask.messages if engine.requests == 1 else split_steps(ask.messages)
+        tools = all_tools(request.intents, request.work_items)
+        steps = self._plain(client, replace(ask, messages=messages, tools=tools, choice=Among(())))
+        async with aclosing(steps) as events:
+            async for event in events:
+                yield event
 
     async def _unheld(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         tools = all_tools(request.intents, request.work_items)
@@ -355,7 +387,7 @@ class RemoteProvider:
         counted.add(ended, price)
 
     def _stream(self, client: Client, ask: Ask) -> AsyncGenerator[Piece]:
-        return stream_patiently(lambda: client.stream(ask), self._patience, self.name)
+        return end_where_alike(stream_patiently(lambda: client.stream(ask), self._patience, self.name))
 
     def _redacted(self, message: Message) -> Message:
         match message:
@@ -374,6 +406,19 @@ class RemoteProvider:
 
     def _clean(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         return {name: self._redact(value) if isinstance(value, str) else value for name, value in arguments.items()}
+
+
+async def end_where_alike(pieces: AsyncGenerator[Piece]) -> AsyncGenerator[Piece]:
+    """Passes on an answer until it only repeats itself: nothing but its limit would end it (MOD-22)."""
+    text = ""
+    async with aclosing(pieces):
+        async for piece in pieces:
+            yield piece
+            if isinstance(piece, TextDelta):
+                before, text = len(text), text + piece.text
+                if goes_on_alike(text, before):
+                    yield Ended("alike")
+                    return
 
 
 def _intent_of(call: ProposedCall, intents: Mapping[Intent, object]) -> Intent:

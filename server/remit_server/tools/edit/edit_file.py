@@ -10,7 +10,14 @@ from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.edit.near_miss import explain
-from remit_server.tools.edit.occurrences import find_all, find_each, line_numbers, replace_at
+from remit_server.tools.edit.occurrences import (
+    find_all,
+    find_each,
+    line_numbers,
+    quoted_as,
+    replace_at,
+    spelled_there,
+)
 from remit_server.tools.files.read_source import read_source, was_read, with_one_mark
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan, always
 from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
@@ -19,6 +26,8 @@ from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 MAX_WORD_CHARS = 200
 _LISTED = 10
+_TELLING = 8
+"""Characters of a new text that stands in a file for a reason."""
 
 
 class EditFileArguments(Arguments):
@@ -29,6 +38,7 @@ class EditFileArguments(Arguments):
     new_text: str = Field(max_length=MAX_FILE_BYTES, description="text to put in its place")
     replace_all: bool = Field(default=False, description="replace every occurrence; else it has to be unique")
     whole_word: bool = Field(default=False, description="old_text must stand as a whole identifier")
+    loosely: bool = Field(default=False, description="spaces within a line and the kind of quotes may differ")
     line: int | None = Field(default=None, ge=1, le=100_000_000, description="only where old_text starts on this line")
 
 
@@ -49,6 +59,12 @@ def edit_content(
         why = f"old_text is longer than {MAX_WORD_CHARS} characters, which is no identifier"
         raise _refusal(path, ErrorCode.INVALID_ARGUMENTS, why, "leave out whole_word")
     offsets = _find_old(path, content, old, arguments)
+    if not offsets and arguments.loosely and (there := spelled_there(content, old)) is not None:
+        meant = {"old_text": there, "new_text": quoted_as(there, old, new.lstrip(" \t")), "loosely": False}
+        return edit_content(path, content, arguments.model_copy(update=meant), redact)
+    if not offsets and len(new.strip()) >= _TELLING and find_each(content, new, whole_word=False, most=1):
+        why = "old_text does not occur in it, and new_text does: it may be edited so already"
+        raise _refusal(path, ErrorCode.NO_MATCH, why, "read the file again, or answer")
     if not offsets:
         miss = explain(redact(content), old, whole_word=arguments.whole_word)
         raise _refusal(path, ErrorCode.NO_MATCH, f"old_text does not occur in it; {miss.why}", miss.fix)

@@ -17,6 +17,8 @@ _MAX_LINES = 20_000
 _MAX_CANDIDATES = 200
 _MAX_LINE_CHARS = 200
 _MAX_ANCHORS = 20
+_MAX_SHARING = 6
+_WORD = re.compile(r"[A-Za-z_]\w{2,}")
 _ENOUGH = 0.6
 _NUMBER = re.compile(r"^ *\d+\|", re.MULTILINE)
 _ESCAPED = re.compile(r"""\\([ntr"'\\])""")
@@ -50,11 +52,27 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
         there, given = (each.strip()[:_MAX_LINE_CHARS] for each in (lines[line - 1], parts[line - start]))
         why = f"it is close to lines {start}-{start + len(parts) - 1}, but line {line} is `{there}`, not `{given}`"
         return NearMiss(why, f"copy it exactly from the file:\n{shown}")
-    closest = _closest(lines, max(parts, key=len))
-    if closest is None:
-        return NearMiss("nothing in the file is close to it", "read the file again and copy the text exactly")
-    number, text = closest
-    return NearMiss(f"the closest line is {number}: `{text.strip()}`", "read the file again and copy the text exactly")
+    return NearMiss(_nearest(lines, wanted, max(parts, key=len)), "read the file again and copy the text exactly")
+
+
+def _nearest(lines: list[str], wanted: str, part: str) -> str:
+    """The line that is closest, else those that have one of its words."""
+    if (closest := _closest(lines, part)) is not None:
+        return f"the closest line is {closest[0]}: `{closest[1].strip()}`"
+    sharing = _sharing(lines, wanted)
+    shown = f"; one of its words stands on these lines:\n{sharing}" if sharing else ""
+    return f"nothing in the file is close to it{shown}"
+
+
+def _sharing(lines: list[str], wanted: str) -> str:
+    """The lines with that of the wanted words which stands on the fewest, as read_file numbers them; empty where none
+    has any."""
+    found = [
+        [number for number, line in enumerate(lines, 1) if re.search(rf"\b{word}\b", line)]
+        for word in dict.fromkeys(_WORD.findall(wanted[:_MAX_LINE_CHARS]))
+    ]
+    fewest = min(filter(None, found), key=len, default=list[int]())
+    return "\n".join(f"{number}|{lines[number - 1][:_MAX_LINE_CHARS]}" for number in fewest[:_MAX_SHARING])
 
 
 def _mistake(content: str, wanted: str) -> NearMiss | None:

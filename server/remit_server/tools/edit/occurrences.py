@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
+
+MAX_LOOSE = 400
+_QUOTES = "'", '"'
+_PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 def find_all(content: str, wanted: str, *, whole_word: bool) -> tuple[int, ...]:
@@ -46,6 +51,32 @@ def stands_alone(content: str, start: int, end: int) -> bool:
     return not (start > 0 and _is_word_character(content[start - 1])) and not (
         end < len(content) and _is_word_character(content[end])
     )
+
+
+def spelled_there(content: str, wanted: str) -> str | None:
+    """Returns how a text of one line is spelled in the content, where only spaces within the line and the kind of
+    quotes differ; None where it is not there, or is longer than `MAX_LOOSE`."""
+    pieces = _PIECE.findall(wanted)
+    if not pieces or len(wanted) > MAX_LOOSE or "\n" in wanted.strip("\n"):
+        return None
+    spaced = (
+        f"[ \t]{'+' if before[-1].isalnum() and after[0].isalnum() else '*'}{_loose(after)}"
+        for before, after in pairwise(pieces)
+    )
+    found = re.search(_loose(pieces[0]) + "".join(spaced), content)
+    return None if found is None else found[0]
+
+
+def _loose(piece: str) -> str:
+    return "['\"]" if piece in _QUOTES else re.escape(piece)
+
+
+def quoted_as(there: str, old: str, new: str) -> str:
+    """Returns the new text with the quotes of the file, where all of the old one's were of the other kind."""
+    for mine, other in (_QUOTES, _QUOTES[::-1]):
+        if mine in old and other not in old and other in there and mine not in there:
+            return new.replace(mine, other)
+    return new
 
 
 def replace_at(content: str, offsets: Sequence[int], length: int, new: str) -> str:

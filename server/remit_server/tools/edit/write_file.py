@@ -6,7 +6,7 @@ from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
-from remit_server.errors import ToolError
+from remit_server.errors import AlreadySo, ToolError
 from remit_server.tools.files.read_source import current_image, was_read, with_one_mark
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan, always
 from remit_server.workspace.content.files import MAX_FILE_BYTES, FileImage, digest_of
@@ -31,7 +31,11 @@ async def _prepare(arguments: WriteFileArguments, ctx: ToolContext) -> Plan:
     before = _read_before(path, ctx)
     after = _encode_after(path, before, arguments.content)
     if before is not None and before.data == after:
-        raise ToolError(f"cannot write `{path.relative}`", "it holds exactly this already", "nothing has to be done")
+        raise AlreadySo(f"{path.relative} was not written", "it holds exactly this already", "go on, or answer")
+    if ctx.reads_first and before is not None and before.data and not was_read(path, before, ctx):
+        why = "there is a file, and it was not read as it is now"
+        fix = "read it first; to change a part of it use edit_file"
+        raise ToolError(f"cannot write `{path.relative}`", why, fix, code=ErrorCode.STALE)
     return WritePlan(
         changes=(FileChange(path, before, after),),
         outcome=Outcome(

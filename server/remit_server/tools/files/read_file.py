@@ -42,7 +42,8 @@ def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -
             f"it has {total} lines",
             f"use an offset from 1 to {max(total, 1)}",
         )
-    shown = _fitting(view.lines, offset, MOST_CHARS - _ROOM_CHARS - len(path.relative))
+    room = MOST_CHARS if ctx.room_chars is None else min(MOST_CHARS, ctx.room_chars)
+    shown = _fitting(view.lines, offset, room - min(_ROOM_CHARS, room // 4) - len(path.relative))
     last = offset + len(shown) - 1
     span = f"lines {offset}-{last} of {total}" if total else "empty"
     more = f"; more with offset {last + 1}" if last < total else ""

@@ -243,6 +243,8 @@ def spell_choice(choice: Choice) -> Mapping[str, Any] | None:
             return None
         case Forced(name=name):
             return {"type": "tool", "name": name, "disable_parallel_tool_use": True}
+        case Among(names=()):
+            return {"type": "none"}
         case Among(required=required):
             return {"type": "any"} if required else None
         case _:

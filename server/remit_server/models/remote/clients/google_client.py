@@ -285,6 +285,8 @@ def spell_choice(choice: Choice) -> dict[str, Any]:
             return {"mode": "AUTO"}
         case Forced(name=name):
             return {"mode": "ANY", "allowed_function_names": [name]}
+        case Among(names=()):
+            return {"mode": "NONE"}
         case Among(names=names, required=required):
             return {"mode": "ANY" if required else "VALIDATED", "allowed_function_names": list(names)}
         case _:

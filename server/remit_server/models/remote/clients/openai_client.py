@@ -449,6 +449,8 @@ def spell_choice(choice: Choice, tools: Sequence[ToolSpec]) -> Any:
             return None
         case Forced(name=name):
             return {"type": "function", "function": {"name": name}}
+        case Among(names=()):
+            return "none"
         case Among(names=names, required=required) if len(names) == len(tools):
             return "required" if required else None
         case Among(names=names, required=required):

@@ -1,0 +1,218 @@
+"""One model on one server, through Remit and through plain loops: what of simple requests comes out right.
+
+`python bench/harness.py --url http://127.0.0.1:8080/v1 --model NAME SET.yaml…` asks each request of each set on a fresh
+copy of its package, temperature 0, by turns for every side, and judges by the files and the answer (`judge.py`): right,
+ended (with an answer), damage (files changed that the request did not lead to), tokens of the first prompt, tokens
+written a step, seconds. Intervals are Wilson's, at 95 %.
+
+The sets in `requests/`: `tuned.yaml` was looked at while Remit was made better; `first.yaml` and `second.yaml` were
+phrased by somebody who had not seen Remit, and nobody who changes it has looked at them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import sqrt
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import yaml
+from judge import damage, unpack, wrong
+
+HERE = Path(__file__).parent
+REMIT = Path(sys.executable).with_name("remit")
+LOOPS = ("native", "held", "examples")
+TIMEOUT_S = 600
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one request to one side."""
+
+    set: str
+    id: str
+    kind: str
+    side: str
+    right: bool
+    ended: bool
+    reported: str
+    damage: int
+    first_prompt: int
+    steps: int
+    written: int
+    seconds: float
+    answer: str
+    wrong: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a side says of one turn; `usage` holds the tokens read and written in each step."""
+
+    answer: str
+    ended: bool
+    reported: str
+    usage: Sequence[tuple[int, int]]
+
+
+Side = Callable[[Path, str], Turn]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", type=Path, default=[HERE / "requests" / "tuned.yaml"])
+    parser.add_argument("--url", required=True, help="the server, with /v1")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--sides", default=",".join(("remit", *LOOPS)))
+    parser.add_argument("--remit", type=Path, default=REMIT, help="the `remit` of another checkout")
+    parser.add_argument("--only", default="", help="ids, with commas")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--log", type=Path, help="a file that gets every outcome, a JSON object a line")
+    parser.add_argument("--json", action="store_true")
+    told = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        sides = make_sides(told, Path(place))
+        found = [
+            outcome
+            for file in told.sets
+            for outcome in run_set(file, sides, Path(place), told.rounds, frozenset(filter(None, told.only.split(","))))
+            if log(outcome, told.log)
+        ]
+    report = {side: figures([each for each in found if each.side == side]) for side in sides}
+    print(json.dumps(report) if told.json else table(report))
+
+
+def make_sides(told: argparse.Namespace, place: Path) -> dict[str, Side]:
+    def remit(workspace: Path, request: str) -> Turn:
+        return ask_remit(told.remit, f"openai:{told.model}@{told.url}", workspace, request, place / "state")
+
+    def loop(form: str) -> Side:
+        return lambda workspace, request: ask_loop(form, told.url, told.model, workspace, request)
+
+    return {name: remit if name == "remit" else loop(name) for name in told.sides.split(",")}
+
+
+def run_set(file: Path, sides: Mapping[str, Side], place: Path, rounds: int, only: frozenset[str]) -> Any:
+    chosen = yaml.safe_load(file.read_text())
+    base = place / file.stem
+    unpack(chosen["package"], base, Path(tempfile.gettempdir()) / "remit-bench-packages")
+    for number in range(rounds):
+        for request in chosen["requests"]:
+            if only and request["id"] not in only:
+                continue
+            for name, side in sides.items():
+                workspace = place / f"{file.stem}-{number}-{request['id']}-{name}"
+                shutil.copytree(base, workspace)
+                yield judged(file.stem, request, name, side, workspace)
+                shutil.rmtree(workspace, ignore_errors=True)
+
+
+def judged(of: str, request: Mapping[str, Any], name: str, side: Side, workspace: Path) -> Outcome:
+    begun = time.perf_counter()
+    turn = side(workspace, request["ask"])
+    took = time.perf_counter() - begun
+    not_right = wrong(request["right"], workspace, turn.answer)
+    return Outcome(
+        of,
+        request["id"],
+        request["kind"],
+        name,
+        not not_right,
+        turn.ended,
+        turn.reported,
+        damage(request["right"], workspace),
+        turn.usage[0][0] if turn.usage else 0,
+        len(turn.usage),
+        sum(written for _, written in turn.usage),
+        round(took, 1),
+        turn.answer[-400:],
+        tuple(not_right),
+    )
+
+
+def ask_remit(program: Path, model: str, workspace: Path, request: str, state: Path) -> Turn:
+    own = {"REMIT_STATE_DIR": str(state), "REMIT_CONFIG_DIR": str(state / "config"), "REMIT_TEMPERATURE": "0"}
+    command = [str(program), "ask", "--json", "--approve", "session", "--model", model, request]
+    done = subprocess.run(
+        command,
+        check=False,
+        cwd=workspace,
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=TIMEOUT_S,
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    ends = [event["result"] for event in events if event["kind"] == "run_completed"]
+    answer = (ends[-1].get("final_output") or "") if ends else ""
+    usage = [event["usage"] for event in events if event["kind"] == "usage"]
+    status = ends[-1]["status"] if ends else f"exit {done.returncode}"
+    counts = [(each["prompt_tokens"], each["completion_tokens"]) for each in usage]
+    return Turn(answer, status == "completed" and bool(answer.strip()), status, counts)
+
+
+def ask_loop(form: str, url: str, model: str, workspace: Path, request: str) -> Turn:
+    command = [sys.executable, str(HERE / "plain_loop.py"), form, url, model, str(workspace), request]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
+    if done.returncode:
+        return Turn("", False, done.stderr.strip().splitlines()[-1][-200:] if done.stderr else "ended", ())
+    said = json.loads(done.stdout)
+    return Turn(
+        said["answer"], said["ended"] == "answered" and bool(said["answer"].strip()), said["ended"], said["usage"]
+    )
+
+
+def log(outcome: Outcome, file: Path | None) -> bool:
+    if file is not None:
+        with file.open("a") as stream:
+            stream.write(json.dumps(asdict(outcome)) + "\n")
+    return True
+
+
+def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    count = len(outcomes)
+    right = sum(each.right for each in outcomes)
+    steps = sum(each.steps for each in outcomes)
+    return {
+        "requests": count,
+        "right": right,
+        "right_interval": interval(right, count),
+        "ended": sum(each.ended for each in outcomes),
+        "right_but_not_reported_so": sum(each.right and not each.ended for each in outcomes),
+        "damage": sum(each.damage for each in outcomes),
+        "first_prompt": median([each.first_prompt for each in outcomes]) if outcomes else 0,
+        "written_a_step": round(sum(each.written for each in outcomes) / max(steps, 1), 1),
+        "steps": round(mean([each.steps for each in outcomes]), 1) if outcomes else 0,
+        "seconds": round(sum(each.seconds for each in outcomes), 1),
+    }
+
+
+def interval(right: int, count: int, z: float = 1.96) -> tuple[int, int]:
+    """Wilson's interval, in requests."""
+    if not count:
+        return 0, 0
+    share = right / count
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return round((middle - half) * count), round((middle + half) * count)
+
+
+def table(report: Mapping[str, Mapping[str, Any]]) -> str:
+    names = list(next(iter(report.values())))
+    rows = [[side, *(str(row[name]) for name in names)] for side, row in report.items()]
+    return "\n".join(" | ".join(row) for row in [["side", *names], *rows])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Judges one request to an agent by what it left: the workspace, and the answer.
+
+A set of requests is YAML: `package`, one of PyPI's whose wheel is the workspace, and `requests`, each with `id`, `ask`,
+`kind`, what is `right`, and a `solution` that shows that it can be. Every line of `right` has to hold: `changed`
+(exactly these files differ), `answer` and `answer_lacks` (patterns over the answer), `file` and `file_lacks` (patterns
+over a file), `gone`, and `python`, which has to end with 0 in a copy of the workspace.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+Right = Mapping[str, Any]
+_IDENTITY = ("-c", "user.name=bench", "-c", "user.email=bench@example.invalid")
+_NOT_COUNTED = ("__pycache__", ".pytest_cache")
+
+
+def git(folder: Path, *words: str) -> str:
+    command = ["git", *_IDENTITY, *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def unpack(package: str, folder: Path, cache: Path) -> None:
+    """Makes `folder` a repository with what the wheel of `package` holds, and its description as README.md."""
+    place = cache / package.replace("==", "-")
+    if not list(place.glob("*.whl")):
+        place.mkdir(parents=True, exist_ok=True)
+        wanted = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", package]
+        subprocess.run([*wanted, "-d", str(place)], check=True, capture_output=True)
+    (wheel,) = place.glob("*.whl")
+    folder.mkdir(parents=True)
+    shutil.unpack_archive(wheel, folder, "zip")
+    for about in folder.glob("*.dist-info"):
+        _, _, text = (about / "METADATA").read_text().partition("\n\n")
+        if text.strip() and not (folder / "README.md").exists():
+            (folder / "README.md").write_text(text)
+        shutil.rmtree(about)
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "base")
+
+
+def changed(folder: Path) -> frozenset[str]:
+    """The files that differ from the commit, new and deleted ones too."""
+    said = git(folder, "status", "--porcelain", "--untracked-files=all", "--no-renames").splitlines()
+    return frozenset(line[3:].strip().strip('"') for line in said if not any(part in line for part in _NOT_COUNTED))
+
+
+def wrong(right: Right, folder: Path, answer: str) -> list[str]:
+    """The lines of `right` that do not hold."""
+    return [name for name, holds in _CHECKS.items() if name in right and not holds(right[name], folder, answer)]
+
+
+def damage(right: Right, folder: Path) -> int:
+    """How many files were changed that the request did not lead to."""
+    return len(changed(folder) - set(right.get("changed", ())))
+
+
+def _text(folder: Path, path: str) -> str:
+    try:
+        return (folder / path).read_text()
+    except OSError:
+        return ""
+
+
+def _says(pattern: str, answer: str) -> bool:
+    return re.search(pattern, answer, re.IGNORECASE | re.DOTALL) is not None
+
+
+def _finds(pattern: str, folder: Path, path: str) -> bool:
+    return re.search(pattern, _text(folder, path), re.MULTILINE) is not None
+
+
+def _runs(code: str, folder: Path) -> bool:
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / "workspace"
+        shutil.copytree(folder, copy)
+        try:
+            command = [sys.executable, "-B", "-c", code]
+            return subprocess.run(command, check=False, cwd=copy, capture_output=True, timeout=20).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+
+_CHECKS: Mapping[str, Callable[[Any, Path, str], bool]] = {
+    "changed": lambda wanted, folder, _: changed(folder) == set(wanted),
+    "answer": lambda wanted, _, answer: _says(wanted, answer),
+    "answer_lacks": lambda wanted, _, answer: not _says(wanted, answer),
+    "file": lambda wanted, folder, _: all(_finds(pattern, folder, path) for path, pattern in wanted.items()),
+    "file_lacks": lambda wanted, folder, _: not any(_finds(pattern, folder, path) for path, pattern in wanted.items()),
+    "gone": lambda wanted, folder, _: not any((folder / path).exists() for path in wanted),
+    "python": lambda wanted, folder, _: _runs(wanted, folder),
+}

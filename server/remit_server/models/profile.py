@@ -1,0 +1,130 @@
+"""How a model is spoken to: which tools it is offered, how they are told, and when it has to answer (MOD-21)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import JsonValue
+
+from remit_server.errors import SetupError
+
+SMALL_PARAMETERS = 4_500_000_000
+"""Of a model that is called one of four thousand million."""
+
+
+ProfileName = Literal["large", "small", "small-native"]
+ChosenProfile = Literal["large", "small"]
+
+
+class Telling(StrEnum):
+    """How a model is told what a step looks like."""
+
+    RULES = "rules"
+    """What each tool does and when it fits."""
+    EXAMPLES = "examples"
+    """A short conversation for each tool, in which it is used: small models copy what they see, and skip rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One way to speak to a model.
+
+    `tools` are offered in this order; where it is empty, all that fit the window. Of their arguments it is told those
+    that a call needs, and the `optional` ones of a tool; `given` are added to every call of a tool. After `repeats`
+    equal calls in a row it can only answer; None leaves that to the warnings for all models (AGT-03). Behind results of
+    more than `reminds` characters it is told the request again. With `reads_first` it writes no file whole over what it
+    has not read. A step has up to `most_tokens`. `temperature` is what it is asked with where nobody set one; None
+    leaves that to the engine's row.
+    """
+
+    name: ProfileName
+    telling: Telling = Telling.RULES
+    tools: tuple[str, ...] = ()
+    optional: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    given: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict[str, Mapping[str, JsonValue]])
+    repeats: int | None = None
+    reminds: int | None = None
+    reads_first: bool = False
+    most_tokens: int | None = None
+    temperature: float | None = None
+
+
+LARGE = Profile("large")
+
+SMALL = Profile(
+    "small",
+    Telling.EXAMPLES,
+    (
+        "search_files",
+        "read_file",
+        "edit_file",
+        "write_file",
+        "run_command",
+        "delete_file",
+        "move_file",
+        "list_files",
+    ),
+    optional={"read_file": ("offset",)},
+    given={
+        "edit_file": {"replace_all": True, "loosely": True},
+        "search_files": {"context_lines": 0},
+        "list_files": {"pattern": "*"},
+    },
+    most_tokens=2_048,
+    repeats=2,
+    reminds=1_000,
+    reads_first=True,
+    temperature=0.0,
+)
+
+SMALL_NATIVE = replace(
+    SMALL,
+    name="small-native",
+    telling=Telling.RULES,
+    tools=tuple("replace_lines" if name == "edit_file" else name for name in SMALL.tools),
+)
+"""For an engine that no schema holds: a step is written in the model's own way to call tools, and lines are edited by
+their numbers."""
+
+PROFILES: Mapping[ProfileName, Profile] = MappingProxyType({each.name: each for each in (LARGE, SMALL, SMALL_NATIVE)})
+
+_WEIGHTS = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])", re.IGNORECASE)
+_UNITS = {"b": 1_000_000_000, "m": 1_000_000}
+
+
+def choose_profile(
+    parameters: int | None, model: str, *, by_schema: bool, chosen: ChosenProfile | None = None
+) -> Profile:
+    """Returns the profile that a person `chose`, else that of a model with so many weights; where nobody says how many,
+    as its name tells.
+
+    `by_schema`: whether its engine decodes a whole step by a schema.
+    """
+    weights = named_parameters(model) if parameters is None else parameters
+    small = weights is not None and weights <= SMALL_PARAMETERS if chosen is None else chosen == "small"
+    if not small:
+        return LARGE
+    return SMALL if by_schema else SMALL_NATIVE
+
+
+def chosen_profile(environment: Mapping[str, str]) -> ChosenProfile | None:
+    """Returns what `REMIT_PROFILE` says; None where it says nothing. Raises SetupError where it is no profile."""
+    match environment.get("REMIT_PROFILE") or None:
+        case None:
+            return None
+        case "large" | "small" as chosen:
+            return chosen
+        case other:
+            fix = "set `large` or `small`, or unset it"
+            raise SetupError(f"cannot use REMIT_PROFILE=`{other}`", "no profile has this name", fix)
+
+
+def named_parameters(model: str) -> int | None:
+    """Returns how many weights a model's name says that it has (`qwen2.5-coder:1.5b`, `SmolLM2-135M`), else None."""
+    found = _WEIGHTS.search(model)
+    return None if found is None else round(float(found[1]) * _UNITS[found[2].lower()])

@@ -1,0 +1,1 @@
+"""A whole step as one JSON value, for engines that decode by a schema (MOD-12)."""

@@ -1,0 +1,133 @@
+"""The schema that a step is decoded by: an answer, or calls of tools that the declared intent opens (MOD-12).
+
+A tool outside the intent cannot be spelled, whichever of the two is named first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+from remit_server.models.limits import limit_property
+from remit_server.models.ports import GenerateRequest, Nameable, ToolSpec
+
+MOST_CALLS = 8
+MOST_PATHS = 300
+"""More are no list that an engine decodes by quickly: then any path may be spelled."""
+_LONGEST = 2_000
+"""A longer limit of a string is left out: engines unroll it, and give up. The dispatcher checks the real one."""
+_LEFT_OUT = frozenset({"title", "description", "default", "pattern", "format", "examples"})
+
+Intents = Mapping[Intent, Sequence[ToolSpec]]
+
+
+class Form(StrEnum):
+    """What a step names first."""
+
+    INTENT_FIRST = "intent first"
+    """An intent, then up to `MOST_CALLS` calls."""
+    TOOL_FIRST = "tool first"
+    """One tool, the intent, then the arguments: for small models, which choose among tools better than among intents.
+    Nothing runs before all of it is there, so the dispatcher gets the intent first, as ever."""
+
+
+def step_schema(request: GenerateRequest, form: Form, nameable: Nameable | None = None) -> dict[str, JsonValue]:
+    """Returns the schema of a step; where there are work items, each names one of them or says null."""
+    answer = _object({"answer": {"type": "string"}})
+    if request.must_answer:
+        return {"anyOf": [answer]}
+    intents = limit_paths(request, nameable)
+    spelled = _intent_first if form is Form.INTENT_FIRST else _tool_first
+    steps = spelled(intents, request.work_items)
+    return {"anyOf": steps if request.must_call else [answer, *steps]}
+
+
+def limit_paths(request: GenerateRequest, nameable: Nameable | None) -> Intents:
+    """Returns the tools whose paths are limited to those on offer; one that can name none of them is left out."""
+    if (offered := request.paths) is None or nameable is None:
+        return request.intents
+
+    def limited(tool: ToolSpec) -> ToolSpec | None:
+        named = offered.arguments.get(tool.name)
+        if named is None or len(nameable.paths) > MOST_PATHS:
+            return tool
+        parameters = limit_property(plain(tool.parameters), named, nameable.paths)
+        return None if parameters is None else replace(tool, parameters=parameters)
+
+    return {
+        intent: [narrow for tool in tools if (narrow := limited(tool)) is not None]
+        for intent, tools in request.intents.items()
+    }
+
+
+def _intent_first(intents: Intents, work_items: Sequence[str]) -> list[JsonValue]:
+    return [_calls_of(intent, tools, work_items) for intent, tools in intents.items() if tools]
+
+
+def _calls_of(intent: Intent, tools: Sequence[ToolSpec], work_items: Sequence[str]) -> JsonValue:
+    calls: list[JsonValue] = [
+        _object({"tool": {"const": tool.name}, "arguments": plain(tool.parameters)}) for tool in tools
+    ]
+    listed: JsonValue = {"type": "array", "minItems": 1, "maxItems": MOST_CALLS, "items": {"anyOf": calls}}
+    return _object({"intent": {"const": intent.value}, **_item(work_items), "calls": listed})
+
+
+def _tool_first(intents: Intents, work_items: Sequence[str]) -> list[JsonValue]:
+    tools = {tool.name: tool for offered in intents.values() for tool in offered}
+    return [
+        _object(
+            {
+                "tool": {"const": tool.name},
+                "intent": {"enum": [intent.value for intent in opening(intents, tool.name)]},
+                **_item(work_items),
+                "arguments": plain(tool.parameters),
+            }
+        )
+        for tool in tools.values()
+    ]
+
+
+def opening(intents: Intents, tool: str) -> tuple[Intent, ...]:
+    """Returns the intents that open a tool, in the order of the offer."""
+    return tuple(intent for intent, offered in intents.items() if any(each.name == tool for each in offered))
+
+
+def _item(work_items: Sequence[str]) -> dict[str, JsonValue]:
+    return {"work_item": {"enum": [*work_items, None]}} if work_items else {}
+
+
+def _object(properties: dict[str, JsonValue]) -> JsonValue:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def plain(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Returns a schema with what engines decode by: no words, no patterns, no long limits. `$ref`s stay."""
+    plainer = _plain(dict(schema))
+    assert isinstance(plainer, dict)
+    return plainer
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _plain(part) for key, part in value.items() if _is_kept(key, part)}
+    if isinstance(properties := value.get("properties"), dict):  # whose names are no keywords
+        kept["properties"] = {name: _plain(part) for name, part in properties.items()}
+    return kept
+
+
+def _is_kept(key: str, part: JsonValue) -> bool:
+    if key in {"maxLength", "maxItems"}:
+        return isinstance(part, int) and part <= _LONGEST
+    return key not in _LEFT_OUT

@@ -1,0 +1,191 @@
+"""MOD-21: a small model is shown its tools in use, and what is shown is what the tools really say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from rows import rows
+
+from remit_governance.intents import INTENT_TOOLS, SELECT_INTENT
+from remit_governance.values import Intent
+from remit_server.agent.context.tool_budget import LEADS_ON, fit_tools
+from remit_server.errors import SetupError
+from remit_server.models.ports import (
+    AssistantMessage,
+    GenerateRequest,
+    Message,
+    Nameable,
+    PathsOnOffer,
+    ProposedCall,
+    SystemMessage,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from remit_server.models.profile import LARGE, SMALL, SMALL_NATIVE, choose_profile, chosen_profile, named_parameters
+from remit_server.models.remote.steps.dialogues import DIALOGUES, FILES
+from remit_server.models.remote.steps.reading import StepReader
+from remit_server.models.remote.steps.schema import Form, step_schema
+from remit_server.models.remote.steps.spelling import spell_conversation
+from remit_server.models.remote.steps.telling import standing_messages
+from remit_server.tools.table import FILE_ARGUMENTS, TOOLS
+
+SPECS = {
+    name: ToolSpec(name, tool.summary, tool.schema)
+    for name, tool in TOOLS.items()
+    if not tool.person_only and name not in LEADS_ON
+}
+OFFER = fit_tools(
+    {
+        intent: tools
+        for intent, row in INTENT_TOOLS.items()
+        if (tools := tuple(SPECS[name] for name in row.tools if name in SPECS))
+    },
+    8_192,
+    SMALL,
+)
+STANDING = standing_messages(SMALL, "the long instructions", OFFER)
+
+NAMES = {
+    "qwen2.5-coder:0.5b": 500_000_000,
+    "Qwen2.5-Coder-1.5B-Instruct-GGUF": 1_500_000_000,
+    "SmolLM2-135M-Instruct": 135_000_000,
+    "llama-3.3-70b-versatile": 70_000_000_000,
+    "gpt-4.1-mini": None,
+    "claude-3b4": None,
+    "gemma3:4b-it-q4_K_M": 4_000_000_000,
+    "phi4": None,
+}
+
+
+@rows("name", NAMES)
+def test_MOD_21_a_name_tells_how_large_a_model_is(name: str) -> None:
+    assert named_parameters(name) == NAMES[name]
+
+
+def test_MOD_21_the_profile_is_chosen_by_the_weights_and_by_what_holds_a_step() -> None:
+    assert choose_profile(630_000_000, "coder", by_schema=True) is SMALL
+    assert choose_profile(630_000_000, "coder", by_schema=False) is SMALL_NATIVE
+    assert choose_profile(None, "smollm2:135m", by_schema=True) is SMALL
+    assert choose_profile(7_600_000_000, "coder-0.5b", by_schema=True) is LARGE, "what is said counts, not the name"
+    assert choose_profile(None, "gpt-5", by_schema=True) is LARGE
+
+
+def test_MOD_21_a_person_may_choose_the_profile() -> None:
+    assert chosen_profile({}) is None
+    assert (
+        choose_profile(630_000_000, "coder", by_schema=True, chosen=chosen_profile({"REMIT_PROFILE": "large"})) is LARGE
+    )
+    assert choose_profile(None, "gpt-5", by_schema=True, chosen=chosen_profile({"REMIT_PROFILE": "small"})) is SMALL
+    with pytest.raises(SetupError):
+        chosen_profile({"REMIT_PROFILE": "tiny"})
+
+
+async def test_MOD_21_every_result_that_is_shown_is_what_the_tool_says(make_bench: Any) -> None:
+    steps = [
+        {
+            "calls": [
+                {"name": SELECT_INTENT, "arguments": {"intent": each.use.intent.value}},
+                {
+                    "name": each.use.tool,
+                    "arguments": {**each.use.arguments, **SMALL.given.get(each.use.tool, {})},
+                },
+            ]
+        }
+        for each in DIALOGUES
+    ]
+    bench = await make_bench(*steps, {"text": "Done."})
+    for path in bench.workspace.iterdir():
+        path.unlink()
+    for name, text in FILES.items():
+        (bench.workspace / name).write_text(text)
+    assert (await bench.ask("show them all")).status == "completed"
+    assert [event.output for event in bench.of("tool_result")] == [each.use.result for each in DIALOGUES]
+
+
+def test_MOD_21_there_is_a_dialogue_for_each_tool_and_its_call_is_a_step() -> None:
+    assert [each.use.tool for each in DIALOGUES] == list(SMALL.tools)
+    request = GenerateRequest("s", (), OFFER)
+    judge = Draft202012Validator(step_schema(request, Form.TOOL_FIRST))  # type: ignore[arg-type]
+    steps = [json.loads(each.text) for each in spelled(STANDING) if isinstance(each, AssistantMessage)]
+    assert len(steps) == 2 * len(DIALOGUES)
+    assert [error for step in steps for error in judge.iter_errors(step)] == []
+
+
+def spelled(messages: Sequence[Message]) -> tuple[Message, ...]:
+    return spell_conversation((), messages, Form.TOOL_FIRST)
+
+
+def test_MOD_21_the_instructions_are_short_and_the_same_each_time() -> None:
+    assert isinstance(STANDING[0], SystemMessage)
+    assert len(STANDING[0].text) < 150
+    assert standing_messages(SMALL, "other instructions", OFFER) == STANDING
+
+
+@pytest.mark.parametrize("must", ["must_call", "must_answer"])
+def test_MOD_21_a_step_is_an_answer_or_a_call_where_only_that_may_be(must: str) -> None:
+    request = GenerateRequest("s", (), OFFER, must_call=must == "must_call", must_answer=must == "must_answer")
+    judge = Draft202012Validator(step_schema(request, Form.TOOL_FIRST))  # type: ignore[arg-type]
+    call = {"tool": "read_file", "intent": "ANALYZE", "arguments": {"path": "a.py"}}
+    assert judge.is_valid(call) == (must == "must_call")
+    assert judge.is_valid({"answer": "It defines f."}) == (must == "must_answer")
+
+
+def test_MOD_21_only_files_that_are_there_can_be_named_and_any_file_written() -> None:
+    paths = PathsOnOffer(FILE_ARGUMENTS, never)
+    schema = step_schema(GenerateRequest("s", (), OFFER, paths=paths), Form.TOOL_FIRST, Nameable(frozenset({"a.py"})))
+    judge = Draft202012Validator(schema)  # type: ignore[arg-type]
+    step = {"tool": "read_file", "intent": "ANALYZE", "arguments": {"path": "b.py"}}
+    assert not judge.is_valid(step)
+    assert judge.is_valid({**step, "arguments": {"path": "a.py"}})
+    assert judge.is_valid({"tool": "write_file", "intent": "CODE", "arguments": {"path": "b.py", "content": "x"}})
+    assert not judge.is_valid({"tool": "write_file", "intent": "ANALYZE", "arguments": {"path": "b.py", "content": ""}})
+
+
+async def never() -> Nameable | None:
+    raise AssertionError("the list is given")
+
+
+def test_MOD_21_what_a_step_did_is_told_as_steps_of_one_call_each() -> None:
+    """As after a change of the model, or of a step whose declaration was refused."""
+    calls = (
+        ProposedCall("1", SELECT_INTENT, {"intent": "ANALYZE"}),
+        ProposedCall("2", "read_file", {"path": "a.py"}),
+        ProposedCall("3", "list_files", {}),
+    )
+    said = (
+        SystemMessage("rules"),
+        UserMessage("look"),
+        AssistantMessage("", calls),
+        ToolMessage("1", SELECT_INTENT, "intent ANALYZE is active; it opens read_file"),
+        ToolMessage("2", "read_file", "a.py (empty)"),
+        ToolMessage("3", "list_files", "1 file"),
+        AssistantMessage("It is empty."),
+    )
+    told = spell_conversation(said, (SystemMessage("short"),), Form.TOOL_FIRST)
+    assert [type(each) for each in told] == [
+        SystemMessage,
+        UserMessage,
+        *[AssistantMessage, UserMessage] * 2,
+        AssistantMessage,
+    ]
+    steps = [json.loads(each.text) for each in told if isinstance(each, AssistantMessage)]
+    assert [step.get("tool") for step in steps] == ["read_file", "list_files", None]
+    assert {step.get("intent") for step in steps[:2]} == {"ANALYZE"}
+    refused = (*said[:2], AssistantMessage("", calls[:2]), ToolMessage("1", SELECT_INTENT, "error denied: …"))
+    assert any("error denied" in each.text for each in spell_conversation(refused, (), Form.TOOL_FIRST))
+
+
+@rows("form", Form)
+def test_MOD_21_a_step_is_read_in_either_form_and_declares_first(form: Form) -> None:
+    call = {"tool": "read_file", "arguments": {"path": "a.py"}}
+    step = {"intent": "ANALYZE", "calls": [call]} if form is Form.INTENT_FIRST else {**call, "intent": "ANALYZE"}
+    reader = StepReader()
+    assert list(reader.feed(json.dumps(step))) == []
+    first, second = (event.call for event in reader.finish("stop"))  # type: ignore[union-attr]
+    assert (first.name, first.arguments) == (SELECT_INTENT, {"intent": Intent.ANALYZE.value})
+    assert (second.name, second.arguments) == ("read_file", {"path": "a.py"})
