@@ -108,7 +108,7 @@ class Agent:
         warned; ModelUnavailable and ModelFailed where the model gives out.
         """
         profile = await self.provider.meet()
-        turn.reads_first = profile.reads_first
+        turn.careful = profile.careful
         window = smallest_window(self.provider, self.generation)
         offer = Offer(fit_tools(self.dispatcher.offered(turn), window, profile), profile, request.text)
         begin_conversation(conversation)

@@ -39,6 +39,7 @@ from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.follow import follow_outcome, following, note_changes
 from remit_server.harness.workflow.types_alone import refuse_code
 from remit_server.harness.writes.collected_plan import actions_of, arguments_of, review_tool
+from remit_server.harness.writes.syntax import refuse_broken
 from remit_server.models.ports import ToolSpec
 from remit_server.tools.code.get_diagnostics import errors_in_editor
 from remit_server.tools.code.language_server.showing import Seen
@@ -118,6 +119,8 @@ class Dispatcher:
         prepared = await prepare(judged, ctx, record)
         if isinstance(prepared.proposal.plan, WritePlan):
             await asyncio.to_thread(refuse_code, prepared.proposal.plan.changes, ctx.turn)
+            if ctx.turn.careful:
+                await asyncio.to_thread(refuse_broken, prepared.proposal.plan.changes)
         return prepared
 
     async def _judge(self, parsed: ParsedCall, ctx: CallContext, record: CallRecord) -> JudgedCall:

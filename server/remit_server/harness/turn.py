@@ -71,8 +71,8 @@ class Turn:
 
     `own_call` says that what runs is a call that came with the request, not one of our model. `asks_as` says which
     session its questions are of, where the person may wonder. `room_chars` are the characters that the model can read
-    of one result now, None where that does not matter; `reads_first` says that it writes no file over contents that
-    it has not read.
+    of one result now, None where that does not matter; `careful` says that it writes no file over contents that
+    it has not read, and breaks the syntax of none.
     """
 
     turn_id: str
@@ -97,7 +97,7 @@ class Turn:
     asks_as: Callable[[], str | None] = lambda: None
     collected: Collected = field(default_factory=Collected)
     room_chars: int | None = None
-    reads_first: bool = False
+    careful: bool = False
 
     @property
     def priority(self) -> int:

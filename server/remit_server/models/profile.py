@@ -37,9 +37,9 @@ class Profile:
     `tools` are offered in this order; where it is empty, all that fit the window. Of their arguments it is told those
     that a call needs, and the `optional` ones of a tool; `given` are added to every call of a tool. After `repeats`
     equal calls in a row it can only answer; None leaves that to the warnings for all models (AGT-03). Behind results of
-    more than `reminds` characters it is told the request again. With `reads_first` it writes no file whole over what it
-    has not read. A step has up to `most_tokens`. `temperature` is what it is asked with where nobody set one; None
-    leaves that to the engine's row.
+    more than `reminds` characters it is told the request again. With `careful` it writes no file whole over what it has
+    not read, and breaks the syntax of none. A step has up to `most_tokens`. `temperature` is what it is asked with
+    where nobody set one; None leaves that to the engine's row.
     """
 
     name: ProfileName
@@ -49,7 +49,7 @@ class Profile:
     given: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict[str, Mapping[str, JsonValue]])
     repeats: int | None = None
     reminds: int | None = None
-    reads_first: bool = False
+    careful: bool = False
     most_tokens: int | None = None
     temperature: float | None = None
 
@@ -78,7 +78,7 @@ SMALL = Profile(
     most_tokens=2_048,
     repeats=2,
     reminds=1_000,
-    reads_first=True,
+    careful=True,
     temperature=0.0,
 )
 

@@ -175,7 +175,7 @@ class ToolContext:
     there only once they are written (APP-11). `message_prefix` begins each commit's message; `is_locked` tells
     of a path whether it is of a test, or configures tests; `position` is where the session stands in the workflow.
     `room_chars` are the characters of a result that the model can read now, None where that does not matter. With
-    `reads_first` a file is not written whole over contents that were not read.
+    `careful` a file is not written whole over contents that were not read.
     """
 
     workspace: Workspace
@@ -190,7 +190,7 @@ class ToolContext:
     is_locked: Callable[[str], bool] = is_locked_file
     position: Position = field(default_factory=Position)
     room_chars: int | None = None
-    reads_first: bool = False
+    careful: bool = False
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:

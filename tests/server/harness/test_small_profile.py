@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from bench_runtime import call, intent
 from jsonschema import Draft202012Validator
 from rows import rows
 
@@ -26,7 +27,15 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
-from remit_server.models.profile import LARGE, SMALL, SMALL_NATIVE, choose_profile, chosen_profile, named_parameters
+from remit_server.models.profile import (
+    LARGE,
+    SMALL,
+    SMALL_NATIVE,
+    Profile,
+    choose_profile,
+    chosen_profile,
+    named_parameters,
+)
 from remit_server.models.remote.steps.dialogues import DIALOGUES, FILES
 from remit_server.models.remote.steps.reading import StepReader
 from remit_server.models.remote.steps.schema import Form, step_schema
@@ -144,6 +153,59 @@ def test_MOD_21_only_files_that_are_there_can_be_named_and_any_file_written() ->
     assert judge.is_valid({**step, "arguments": {"path": "a.py"}})
     assert judge.is_valid({"tool": "write_file", "intent": "CODE", "arguments": {"path": "b.py", "content": "x"}})
     assert not judge.is_valid({"tool": "write_file", "intent": "ANALYZE", "arguments": {"path": "b.py", "content": ""}})
+
+
+def test_MOD_21_who_names_a_file_does_not_ask_for_a_list() -> None:
+    paths, there = PathsOnOffer(FILE_ARGUMENTS, never), Nameable(frozenset({"shop/a.py"}))
+
+    def lists(*said: Message) -> bool:
+        schema = step_schema(GenerateRequest("s", said, OFFER, paths=paths), Form.TOOL_FIRST, there)
+        return Draft202012Validator(schema).is_valid({"tool": "list_files", "intent": "ANALYZE", "arguments": {}})  # type: ignore[arg-type]
+
+    assert lists(UserMessage("which files are there?"))
+    assert lists(UserMessage("which files are there?\n\nWhat the editor shows:\nopen document: shop/a.py"))
+    assert not lists(UserMessage("list the functions of shop/a.py"))
+    assert lists(UserMessage("shop/a.py"), AssistantMessage(""), ToolMessage("1", "read_file", "shop/a.py (empty)"))
+
+
+async def meet_small() -> Profile:
+    return SMALL
+
+
+def writes(path: str, content: str) -> dict[str, Any]:
+    return {"calls": [intent("CODE"), call("write_file", path=path, content=content)]}
+
+
+BROKEN = {
+    "new Python": ("new.py", None, "def f(:\n", False),
+    "Python that was right": ("a.py", "x = 1\n", "x = = 1\n", False),
+    "Python that was wrong before": ("a.py", "x = =\n", "x = = 1\n", True),
+    "JSON that was right": ("a.json", "{}", "{", False),
+    "JSON that stays right": ("a.json", "{}", '{"a": 1}', True),
+    "a language that is not known": ("a.ts", "let x", "let let", True),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+async def test_TOOL_13_a_careful_model_breaks_no_syntax(make_bench: Any, case: str) -> None:
+    path, before, after, written = BROKEN[case]
+    read = {"calls": [intent("ANALYZE"), call("read_file", path=path)]}
+    bench = await make_bench(*([] if before is None else [read]), writes(path, after), {"text": "Done."})
+    bench.runtime._agent.provider.meet = meet_small
+    if before is not None:
+        (bench.workspace / path).write_text(before)
+    await bench.ask("write it")
+    place = bench.workspace / path
+    assert (place.read_text() if place.exists() else None) == (after if written else before)
+
+
+async def test_MOD_21_it_writes_no_file_whole_that_it_has_not_read(make_bench: Any) -> None:
+    bench = await make_bench(writes("a.py", "x = 2\n"), {"text": "Done."})
+    bench.runtime._agent.provider.meet = meet_small
+    (bench.workspace / "a.py").write_text("x = 1\n")
+    await bench.ask("set x to 2")
+    assert bench.of("tool_result")[0].error.code == "stale"
+    assert (bench.workspace / "a.py").read_text() == "x = 1\n"
 
 
 async def never() -> Nameable | None:

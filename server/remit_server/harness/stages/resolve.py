@@ -67,7 +67,7 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         is_locked=locked_files(parts.rulebook.policy.test_globs),
         position=turn.memory.position,
         room_chars=turn.room_chars,
-        reads_first=turn.reads_first,
+        careful=turn.careful,
     )
 
 

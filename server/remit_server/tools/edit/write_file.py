@@ -32,7 +32,7 @@ async def _prepare(arguments: WriteFileArguments, ctx: ToolContext) -> Plan:
     after = _encode_after(path, before, arguments.content)
     if before is not None and before.data == after:
         raise AlreadySo(f"{path.relative} was not written", "it holds exactly this already", "go on, or answer")
-    if ctx.reads_first and before is not None and before.data and not was_read(path, before, ctx):
+    if ctx.careful and before is not None and before.data and not was_read(path, before, ctx):
         why = "there is a file, and it was not read as it is now"
         fix = "read it first; to change a part of it use edit_file"
         raise ToolError(f"cannot write `{path.relative}`", why, fix, code=ErrorCode.STALE)

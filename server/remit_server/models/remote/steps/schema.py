@@ -13,11 +13,14 @@ from pydantic import JsonValue
 
 from remit_governance.values import Intent
 from remit_server.models.limits import limit_property
-from remit_server.models.ports import GenerateRequest, Nameable, ToolSpec
+from remit_server.models.ports import GenerateRequest, Nameable, ToolSpec, UserMessage
 
 MOST_CALLS = 8
 MOST_PATHS = 300
 """More are no list that an engine decodes by quickly: then any path may be spelled."""
+_LISTING = "list_files"
+_TELLING = 4
+"""Characters of a path that stands in a request for a reason."""
 _LONGEST = 2_000
 """A longer limit of a string is left out: engines unroll it, and give up. The dispatcher checks the real one."""
 _LEFT_OUT = frozenset({"title", "description", "default", "pattern", "format", "examples"})
@@ -51,7 +54,11 @@ def limit_paths(request: GenerateRequest, nameable: Nameable | None) -> Intents:
     if (offered := request.paths) is None or nameable is None:
         return request.intents
 
+    names_file = _names_file(request, nameable)
+
     def limited(tool: ToolSpec) -> ToolSpec | None:
+        if names_file and tool.name == _LISTING:
+            return None
         named = offered.arguments.get(tool.name)
         if named is None or len(nameable.paths) > MOST_PATHS:
             return tool
@@ -62,6 +69,15 @@ def limit_paths(request: GenerateRequest, nameable: Nameable | None) -> Intents:
         intent: [narrow for tool in tools if (narrow := limited(tool)) is not None]
         for intent, tools in request.intents.items()
     }
+
+
+def _names_file(request: GenerateRequest, nameable: Nameable) -> bool:
+    """Whether the person has just named a file: then a list of all files is no first step."""
+    last = request.messages[-1] if request.messages else None
+    if not isinstance(last, UserMessage):
+        return False
+    asked = last.text.partition("\n\n")[0]  # what is attached, and what the editor shows, comes below
+    return any(path in asked for path in nameable.files if len(path) >= _TELLING)
 
 
 def _intent_first(intents: Intents, work_items: Sequence[str]) -> list[JsonValue]:
