@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,14 +73,16 @@ def part(index: int, name: str | None = None, arguments: Any = None, call_id: st
     return {"index": index, "function": function, **({"id": call_id, "type": "function"} if call_id else {})}
 
 
-async def heard(server: ChatServer, engine: str = "mlx_lm", turns: int = 1) -> list[ModelEvent]:
+async def heard(
+    server: ChatServer, engine: str = "mlx_lm", turns: int = 1, request: GenerateRequest = REQUEST
+) -> list[ModelEvent]:
     reference = parse_reference(f"openai:m@{server.url}/v1")
     assert reference is not None
     provider = RemoteProvider(reference, make_client, str, engine=engine, patience=QUICK)
     events: list[ModelEvent] = []
     try:
         for _ in range(turns):
-            async with aclosing(provider.generate(REQUEST)) as said:
+            async with aclosing(provider.generate(request)) as said:
                 events += [event async for event in said]
     finally:
         await provider.close()
@@ -319,6 +322,47 @@ async def test_MOD_19_a_conversation_that_is_too_long_is_told_by_the_right_numbe
     with chat_server(Refused(400, said)) as server, pytest.raises(PromptTooLong) as failed:
         await heard(server)
     assert (failed.value.window, failed.value.tokens) == (8192, 8192)
+
+
+VLLM = "This model's maximum context length is 4096 tokens. However, you requested {} tokens ({} in the messages, {} in the completion)"
+
+
+async def test_MOD_19_less_is_reserved_for_the_answer_where_only_that_does_not_fit() -> None:
+    """Once, and from then on."""
+    hello = stream(chunk({"content": "hello"}), chunk({}, reason="stop"))
+    request = replace(REQUEST, max_tokens=8_192)
+    with chat_server(Refused(400, VLLM.format(10_842, 2_650, 8_192)), hello) as server:
+        await heard(server, turns=2, request=request)
+        asked = [body["max_tokens"] for body in server.requests]
+    assert asked == [8_192, 1_024, 1_024]
+
+
+async def test_MOD_19_a_prompt_that_is_too_long_by_itself_is_told() -> None:
+    with chat_server(Refused(400, VLLM.format(13_000, 4_808, 8_192))) as server, pytest.raises(PromptTooLong) as failed:
+        await heard(server, request=replace(REQUEST, max_tokens=8_192))
+    assert (failed.value.window, failed.value.tokens, len(server.requests)) == (4_096, 4_808, 1)
+
+
+FENCED = {
+    "a call": ('```json\n{"name": "read_file", "arguments": {"path": "a.py"}}\n```', True),
+    "after a sentence": ('I look.\n```\n{"name": "read_file", "parameters": {"path": "a.py"}}\n```\n', True),
+    "an example in the middle": (
+        '```json\n{"name": "read_file", "arguments": {"path": "a.py"}}\n```\nis a call.',
+        False,
+    ),
+    "of no tool": ('```json\n{"name": "look", "arguments": {}}\n```', False),
+    "of no call": ('```json\n{"name": "read_file", "version": "1"}\n```', False),
+    "no JSON": ("```json\n{read_file}\n```", False),
+}
+
+
+@pytest.mark.parametrize("case", FENCED)
+async def test_MOD_19_a_call_in_a_fence_at_the_end_is_one(case: str) -> None:
+    text, is_call = FENCED[case]
+    with chat_server(stream(chunk({"content": text}), chunk({}, reason="stop"))) as server:
+        events = await heard(server)
+    calls = calls_of(events)
+    assert calls == ([("read_file", {"path": "a.py"})] if is_call else [])
 
 
 @rows(

@@ -6,10 +6,14 @@ never looked at.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import cast
+
+from pydantic import JsonValue
 
 from remit_server.errors import ModelFailed
 from remit_server.models.dialects.dialect import Dialect
@@ -20,6 +24,7 @@ from remit_server.models.ports import ProposedCall, ToolSpec, new_call_id
 _FRAMES = (("<think>", "</think>"), *{row.thinking for row in DIALECTS.values() if row.thinking is not None})
 _THINKING = re.compile("|".join(rf"{re.escape(begin)}.*?(?:{re.escape(end)}|\Z)" for begin, end in _FRAMES), re.DOTALL)
 _END_OF_TEXT = re.compile(r"(?:</s>|<\|im_end\|>|<\|eot_id\|>)\s*\Z")
+_FENCED = re.compile(r"```(?:json|tool_call|tool)?[ \t]*\n\s*(\{.{1,200000}\})\s*\n?```\s*\Z", re.DOTALL)
 _BARE = "<function="
 """What Qwen3-Coder begins with where it leaves out its marker."""
 
@@ -63,6 +68,9 @@ class Held:
 def find_leaked_call(text: str, tools: Sequence[ToolSpec]) -> Iterator[ProposedCall]:
     """Yields the calls of `tools` in a text. Raises ModelFailed where there is one that cannot be read."""
     said = _END_OF_TEXT.sub("", _THINKING.sub("", text))
+    if (fenced := _fenced_call(said, tools)) is not None:
+        yield fenced
+        return
     marked = [row for row in DIALECTS.values() if _begins_call(row, said)]
     if not marked and _BARE not in said:
         return
@@ -77,6 +85,27 @@ def find_leaked_call(text: str, tools: Sequence[ToolSpec]) -> Iterator[ProposedC
     why = f"its text holds `{marker}`, and what follows is no call of a tool that was offered"
     fix = "let the server parse the model's tool calls (llama-server: `--jinja`), or use another model"
     raise ModelFailed("the model's call came as text", why, fix)
+
+
+def _fenced_call(said: str, tools: Sequence[ToolSpec]) -> ProposedCall | None:
+    """Returns the call that a text ends with as JSON in a fence; None where that is no call of an offered tool."""
+    found = _FENCED.search(said)
+    if found is None:
+        return None
+    try:
+        value = cast("JsonValue", json.loads(found[1]))
+    except (ValueError, RecursionError):
+        return None
+    offered = {tool.name for tool in tools}
+    match value:
+        case {"name": str(name), "arguments": dict(arguments), **more} | {
+            "name": str(name),
+            "parameters": dict(arguments),
+            **more,
+        } if name in offered and not more:
+            return ProposedCall(new_call_id(), name, arguments)
+        case _:
+            return None
 
 
 def _begins_call(row: Dialect, said: str) -> bool:

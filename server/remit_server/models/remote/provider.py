@@ -348,7 +348,7 @@ class RemoteProvider:
         async with aclosing(self._stream(client, ask)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, CallProposed) and found is None:
-                    found = piece.call
+                    found = understand(piece.call, ask.tools)
                 elif isinstance(piece, Ended):
                     await self._count(counted, piece)
         if found is None or found.name != SELECT_INTENT:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
@@ -12,6 +13,7 @@ from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
     Message,
+    ProposedCall,
     SystemMessage,
     TextDelta,
     ThinkingDelta,
@@ -20,22 +22,28 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
-from remit_server.models.remote.clients.openai_client import read_call
+from remit_server.models.remote.clients.openai_answer import counted_at, read_call, text_at
 from remit_server.models.remote.clients.service_errors import (
     RETRIED,
     TOO_LONG,
     numbers_in,
     retry_after,
+    told_body,
     told_cause,
     without_key,
 )
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.remote.understood import well_formed
 from remit_server.models.tool_words import shown_parameters
 
 _CACHED = {"cache_control": {"type": "ephemeral"}}
 """What stands before this is kept by the service for the next request."""
+
+
+_MAY_PASS = frozenset({"overloaded_error", "rate_limit_error", "api_error", "timeout_error"})
+"""Errors after which the same request may succeed."""
 
 
 class AnthropicClient:
@@ -94,6 +102,8 @@ class AnthropicClient:
 
     def _status(self, error: Any) -> Exception:
         said = without_key(_told(error), self._key)
+        if error.status_code < 400:
+            return self._in_stream(error, said)
         if error.status_code in {400, 413} and TOO_LONG.search(said):
             window, tokens = numbers_in(said)
             what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
@@ -107,14 +117,19 @@ class AnthropicClient:
         fix = "see `remit model check`, and the server's log"
         return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
 
+    def _in_stream(self, error: Any, said: str) -> Exception:
+        """An error that came as an event of the stream."""
+        match error.body:
+            case {"error": {"type": str(kind)}} if kind in _MAY_PASS:
+                return Busy(f"it says: {said}")
+            case _:
+                fix = "ask again; the server's log says more"
+                return ModelFailed(f"`{self._host}` ended its answer with an error", said, fix)
+
 
 def _told(error: Any) -> str:
     """Returns the service's own words; the library's have the status among them, which is no count of tokens."""
-    match error.body:
-        case {"error": {"message": str(message)}}:
-            return message
-        case _:
-            return str(error.message)
+    return told_body(error.body) or str(error.message)
 
 
 def _request(ask: Ask) -> dict[str, Any]:
@@ -143,11 +158,17 @@ class _Block:
     kind: str
     name: str = ""
     arguments: str = ""
+    given: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Some servers give all arguments with its beginning."""
+
+    def read(self) -> ProposedCall:
+        """Returns the call, which is whole."""
+        return read_call(self.name, self.arguments or json.dumps(self.given))
 
 
 @dataclass(slots=True)
 class _Heard:
-    """What has come of an answer."""
+    """What has come of an answer. Nothing of it is taken to have the type that the protocol gives it (MOD-19)."""
 
     blocks: dict[int, _Block] = field(default_factory=dict[int, _Block])
     prompt: int = 0
@@ -160,33 +181,37 @@ class _Heard:
         """Yields what an event brings; a call when all of it is there."""
         match event.type:
             case "message_start":
-                usage = event.message.usage
-                self.cached = usage.cache_read_input_tokens or 0
-                self.written = usage.cache_creation_input_tokens or 0
-                self.prompt = usage.input_tokens + self.cached + self.written
+                usage = getattr(getattr(event, "message", None), "usage", None)
+                self.cached = counted_at(usage, "cache_read_input_tokens")
+                self.written = counted_at(usage, "cache_creation_input_tokens")
+                self.prompt = counted_at(usage, "input_tokens") + self.cached + self.written
             case "content_block_start":
-                block = event.content_block
-                self.blocks[event.index] = _Block(block.type, getattr(block, "name", ""))
+                block, given = getattr(event, "content_block", None), getattr(event.content_block, "input", None)
+                self.blocks[counted_at(event, "index")] = _Block(
+                    text_at(block, "type"), text_at(block, "name"), given=dict(given) if isinstance(given, dict) else {}
+                )
             case "content_block_delta":
-                yield from self._delta(event.index, event.delta)
+                yield from self._delta(counted_at(event, "index"), event.delta)
             case "content_block_stop":
-                block = self.blocks.get(event.index)
+                block = self.blocks.pop(counted_at(event, "index"), None)
                 if block is not None and block.kind == "tool_use":
-                    yield CallProposed(read_call(block.name, block.arguments))
+                    yield CallProposed(block.read())
             case "message_delta":
-                self.completion = event.usage.output_tokens or self.completion
-                self.reason = event.delta.stop_reason or self.reason
+                self.completion = counted_at(getattr(event, "usage", None), "output_tokens") or self.completion
+                self.reason = text_at(getattr(event, "delta", None), "stop_reason") or self.reason
             case _:
                 pass
 
     def _delta(self, index: int, delta: Any) -> Iterator[Piece]:
-        match delta.type:
+        match getattr(delta, "type", None):
             case "text_delta":
-                yield TextDelta(delta.text)
+                if text := well_formed(text_at(delta, "text")):
+                    yield TextDelta(text)
             case "thinking_delta":
-                yield ThinkingDelta(delta.thinking)
+                if thinking := well_formed(text_at(delta, "thinking")):
+                    yield ThinkingDelta(thinking)
             case "input_json_delta":
-                self.blocks[index].arguments += delta.partial_json
+                self.blocks.setdefault(index, _Block("")).arguments += text_at(delta, "partial_json")
             case _:
                 pass
 

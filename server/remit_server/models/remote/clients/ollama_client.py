@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, assert_never
@@ -12,15 +13,14 @@ from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
     Message,
-    ProposedCall,
     SystemMessage,
     TextDelta,
     ThinkingDelta,
     ToolMessage,
     UserMessage,
-    new_call_id,
 )
 from remit_server.models.remote.ask import Ask, Busy, CannotFill, Ended, GapAsk, Piece, Served
+from remit_server.models.remote.clients.openai_answer import read_call
 from remit_server.models.remote.clients.openai_client import spell_tool
 from remit_server.models.remote.clients.service_errors import (
     CANNOT_FILL,
@@ -33,6 +33,7 @@ from remit_server.models.remote.clients.service_errors import (
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.remote.understood import well_formed
 
 MOST_CONTEXT = 32_768
 """Of a model that reads more: memory for a conversation is taken when it is loaded. A model file may say more."""
@@ -79,7 +80,9 @@ class OllamaClient:
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
         """Ask, and stream the answer."""
-        answer = self._answer(self._client.chat(**self._request(ask)), self._pieces)
+        # Not by the library's own types: what servers send is not always of them.
+        lines = self._client._request(dict, "POST", "/api/chat", json=self._request(ask), stream=True)  # noqa: SLF001
+        answer = self._answer(lines, self._pieces)
         try:
             async with aclosing(answer):
                 async for piece in answer:
@@ -154,32 +157,34 @@ class OllamaClient:
             request["think"] = ask.effort
         return request
 
-    def _pieces(self, chunk: Any) -> Iterator[Piece]:
-        message = chunk.message
-        if message.thinking:
-            yield ThinkingDelta(message.thinking)
-        if message.content:
-            yield TextDelta(message.content)
-        for call in message.tool_calls or ():
-            found = ProposedCall(new_call_id(), call.function.name, dict(call.function.arguments))
-            yield CallProposed(found)
-        if chunk.done:
+    def _pieces(self, chunk: Mapping[str, Any]) -> Iterator[Piece]:
+        """Yields what a line brings. Nothing of it is taken to have the type that the protocol gives it (MOD-19)."""
+        message = chunk.get("message")
+        told = message if isinstance(message, dict) else {}
+        if isinstance(thinking := told.get("thinking"), str) and thinking:
+            yield ThinkingDelta(well_formed(thinking))
+        if isinstance(text := told.get("content"), str) and text:
+            yield TextDelta(well_formed(text))
+        calls = told.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            yield CallProposed(read_call(*_spelled(call)))
+        if chunk.get("done") is True:
             yield self._ended(chunk)
 
     def _gap_pieces(self, chunk: Any) -> Iterator[Piece]:
         if chunk.response:
             yield TextDelta(chunk.response)
         if chunk.done:
-            yield self._ended(chunk)
+            yield self._ended(chunk.model_dump())
 
-    def _ended(self, chunk: Any) -> Ended:
+    def _ended(self, chunk: Mapping[str, Any]) -> Ended:
         """Returns the end. Raises ModelFailed where the server has cut the conversation to make it fit."""
-        prompt, completion = chunk.prompt_eval_count or 0, chunk.eval_count or 0
+        prompt, completion = _whole(chunk.get("prompt_eval_count")), _whole(chunk.get("eval_count"))
         if self._window is not None and prompt >= self._window:
             why = f"its prompt fills all {self._window:,} tokens of the context, so the beginning was left out"
             fix = "set `num_ctx` in the model's file to more, or ask for less at once"
             raise ModelFailed(f"`{self._host}` has cut the conversation", why, fix)
-        cut = chunk.done_reason == "length"
+        cut = chunk.get("done_reason") == "length"
         return Ended("length" if cut else "stop", prompt_tokens=prompt, completion_tokens=completion)
 
     def _status(self, error: Any, model: str) -> Exception:
@@ -188,6 +193,9 @@ class OllamaClient:
             window, tokens = numbers_in(said)
             what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
             return PromptTooLong(what, said, fix, tokens=tokens, window=window)
+        if error.status_code < 0:  # in the stream
+            fix = "ask again; the server's log says more"
+            return ModelFailed(f"`{self._host}` ended its answer with an error", said, fix)
         if error.status_code in RETRIED:
             return Busy(f"it answered {error.status_code}: {said}")
         if error.status_code in {401, 403, 404}:
@@ -204,6 +212,20 @@ class OllamaClient:
             fix = "store a key with `remit auth set ollama`"
             return ModelUnavailable(f"`{self._host}` does not accept the key", f"it answered {error.status_code}", fix)
         return ModelUnavailable(f"`{self._host}` cannot be used", said, "see the server's log")
+
+
+def _spelled(call: object) -> tuple[str, str]:
+    """A call's name, and its arguments as JSON: some servers give them as a text already."""
+    match call:
+        case {"function": {"name": str(name), **more}}:
+            given = more.get("arguments")
+            return name, given if isinstance(given, str) else json.dumps({} if given is None else given)
+        case _:
+            return "", json.dumps(call)
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def context_of(info: Mapping[str, Any], parameters: str) -> int | None:

@@ -5,26 +5,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, assert_never, cast
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, assert_never
 
-from pydantic import JsonValue
-
-from remit_governance.secrets.redaction import map_strings
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.ports import (
-    UNREADABLE_CALL,
     AssistantMessage,
-    CallProposed,
     Message,
-    ProposedCall,
     SystemMessage,
-    ThinkingDelta,
     ToolMessage,
     ToolSpec,
     UserMessage,
-    new_call_id,
 )
 from remit_server.models.remote.ask import (
     Among,
@@ -38,6 +29,7 @@ from remit_server.models.remote.ask import (
     Piece,
     Served,
 )
+from remit_server.models.remote.clients.openai_answer import Heard
 from remit_server.models.remote.clients.openai_gap import fills_gaps, gap_request, read_gap
 from remit_server.models.remote.clients.service_errors import (
     CANNOT_FILL,
@@ -52,8 +44,6 @@ from remit_server.models.remote.clients.service_errors import (
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import OWNERS, PROVIDERS
-from remit_server.models.remote.thought_aloud import ThoughtAloud
-from remit_server.models.remote.understood import well_formed
 from remit_server.models.tool_words import shown_parameters
 
 _DESCRIBE_S = 10.0
@@ -95,6 +85,7 @@ class OpenAIClient:
         self._own = reference.endpoint is None
         self._left_out: set[str] = set()
         self._any_tool = False
+        self._window: int | None = None
         self._chunk = ChatCompletionChunk
         self._stream = _marked_stream(openai, self._chunk)
         timeout = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
@@ -136,7 +127,7 @@ class OpenAIClient:
         try:
             answer = await self._begin(ask)
             async with answer:
-                heard = _Heard()
+                heard = Heard()
                 async for chunk in answer:
                     for piece in heard.pieces(chunk):
                         yield piece
@@ -162,8 +153,18 @@ class OpenAIClient:
                     stream_cls=self._stream,
                 )
             except self._openai.APIStatusError as error:
-                if error.status_code not in _NOT_TAKEN or not self._leave_out(body, self._told(error)):
+                said = self._told(error)
+                if error.status_code not in _NOT_TAKEN or not (self._reserve_less(said) or self._leave_out(body, said)):
                     raise
+
+    def _reserve_less(self, said: str) -> bool:
+        """Remembers the window that a server has just told of: what is reserved for an answer counts there, and may be
+        all that does not fit. False where that is known, or would not help."""
+        window, tokens = numbers_in(said) if TOO_LONG.search(said) else (0, 0)
+        if not window or self._window == window or tokens + answer_share(window) > window:
+            return False
+        self._window = window
+        return True
 
     def _leave_out(self, body: Mapping[str, Any], said: str) -> bool:
         """Remembers what the server does not take of this request, by its own words; false where that helps nothing."""
@@ -203,7 +204,9 @@ class OpenAIClient:
             "messages": spell_messages(ask.messages),
             "stream": True,
             "stream_options": {"include_usage": True},
-            "max_completion_tokens" if self._own else "max_tokens": ask.max_tokens,
+            "max_completion_tokens" if self._own else "max_tokens": ask.max_tokens
+            if self._window is None
+            else min(ask.max_tokens, answer_share(self._window)),
         }
         wanted = {"temperature": ask.temperature, "top_p": ask.top_p, "reasoning_effort": ask.effort}
         request |= {name: value for name, value in wanted.items() if value is not None}
@@ -265,145 +268,6 @@ class OpenAIClient:
         return ModelUnavailable(f"`{self._host}` cannot be reached", told_cause(error), fix)
 
 
-@dataclass(slots=True)
-class _Call:
-    """A call as it comes in: its arguments in parts."""
-
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-
-    def is_another(self, part: Any, name: str, arguments: str) -> bool:
-        """Whether a part begins another call, though some servers give all of them the same index: it has another id,
-        or a name though the arguments are whole."""
-        if self.id and isinstance(part.id, str) and part.id:
-            return part.id != self.id
-        return bool(name and self.name and (arguments or name != self.name)) and _is_whole(self.arguments)
-
-
-def _is_whole(arguments: str) -> bool:
-    try:
-        return isinstance(json.loads(arguments), dict)
-    except ValueError:
-        return False
-
-
-@dataclass(slots=True)
-class _Heard:
-    """What has come of an answer. Nothing of it is taken to have the type that the protocol gives it (MOD-19)."""
-
-    calls: list[_Call] = field(default_factory=list[_Call])
-    at: dict[int, _Call] = field(default_factory=dict[int, _Call])
-    aloud: ThoughtAloud = field(default_factory=ThoughtAloud)
-    usage: Any = None
-    reason: str | None = None
-
-    def pieces(self, chunk: Any) -> Iterator[Piece]:
-        """Yields what a chunk brings, but for calls, which are whole only at the end."""
-        self.usage = getattr(chunk, "usage", None) or self.usage
-        choices = getattr(chunk, "choices", None)
-        if not isinstance(choices, list) or not choices:
-            return
-        reason, delta = getattr(choices[0], "finish_reason", None), getattr(choices[0], "delta", None)
-        self.reason = (reason if isinstance(reason, str) else None) or self.reason
-        if delta is None:
-            return
-        extra = getattr(delta, "model_extra", None) or {}
-        thought = extra.get("reasoning_content") or extra.get("reasoning")
-        if isinstance(thought, str) and thought:
-            yield ThinkingDelta(thought)
-        yield from self._content(getattr(delta, "content", None))
-        parts = getattr(delta, "tool_calls", None)
-        for part in parts if isinstance(parts, list) else ():
-            self._take(part)
-
-    def _content(self, content: Any) -> Iterator[Piece]:
-        """A text, or a list of parts: of texts, and of thinking that is made of such again."""
-        if isinstance(content, str) and content:
-            yield from self.aloud.feed(well_formed(content))
-        for part in content if isinstance(content, list) else ():
-            match part:
-                case {"type": "thinking", "thinking": thinking}:
-                    if thought := "".join(_texts(thinking)):
-                        yield ThinkingDelta(thought)
-                case _:
-                    for text in _texts(part):
-                        yield from self.aloud.feed(text)
-
-    def _take(self, part: Any) -> None:
-        function = getattr(part, "function", None)
-        name, arguments = _text(function, "name"), _text(function, "arguments")
-        index = part.index if isinstance(getattr(part, "index", None), int) else len(self.calls)
-        call = self.at.get(index)
-        if call is None or call.is_another(part, name, arguments):
-            call = self.at[index] = _Call()
-            self.calls.append(call)
-        call.id = call.id or (part.id if isinstance(part.id, str) else "")
-        # Some servers name it in every part.
-        call.name = name if name.startswith(call.name) else call.name if name == call.name else call.name + name
-        call.arguments += arguments
-
-    def finish(self, *, done: bool) -> Iterator[Piece]:
-        """Yields the calls, and the end; `done` is whether the server said that the stream is over.
-
-        Raises ModelFailed where it was cut, and where a filter took the rest of the answer.
-        """
-        yield from self.aloud.finish()
-        if self.reason is None and not done:
-            why = "the stream ended without saying how the answer ends"
-            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
-        if self.reason == "content_filter":
-            why = "the server's filter stopped it (`content_filter`)"
-            raise ModelFailed("the model's answer is not complete", why, "ask in other words, or another model")
-        for call in self.calls:
-            yield CallProposed(read_call(call.name, call.arguments))
-        details = getattr(self.usage, "prompt_tokens_details", None)
-        yield Ended(
-            "length" if self.reason == "length" else "stop",
-            prompt_tokens=_counted(self.usage, "prompt_tokens"),
-            cached_tokens=_counted(details, "cached_tokens"),
-            completion_tokens=_counted(self.usage, "completion_tokens"),
-        )
-
-
-def _texts(part: Any) -> Iterator[str]:
-    match part:
-        case str():
-            yield well_formed(part)
-        case {"text": str(text)}:
-            yield well_formed(text)
-        case [*parts]:
-            for each in parts:
-                yield from _texts(each)
-        case _:
-            pass
-
-
-def _text(value: Any, name: str) -> str:
-    found = getattr(value, name, None)
-    return found if isinstance(found, str) else json.dumps(found) if isinstance(found, dict) else ""
-
-
-def _counted(value: Any, name: str) -> int:
-    """Returns a count; zero where it is not there, or none."""
-    found = getattr(value, name, None)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
-
-
-def read_call(name: str, arguments: str) -> ProposedCall:
-    """Returns a call; one whose arguments are no JSON object is passed on as unreadable, for the model to correct."""
-    try:
-        value = map_strings(json.loads(arguments or "{}"), well_formed)
-    except (ValueError, RecursionError) as error:
-        why = f"its arguments are no JSON: {error}"
-        return ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": why, "spelled": well_formed(arguments)})
-    if not isinstance(value, dict):
-        return ProposedCall(
-            new_call_id(), UNREADABLE_CALL, {"why": "its arguments are no object", "spelled": arguments}
-        )
-    return ProposedCall(new_call_id(), name, cast("dict[str, JsonValue]", value))
-
-
 def spell_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Returns the conversation as chat completions take it."""
     return [_spell_message(message) for message in messages]
@@ -459,6 +323,11 @@ def spell_choice(choice: Choice, tools: Sequence[ToolSpec]) -> Any:
             return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}
         case _:
             assert_never(choice)
+
+
+def answer_share(window: int) -> int:
+    """Returns the tokens of a window that an answer may take where the server wants them to fit beside the prompt."""
+    return window // 4
 
 
 def _engine_of(row: Mapping[str, Any]) -> str:

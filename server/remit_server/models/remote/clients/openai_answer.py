@@ -1,0 +1,158 @@
+"""An answer in OpenAI's protocol, read as other people's servers really send it (MOD-19)."""
+# pyright: basic
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from remit_governance.secrets.redaction import map_strings
+from remit_server.errors import ModelFailed
+from remit_server.models.ports import UNREADABLE_CALL, CallProposed, ProposedCall, ThinkingDelta, new_call_id
+from remit_server.models.remote.ask import Ended, Piece
+from remit_server.models.remote.thought_aloud import ThoughtAloud
+from remit_server.models.remote.understood import well_formed
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call as it comes in: its arguments in parts."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    def is_another(self, part: Any, name: str, arguments: str) -> bool:
+        """Whether a part begins another call, though some servers give all of them the same index: it has another id,
+        or a name though the arguments are whole."""
+        if self.id and isinstance(part.id, str) and part.id:
+            return part.id != self.id
+        return bool(name and self.name and (arguments or name != self.name)) and _is_whole(self.arguments)
+
+
+def _is_whole(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except ValueError:
+        return False
+
+
+@dataclass(slots=True)
+class Heard:
+    """What has come of an answer. Nothing of it is taken to have the type that the protocol gives it (MOD-19)."""
+
+    calls: list[_Call] = field(default_factory=list[_Call])
+    at: dict[int, _Call] = field(default_factory=dict[int, _Call])
+    aloud: ThoughtAloud = field(default_factory=ThoughtAloud)
+    usage: Any = None
+    reason: str | None = None
+
+    def pieces(self, chunk: Any) -> Iterator[Piece]:
+        """Yields what a chunk brings, but for calls, which are whole only at the end."""
+        self.usage = getattr(chunk, "usage", None) or self.usage
+        choices = getattr(chunk, "choices", None)
+        if not isinstance(choices, list) or not choices:
+            return
+        reason, delta = getattr(choices[0], "finish_reason", None), getattr(choices[0], "delta", None)
+        self.reason = (reason if isinstance(reason, str) else None) or self.reason
+        if delta is None:
+            return
+        extra = getattr(delta, "model_extra", None) or {}
+        thought = extra.get("reasoning_content") or extra.get("reasoning")
+        if isinstance(thought, str) and thought:
+            yield ThinkingDelta(thought)
+        yield from self._content(getattr(delta, "content", None))
+        parts = getattr(delta, "tool_calls", None)
+        for part in parts if isinstance(parts, list) else ():
+            self._take(part)
+
+    def _content(self, content: Any) -> Iterator[Piece]:
+        """A text, or a list of parts: of texts, and of thinking that is made of such again."""
+        if isinstance(content, str) and content:
+            yield from self.aloud.feed(well_formed(content))
+        for part in content if isinstance(content, list) else ():
+            match part:
+                case {"type": "thinking", "thinking": thinking}:
+                    if thought := "".join(_texts(thinking)):
+                        yield ThinkingDelta(thought)
+                case _:
+                    for text in _texts(part):
+                        yield from self.aloud.feed(text)
+
+    def _take(self, part: Any) -> None:
+        function = getattr(part, "function", None)
+        name, arguments = text_at(function, "name"), text_at(function, "arguments")
+        index = part.index if isinstance(getattr(part, "index", None), int) else len(self.calls)
+        call = self.at.get(index)
+        if call is None or call.is_another(part, name, arguments):
+            call = self.at[index] = _Call()
+            self.calls.append(call)
+        call.id = call.id or (part.id if isinstance(part.id, str) else "")
+        # Some servers name it in every part.
+        call.name = name if name.startswith(call.name) else call.name if name == call.name else call.name + name
+        call.arguments += arguments
+
+    def finish(self, *, done: bool) -> Iterator[Piece]:
+        """Yields the calls, and the end; `done` is whether the server said that the stream is over.
+
+        Raises ModelFailed where it was cut, and where a filter took the rest of the answer.
+        """
+        yield from self.aloud.finish()
+        if self.reason is None and not done:
+            why = "the stream ended without saying how the answer ends"
+            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+        if self.reason == "content_filter":
+            why = "the server's filter stopped it (`content_filter`)"
+            raise ModelFailed("the model's answer is not complete", why, "ask in other words, or another model")
+        for call in self.calls:
+            yield CallProposed(read_call(call.name, call.arguments))
+        details = getattr(self.usage, "prompt_tokens_details", None)
+        yield Ended(
+            "length" if self.reason == "length" else "stop",
+            prompt_tokens=counted_at(self.usage, "prompt_tokens"),
+            cached_tokens=counted_at(details, "cached_tokens"),
+            completion_tokens=counted_at(self.usage, "completion_tokens"),
+        )
+
+
+def _texts(part: Any) -> Iterator[str]:
+    match part:
+        case str():
+            yield well_formed(part)
+        case {"text": str(text)}:
+            yield well_formed(text)
+        case [*parts]:
+            for each in parts:
+                yield from _texts(each)
+        case _:
+            pass
+
+
+def text_at(value: Any, name: str) -> str:
+    """Returns a text, an object as JSON; nothing where it is neither."""
+    found = getattr(value, name, None)
+    return found if isinstance(found, str) else json.dumps(found) if isinstance(found, dict) else ""
+
+
+def counted_at(value: Any, name: str) -> int:
+    """Returns a count; zero where it is not there, or none."""
+    found = getattr(value, name, None)
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
+
+
+def read_call(name: str, arguments: str) -> ProposedCall:
+    """Returns a call; one whose arguments are no JSON object is passed on as unreadable, for the model to correct."""
+    try:
+        value = map_strings(json.loads(arguments or "{}"), well_formed)
+    except (ValueError, RecursionError) as error:
+        why = f"its arguments are no JSON: {error}"
+        return ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": why, "spelled": well_formed(arguments)})
+    if not isinstance(value, dict):
+        return ProposedCall(
+            new_call_id(), UNREADABLE_CALL, {"why": "its arguments are no object", "spelled": arguments}
+        )
+    return ProposedCall(new_call_id(), name, cast("dict[str, JsonValue]", value))
