@@ -78,7 +78,7 @@ async def test_MOD_12_a_step_is_one_request_that_is_decoded_by_a_schema() -> Non
         "READ_FILE",
         "WRITE_FILE",
     }
-    assert not sent["tools"]
+    assert "tools" not in sent
     assert calls_of(events) == [(SELECT_INTENT, {"intent": "READ_FILE"}), ("read_file", {"path": "a.py"})]
     assert events[-1] == Finished("stop", 11, 0, 3, 11)
 
