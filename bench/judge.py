@@ -3,11 +3,14 @@
 A set of requests is YAML: `package`, one of PyPI's whose wheel is the workspace, and `requests`, each with `id`, `ask`,
 `kind`, what is `right`, and a `solution` that shows that it can be. Every line of `right` has to hold: `changed`
 (exactly these files differ), `answer` and `answer_lacks` (patterns over the answer), `file` and `file_lacks` (patterns
-over a file), `gone`, and `python`, which has to end with 0 in a copy of the workspace.
+over a file), `gone`, and `python`, which has to end with 0 in a copy of the workspace. Python and JSON that were changed
+still have to parse.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import shutil
 import subprocess
@@ -55,7 +58,18 @@ def changed(folder: Path) -> frozenset[str]:
 
 def wrong(right: Right, folder: Path, answer: str) -> list[str]:
     """The lines of `right` that do not hold."""
-    return [name for name, holds in _CHECKS.items() if name in right and not holds(right[name], folder, answer)]
+    missed = [name for name, holds in _CHECKS.items() if name in right and not holds(right[name], folder, answer)]
+    return [*missed, *(f"{path} does not parse" for path in sorted(changed(folder)) if not _parses(folder, path))]
+
+
+def _parses(folder: Path, path: str) -> bool:
+    parse = {"py": ast.parse, "json": json.loads}.get(path.rpartition(".")[2])
+    try:
+        if parse is not None and (folder / path).exists():
+            parse(_text(folder, path))
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def damage(right: Right, folder: Path) -> int:

@@ -150,4 +150,5 @@ async def test_B6_a_no_to_the_only_change_is_denied(tmp_path: Path) -> None:
         result = await bench.ask("rename old_name to new_name in util.py", asker=Answering("deny"))
         assert (result.status, changed(bench)) == ("denied", {})
         assert result.reason == "this was not done: the person said no"
-        assert result.final_output == SAYS.i_stopped_nothing_was_changed
+        assert result.final_output is not None
+        assert result.final_output.startswith(SAYS.i_stopped_nothing_was_changed)

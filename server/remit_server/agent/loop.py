@@ -190,7 +190,7 @@ class Agent:
 
         Where no other step follows the model is told to answer.
         """
-        window = Window(self.provider, self.generation, conversation, turn)
+        window = Window(self.provider, self.generation, conversation, turn, offer.profile)
         turn.room_chars = window.result_chars(offer.intents, reply)
         taken = [offer.call(each) for each in reply.calls[:MAX_CALLS_PER_STEP]]
         results: list[CallResult | None] = [None] * len(reply.calls)
@@ -216,7 +216,7 @@ class Agent:
         return history, loop
 
     async def _generate(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
-        window = Window(self.provider, self.generation, conversation, turn)
+        window = Window(self.provider, self.generation, conversation, turn, offer.profile)
         await window.fit(offer.intents)
         for attempt in range(RETRIES_BEFORE_FIRST_TOKEN + 1):
             messages = conversation.sent

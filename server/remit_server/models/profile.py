@@ -17,7 +17,7 @@ SMALL_PARAMETERS = 4_500_000_000
 """Of a model that is called one of four thousand million."""
 
 
-ProfileName = Literal["large", "small", "small-native"]
+ProfileName = Literal["large", "small", "small-native", "built-in"]
 ChosenProfile = Literal["large", "small"]
 
 
@@ -38,8 +38,9 @@ class Profile:
     that a call needs, and the `optional` ones of a tool; `given` are added to every call of a tool. After `repeats`
     equal calls in a row it can only answer; None leaves that to the warnings for all models (AGT-03). Behind results of
     more than `reminds` characters it is told the request again. With `careful` it writes no file whole over what it has
-    not read, and breaks the syntax of none. A step has up to `most_tokens`. `temperature` is what it is asked with
-    where nobody set one; None leaves that to the engine's row.
+    not read, and breaks the syntax of none. A step has up to `most_tokens`, and is shown up to `most_shown` characters
+    of a result. What it says of a long conversation is of use where it `sums_up`. `temperature` is what it is asked
+    with where nobody set one; None leaves that to the engine's row.
     """
 
     name: ProfileName
@@ -51,6 +52,8 @@ class Profile:
     reminds: int | None = None
     careful: bool = False
     most_tokens: int | None = None
+    most_shown: int | None = None
+    sums_up: bool = True
     temperature: float | None = None
 
 
@@ -76,6 +79,8 @@ SMALL = Profile(
         "list_files": {"pattern": "*"},
     },
     most_tokens=2_048,
+    most_shown=6_000,
+    sums_up=False,
     repeats=2,
     reminds=1_000,
     careful=True,
@@ -91,7 +96,12 @@ SMALL_NATIVE = replace(
 """For an engine that no schema holds: a step is written in the model's own way to call tools, and lines are edited by
 their numbers."""
 
-PROFILES: Mapping[ProfileName, Profile] = MappingProxyType({each.name: each for each in (LARGE, SMALL, SMALL_NATIVE)})
+BUILT_IN = Profile("built-in", careful=True)
+"""For the model that comes with Remit, which has its own requests, whatever is offered."""
+
+PROFILES: Mapping[ProfileName, Profile] = MappingProxyType(
+    {each.name: each for each in (LARGE, SMALL, SMALL_NATIVE, BUILT_IN)}
+)
 
 _WEIGHTS = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])", re.IGNORECASE)
 _UNITS = {"b": 1_000_000_000, "m": 1_000_000}

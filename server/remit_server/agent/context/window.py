@@ -17,6 +17,7 @@ from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, Re
 from remit_server.harness.turn import Turn
 from remit_server.models.answers import usage_of
 from remit_server.models.ports import AssistantMessage, Finished, ModelProvider, TextDelta, ToolSpec, UserMessage
+from remit_server.models.profile import LARGE, Profile
 
 Intents = Mapping[Intent, tuple[ToolSpec, ...]]
 
@@ -45,6 +46,7 @@ class Window:
     generation: Generation
     conversation: Conversation
     turn: Turn
+    profile: Profile = LARGE
     tightened: int = 0
 
     def budget(self, intents: Intents) -> Budget | None:
@@ -56,7 +58,7 @@ class Window:
         """Has the conversation condensed where it comes near the end of the window."""
         budget = self.budget(intents)
         if budget is not None and self._tokens(intents) > budget.threshold:
-            await self._condense(budget, intents, ask=True)
+            await self._condense(budget, intents, ask=self.profile.sums_up)
 
     async def fit_after(self, error: PromptTooLong, intents: Intents) -> None:
         """Condenses what the model did not read, by its own count. Raises the error where there is nothing to go by."""
@@ -69,18 +71,19 @@ class Window:
         await self._condense(budget, intents, ask=False)
 
     def result_chars(self, intents: Intents, reply: AssistantMessage) -> int | None:
-        """Returns the characters that each result of a reply's tools may have; None where the window is not known.
+        """Returns the characters that each result of a reply's tools may have; None where nothing limits them.
 
         There is always room for a share of the window: older messages are condensed for it.
         """
         budget = self.budget(intents)
         if budget is None:
-            return None
+            return self.profile.most_shown
         count = self._count(intents)
         left = budget.threshold - count.estimate(count_chars((*self.conversation.sent, reply)))
         room = max(left, int(budget.room * NEWEST_STEP)) / count.per_char
         tools = sum(call.name != SELECT_INTENT for call in reply.calls)
-        return max(int(room) // max(tools, 1), LEAST_RESULT)
+        each = max(int(room) // max(tools, 1), LEAST_RESULT)
+        return each if self.profile.most_shown is None else min(each, self.profile.most_shown)
 
     def note_count(self, finished: Finished) -> None:
         """Takes down the model's own count of what it was sent."""

@@ -27,7 +27,10 @@ UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it i
 NOT_FOUND = "I stopped: no definition was found."
 NOT_RUN = "I stopped: the command was not run."
 TIMED_OUT = "The command was stopped at its time limit."
-DECLINED = "I stopped: I only do small edits, searches and commands that one sentence names."
+DECLINED = (
+    "I stopped: I only do small edits, searches and commands that one sentence names. "
+    "For more connect a model of your own, as in: remit ask --model ollama:NAME."
+)
 AMBIGUOUS = "I stopped: more than one file is named, and I rename in one."
 
 _MATCHES = re.compile(r"(\d+)(?: or more)? matches for ")

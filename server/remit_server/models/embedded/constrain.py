@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from remit_governance.values import Intent
 from remit_server.models.embedded.argument_candidates import is_ambiguous, is_certain, narrow_intents
-from remit_server.models.embedded.closing_text import AMBIGUOUS, Ending, ending
-from remit_server.models.embedded.turns import turn_of
+from remit_server.models.embedded.closing_text import AMBIGUOUS, UNCHANGED, Ending, ending
+from remit_server.models.embedded.route_answers import HELP, answer, answer_edit
+from remit_server.models.embedded.route_edits import NoPlace, lines_of, plan_edit
+from remit_server.models.embedded.routes import Edited, Help, Missing, Routed, route
+from remit_server.models.embedded.turns import Turn, turn_of
 from remit_server.models.limits import limit_property
-from remit_server.models.ports import GenerateRequest, Nameable, PathsOnOffer, ToolSpec
+from remit_server.models.ports import GenerateRequest, Nameable, PathsOnOffer, ProposedCall, ToolSpec
 
 Offer = Mapping[Intent, tuple[ToolSpec, ...]]
 
@@ -23,8 +28,67 @@ class Guided:
     ending: Ending
 
 
-def constrain_request(request: GenerateRequest, nameable: Nameable | None = None) -> Guided | Ending | None:
-    """Constrains the request to the possible next calls, or ends the turn where there is none.
+def by_rule(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
+    """Returns what a rule makes of the sentence: its next call, what is answered after it, or a question for what is
+    missing; None where no rule takes it, or its tool is not offered."""
+    found = route(turn.request.text, files if turn.call is None else _before(turn.call, files))
+    match found:
+        case Help():
+            return Ending(HELP, done=True)
+        case Missing(question=question):
+            return Ending(question)
+        case Edited():
+            return _edit_line(found, turn, request)
+        case Routed() if turn.call is not None:
+            made = turn.call.name == found.tool and dict(turn.call.arguments) == dict(found.arguments)
+            return answer(found, turn.result) if made else None
+        case Routed():
+            return found if _is_offered(found, request) else None
+        case None:
+            return None
+        case _:
+            assert_never(found)
+
+
+def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
+    """Returns the next of its two calls, the read and the edit, or what is answered after the second."""
+    read = Routed(Intent.ANALYZE, "read_file", {"path": edited.path})
+    match turn.call:
+        case None:
+            return read if _is_offered(read, request) else None
+        case ProposedCall(name="edit_file"):
+            return answer_edit(edited.edit, turn.result)
+        case _ if turn.refused:
+            return answer(read, turn.result)
+        case _:
+            pass
+    try:
+        step = Routed(Intent.CODE, "edit_file", plan_edit(edited.path, edited.edit, lines_of(turn.result)))
+    except NoPlace as why:
+        return Ending(f"I stopped: {why}.")
+    return step if _is_offered(step, request) else Ending(UNCHANGED)
+
+
+def _is_offered(step: Routed, request: GenerateRequest) -> bool:
+    return any(tool.name == step.tool for tool in request.intents.get(step.intent, ()))
+
+
+def _before(call: ProposedCall, files: AbstractSet[str]) -> AbstractSet[str]:
+    """The files as they were before a call that may have made, moved or removed one."""
+    path, new_path = str(call.arguments.get("path")), str(call.arguments.get("new_path"))
+    match call.name:
+        case "write_file":
+            return files - {path}
+        case "delete_file":
+            return files | {path}
+        case "move_file":
+            return (files - {new_path}) | {path}
+        case _:
+            return files
+
+
+def constrain_request(request: GenerateRequest, nameable: Nameable | None = None) -> Guided | Ending | Routed | None:
+    """Takes the request by a rule, or constrains it to the possible next calls, or ends the turn where there is none.
 
     Returns None for a request that is not a step of a turn: one with an answer schema, or one without tools and paths.
     The model may name a path that the conversation names and that is among `nameable`, where these are known.
@@ -32,7 +96,10 @@ def constrain_request(request: GenerateRequest, nameable: Nameable | None = None
     if request.answer_schema is not None or not (request.intents or request.paths):
         return None
     messages = request.messages
-    said = ending(turn_of(messages))
+    turn = turn_of(messages)
+    if (known := by_rule(turn, request, frozenset() if nameable is None else nameable.files)) is not None:
+        return known
+    said = ending(turn)
     offered: Offer = narrow_intents(messages, request.intents)
     if is_ambiguous(messages, None if nameable is None else nameable.files):
         return Ending(AMBIGUOUS)

@@ -15,11 +15,13 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
+from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import Ability
 from remit_server.errors import ModelUnavailable
 from remit_server.models.embedded.closing_text import Ending
 from remit_server.models.embedded.constrain import constrain_request
+from remit_server.models.embedded.routes import Routed
 from remit_server.models.local import wire
 from remit_server.models.local.backoff import Backoff
 from remit_server.models.local.options import MIB, EngineOptions
@@ -45,7 +47,7 @@ from remit_server.models.ports import (
     UserMessage,
     new_call_id,
 )
-from remit_server.models.profile import LARGE, Profile, choose_profile
+from remit_server.models.profile import BUILT_IN, LARGE, Profile, choose_profile
 
 log = logging.getLogger("remit.model")
 
@@ -105,9 +107,9 @@ class MlxProvider:
         return None if host is None or self._reference == EMBEDDED else host.ready.context
 
     async def meet(self) -> Profile:
-        """As its weights are; it is loaded for that. The embedded model has its own requests, whatever is offered."""
+        """As its weights are; it is loaded for that."""
         if self._reference == EMBEDDED:
-            return LARGE
+            return BUILT_IN
         try:
             with self._in_use():
                 host = await self._host()
@@ -159,13 +161,21 @@ class MlxProvider:
                     yield event
 
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        host = await self._host()
         nameable = None if request.paths is None else await request.paths.list()
         step = constrain_request(request, nameable) if self._reference == EMBEDDED else None
-        if isinstance(step, Ending):
-            for event in closing_events(step, Finished("stop")):
-                yield event
-            return
+        match step:
+            case Ending():
+                for event in closing_events(step, Finished("stop")):
+                    yield event
+                return
+            case Routed(intent=intent, tool=tool, arguments=arguments):
+                yield CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent.value}))
+                yield CallProposed(ProposedCall(new_call_id(), tool, arguments))
+                yield Finished("stop")
+                return
+            case _:
+                pass
+        host = await self._host()
         wanted = to_wire(request if step is None else step.request, nameable)
         try:
             said = self._events(host, wanted)

@@ -1,0 +1,164 @@
+"""Edits of single lines that a sentence names: read the file, then change exactly that place (MOD-23). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from pydantic import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class AtLine:
+    """Before the line of this number, from 1; 0 is the end of the file."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Before or after the one line that has this text."""
+
+    text: str
+    after: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AmongImports:
+    """After the last import that stands at the top, else before everything but comments and a docstring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A new line at a place."""
+
+    text: str
+    place: AtLine | Beside | AmongImports
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """The line of this number, or the one that has this text."""
+
+    line: int | str
+
+
+@dataclass(frozen=True, slots=True)
+class SetValue:
+    """What stands behind a name, as a constant or a key."""
+
+    name: str
+    value: str
+
+
+LineEdit = Insert | Remove | SetValue
+_LINE = re.compile(r"(\d+)\|(.*)")
+_IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
+_LITERAL = re.compile(r"-?\d[\d_.]*|true|false|null|none", re.IGNORECASE)
+
+
+class NoPlace(Exception):
+    """The file has no such place, or several; the words say which."""
+
+
+def lines_of(result: str) -> tuple[str, ...]:
+    """Returns the lines that `read_file` showed. Raises NoPlace where it did not show all of them."""
+    head, *shown = result.split("\n")
+    if "; more with offset" in head or "more characters)" in result:
+        raise NoPlace("the file is too long for me")
+    return tuple(match[2] for line in shown if (match := _LINE.fullmatch(line)))
+
+
+def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, JsonValue]:
+    """Returns the arguments of the `edit_file` that makes it. Raises NoPlace."""
+    match edit:
+        case Insert(text=text, place=place):
+            return _insert(path, text, _place(place, lines), lines)
+        case Remove(line=line):
+            at = line if isinstance(line, int) else _only(lines, line)
+            if not 1 <= at <= len(lines):
+                raise NoPlace(f"the file has {len(lines)} lines")
+            return _replace(path, at, lines, None)
+        case SetValue(name=name, value=value):
+            at, changed = _with_value(lines, name, value)
+            return _replace(path, at, lines, changed)
+        case _:
+            assert_never(edit)
+
+
+def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
+    """The number of the line before which the new one goes; one more than there are for the end."""
+    match place:
+        case AtLine(number=0):
+            return len(lines) + 1
+        case AtLine(number=number):
+            if not 1 <= number <= len(lines) + 1:
+                raise NoPlace(f"the file has {len(lines)} lines")
+            return number
+        case Beside(text=text, after=after):
+            return _only(lines, text) + after
+        case AmongImports():
+            return _after_imports(lines)
+        case _:
+            assert_never(place)
+
+
+def _after_imports(lines: Sequence[str]) -> int:
+    top = [number for number, line in enumerate(lines, 1) if _IMPORT.match(line)]
+    if top:
+        return top[-1] + 1
+    at = 0
+    while at < len(lines) and (lines[at].startswith("#") or not lines[at].strip()):
+        at += 1
+    if at < len(lines) and (quotes := re.match(r'"""|\'\'\'', lines[at])):
+        ends = (
+            n for n in range(at, len(lines)) if lines[n].count(quotes[0]) == 2 or (n > at and quotes[0] in lines[n])
+        )
+        at = next(ends, at) + 1
+    return at + 1
+
+
+def _only(lines: Sequence[str], text: str) -> int:
+    exact = [number for number, line in enumerate(lines, 1) if line.strip() == text.strip()]
+    found = exact or [number for number, line in enumerate(lines, 1) if text in line]
+    if len(found) != 1:
+        raise NoPlace("no line has this text" if not found else f"{len(found)} lines have this text")
+    return found[0]
+
+
+def _insert(path: str, text: str, before: int, lines: Sequence[str]) -> Mapping[str, JsonValue]:
+    if not lines:
+        raise NoPlace("the file is empty")
+    at = min(before, len(lines))
+    line = lines[at - 1]
+    new = f"{line}\n{text}" if before > len(lines) else f"{text}\n{line}"
+    if not line:
+        raise NoPlace("an empty line stands there")
+    return {"path": path, "old_text": line, "new_text": new, "line": at}
+
+
+def _replace(path: str, at: int, lines: Sequence[str], changed: str | None) -> Mapping[str, JsonValue]:
+    line = lines[at - 1]
+    if changed is not None:
+        return {"path": path, "old_text": line, "new_text": changed, "line": at}
+    if at < len(lines) or at == 1:
+        return {"path": path, "old_text": f"{line}\n", "new_text": "", "line": at}
+    before = lines[at - 2]
+    return {"path": path, "old_text": f"{before}\n{line}", "new_text": before, "line": at - 1}
+
+
+def _with_value(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
+    named = rf"""(?:(?:export\s+)?(?:const|let|var)\s+)?["']?{re.escape(name)}["']?"""
+    form = re.compile(rf"(\s*{named}\s*(?::\s*[\w\[\], |]+?\s*(?==))?[=:]\s*)(.+?)([,;]?\s*(?:(?:\#|//).*)?)")
+    found = [(number, match) for number, line in enumerate(lines, 1) if (match := form.fullmatch(line))]
+    if len(found) != 1:
+        raise NoPlace(f"`{name}` is set nowhere in it" if not found else f"`{name}` is set on {len(found)} lines")
+    number, match = found[0]
+    old = match[2]
+    quote = old[0] if old[:1] in "\"'" and old[-1:] == old[:1] else ""
+    spelled = f"{quote}{value}{quote}" if quote else value
+    if not quote and not _LITERAL.fullmatch(value) and not re.search(r"[\"'\[({]", value):
+        spelled = f'"{value}"'
+    return number, f"{match[1]}{spelled}{match[3]}"

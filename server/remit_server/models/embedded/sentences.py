@@ -1,0 +1,103 @@
+"""A sentence of a person, taken apart: quoted texts, files, and the words that say what is wanted (MOD-23). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, its quoted texts, those of its words that are files, and its other words that look like a path."""
+
+    text: str
+    bare: str
+    quoted: tuple[str, ...]
+    files: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+_QUOTED = re.compile(
+    r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|„([^“”\n]+)[“”]|«\s*([^»\n]+?)\s*»|「([^」\n]+)」|(?<!\w)'([^'\n]+)'(?!\w)"
+)
+_PATH = re.compile(
+    r"(?:[\w.-]+/)*[\w-]*\.?[\w-]+\.[A-Za-z]\w{0,9}(?![\w/])|(?:[\w.-]+/)+[\w.-]*|\.[a-z][\w-]+|Makefile|Dockerfile|LICENSE",
+    re.ASCII,
+)
+IDENTIFIER = r"[A-Za-z_]\w*"
+
+
+def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
+    """Takes a sentence apart; a file may be named by the end of its path, and without its ending where it is the only
+    one."""
+    quoted = tuple(next(filter(None, found)) for found in _QUOTED.findall(text))
+    bare = _QUOTED.sub(" ␟ ", text)
+    words = [*(word for word in quoted if _PATH.fullmatch(word)), *_PATH.findall(bare)]
+    named = [(word, _file_of(word, files)) for word in dict.fromkeys(words)]
+    known = [path for _, path in named if path is not None]
+    if not known:
+        known = [path for word in re.findall(r"[A-Za-z][\w-]{3,}", bare) if (path := _file_by_stem(word, files))]
+    others = tuple(word for word, path in named if path is None)
+    return Sentence(
+        text, bare, tuple(q for q in quoted if _file_of(q, files) is None), tuple(dict.fromkeys(known)), others
+    )
+
+
+def _file_of(word: str, files: AbstractSet[str]) -> str | None:
+    plain = word.removeprefix("./")
+    if plain in files:
+        return plain
+    ending = [path for path in files if path.endswith(f"/{plain}")]
+    alike = [path for path in files if path.lower() == plain.lower()]
+    return ending[0] if len(ending) == 1 else alike[0] if len(alike) == 1 else None
+
+
+def _file_by_stem(word: str, files: AbstractSet[str]) -> str | None:
+    """A file that is called by its name without an ending, in capitals: README."""
+    if not word.isupper():
+        return None
+    found = [path for path in files if path.rpartition("/")[2].rpartition(".")[0] == word]
+    return found[0] if len(found) == 1 else None
+
+
+@cache
+def _words() -> Mapping[str, Sequence[str]]:
+    """For each idea the words that say it."""
+    table: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text("utf-8"))
+    return table
+
+
+@cache
+def filling() -> frozenset[str]:
+    """Returns the words that every sentence has, and that say nothing of what is wanted."""
+    return frozenset(_words()["filling"])
+
+
+@cache
+def saying(idea: str) -> re.Pattern[str]:
+    """Returns a pattern of any word that says it. Where words are not parted by spaces it may stand in the midst of
+    others."""
+    words = _words()[idea]
+    parted = [word for word in words if word.isascii() or word[0] < "\u3000"]
+    inside = [word for word in words if word not in parted]
+    return re.compile("|".join([rf"(?<!\w)(?:{'|'.join(parted)})(?!\w)", *inside]), re.IGNORECASE)
+
+
+def says(idea: str, text: str) -> bool:
+    """Returns whether one of its words stands in the text."""
+    return saying(idea).search(text) is not None
+
+
+def without_paths(said: Sentence) -> str:
+    """Returns what of a sentence is neither quoted nor names a file."""
+    bare = said.bare
+    for path in (*said.files, *said.paths):
+        name = path.rpartition("/")[2]
+        bare = bare.replace(path, " ").replace(name, " ").replace(name.rpartition(".")[0] or name, " ")
+    return bare
