@@ -1,9 +1,8 @@
-"""The built-in model on requests that were phrased before, by somebody who had seen neither it nor its training.
+"""The built-in model on requests that were phrased by somebody who had seen neither it nor its training.
 
-`python bench/builtin.py` asks each request of `requests/builtin.yaml` in a fresh repository with the set's files. Of each
-is told: right; one exact hint (it asks for the part that is missing); declined, though it could; wrong; a false claim
-(it says that it has done it, and has not). Requests that are not for it are right where they are declined, with the way
-out.
+`python bench/builtin.py` asks each request of `requests/builtin.yaml` in a fresh repository of the set's files. Each is
+right (one that lacks a part: where exactly that part is asked for; one that is not for it: where it is declined),
+declined though it could be done, or wrong. A false claim says that it is done, and it is not.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A set of requests is YAML: `package`, one of PyPI's whose wheel is the workspace, and `requests`, each with `id`, `ask`,
 `kind`, what is `right`, and a `solution` that shows that it can be. Every line of `right` has to hold: `changed`
 (exactly these files differ), `answer` and `answer_lacks` (patterns over the answer), `file` and `file_lacks` (patterns
-over a file), `gone`, and `python`, which has to end with 0 in a copy of the workspace. Python and JSON that were changed
-still have to parse.
+over a file), `gone`, and `python`, which has to end with 0 in a copy of the workspace. Python and JSON that were
+changed still have to parse.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def answer(route: Routed, result: str) -> Ending:
         return Ending(UNKNOWN)
     if result.startswith("error "):
         why = result.partition(": ")[2].partition("\n")[0]
-        return Ending(f"{UNCHANGED.removesuffix('.')}: {why}." if route.intent is Intent.CODE else f"I stopped: {why}.")
+        return Ending(f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}.")
     return Ending(_ANSWERS[route.tool](route, result)[:MOST_SHOWN], done=True)
 
 
