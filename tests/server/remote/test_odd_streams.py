@@ -23,6 +23,8 @@ from remit_server.models.remote.patience import Patience, stream_patiently
 from remit_server.models.remote.provider import end_where_alike
 from remit_server.models.remote.reference import parse_reference
 
+pytestmark = pytest.mark.slow
+
 QUICK = Patience(connect_s=2, first_token_s=5, between_tokens_s=5, retries=0)
 READ = ToolSpec("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 MESSAGES = (SystemMessage("be brief"), UserMessage("read a.py"))
@@ -143,7 +145,6 @@ async def test_MOD_19_the_good_stream_is_read(protocol: str) -> None:
     assert (events[-1].prompt_tokens, events[-1].completion_tokens) == (9, 3)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*is not a valid:UserWarning")
 @pytest.mark.parametrize("protocol", STREAMS)
 @pytest.mark.parametrize("change", [ABSENT, *OTHERS], ids=lambda each: "absent" if each is ABSENT else repr(each))
