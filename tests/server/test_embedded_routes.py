@@ -117,7 +117,9 @@ MISSING = {
 
 @rows("sentence", MISSING)
 def test_MOD_23_what_lacks_a_part_is_asked_for_that_part(sentence: str) -> None:
-    assert route(sentence, FILES) == Missing(MISSING[sentence])
+    found = route(sentence, FILES)
+    assert isinstance(found, Missing)
+    assert found.question == MISSING[sentence]
 
 
 @rows("sentence", ["what can you do?", "help", "was kannst du?", "que sais-tu faire ?", "何ができますか"])
@@ -212,6 +214,7 @@ DONE = [
     ("where is the class Cart defined?", "completed", "It is defined in src/cart.py, line 1."),
     ("delete the file", "declined", FILE),
     ('replace "tea" with "bread" in notes.txt', "declined", None),
+    ('replace "tea" with "bread"', "declined", "I stopped: tea is in no file."),
     ('delete the line "class Cart:" from src/cart.py', "declined", None),
 ]
 
@@ -233,7 +236,7 @@ async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:
             "rename hi.txt to ho.txt",
             'append "eggs" at the end of notes.txt',
             "set total to 5 in src/cart.py",
-            "rename total to sum in src/cart.py",
+            "rename total to sum",
             "delete ho.txt",
         ):
             assert (await bench.ask(sentence)).status == "completed", sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import assert_never
 from remit_governance.values import Intent
 from remit_server.models.embedded.argument_candidates import is_ambiguous, is_certain, narrow_intents
 from remit_server.models.embedded.closing_text import AMBIGUOUS, UNCHANGED, Ending, ending
-from remit_server.models.embedded.route_answers import HELP, answer, answer_edit
+from remit_server.models.embedded.route_answers import HELP, answer, answer_edit, files_found
 from remit_server.models.embedded.route_edits import NoPlace, lines_of, plan_edit
 from remit_server.models.embedded.routes import Edited, Help, Missing, Routed, route
 from remit_server.models.embedded.turns import Turn, turn_of
@@ -31,12 +32,16 @@ class Guided:
 def by_rule(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
     """Returns what a rule makes of the sentence: its next call, what is answered after it, or a question for what is
     missing; None where no rule takes it, or its tool is not offered."""
-    found = route(turn.request.text, files if turn.call is None else _before(turn.call, files))
+    return _follow(turn.request.text, turn, request, files if turn.call is None else _before(turn.call, files))
+
+
+def _follow(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
+    found = route(text, files)
     match found:
         case Help():
             return Ending(HELP, done=True)
         case Missing(question=question):
-            return Ending(question)
+            return _seek(found, text, turn, request, files) if found.sought else Ending(question)
         case Edited():
             return _edit_line(found, turn, request)
         case Routed() if turn.call is not None:
@@ -67,6 +72,30 @@ def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed |
     except NoPlace as why:
         return Ending(f"I stopped: {why}.")
     return step if _is_offered(step, request) else Ending(UNCHANGED)
+
+
+def _seek(
+    missing: Missing, text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]
+) -> Routed | Ending | None:
+    """Looks for the one file that a sentence leaves out, by what is to be changed in it; then goes on as if it were
+    named."""
+    look = Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(missing.sought), "context_lines": 0})
+    if turn.call is None:
+        return look if _is_offered(look, request) else Ending(missing.question)
+    if turn.call.name != look.tool:
+        path = str(turn.call.arguments.get("path"))
+        return _follow(f"{text} in {path}", turn, request, files) if path in files else None
+    if turn.refused:
+        return answer(look, turn.result)
+    places = files_found(turn.result)
+    if len(places) != 1:
+        where = (
+            f"{missing.sought} is in {' and '.join(places[:4])}. "
+            if places
+            else f"I stopped: {missing.sought} is in no file. "
+        )
+        return Ending(f"{where}{missing.question}" if places else where.strip())
+    return _follow(f"{text} in {places[0]}", replace(turn, call=None), request, files)
 
 
 def _is_offered(step: Routed, request: GenerateRequest) -> bool:

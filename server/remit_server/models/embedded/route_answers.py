@@ -43,7 +43,9 @@ def answer(route: Routed, result: str) -> Ending:
         return Ending(UNKNOWN)
     if result.startswith("error "):
         why = result.partition(": ")[2].partition("\n")[0]
-        return Ending(f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}.")
+        return Ending(
+            f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}."
+        )
     return Ending(_ANSWERS[route.tool](route, result)[:MOST_SHOWN], done=True)
 
 
@@ -91,6 +93,11 @@ def _found(route: Routed, result: str) -> str:
         first, number, _ = found[0].split(":", 2)
         return describe_definition(first, int(number), int(head.split(" ", 1)[0]))
     return "\n".join(found) if found else "It is nowhere in the files."
+
+
+def files_found(result: str) -> list[str]:
+    """Returns the files in which a search found something."""
+    return list(dict.fromkeys(line for line in result.split("\n")[1:] if line and _LINE.fullmatch(line) is None))
 
 
 def _ran(route: Routed, result: str) -> str:

@@ -41,9 +41,11 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The part that a sentence leaves out, as a question."""
+    """The part that a sentence leaves out, as a question. A file that is left out is the one that alone has
+    `sought`."""
 
     question: str
+    sought: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,37 @@ _LOOKED_FOR = re.compile(
     r"(?:search(?: the (?:project|workspace|code))? for|grep(?: for)?|look for|suche? nach|such mal nach|buscar?|"
     r"cerca(?:re)?|chercher?)\s+(?:the (?:word|text)\s+)?([A-Za-z_][A-Za-z0-9_]*)\W*$",
     re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"\b(?:do|are|did|check)\b.*\b(?:pass|passing|green|work|ok)\b|laufen|passent|pasan|passano|通る|通って",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(
+    r"(?:add|insert|put) (?:the line )?(.+?) (below|after|under|above|before) (?:the )?(?:line )?(.+?) "
+    r"(?:in|to|of) \S+\s*$",
+    re.IGNORECASE,
+)
+_LITERALS = re.compile(r"(?<![A-Za-z0-9_.])(-?\d[\d_.]*\d|-?\d|true|false|null|none)(?![A-Za-z0-9_])", re.IGNORECASE)
+_SETTING = re.compile(r"^(?:please )?(?:set|setze?|change|imposta|pon|mets|définis|cambia)\b", re.IGNORECASE)
+_SOMETHING = re.compile(
+    r"\b(?:something|text|etwas|quelque chose|algo|qualcosa|code|workspace|project)\b", re.IGNORECASE
+)
+_VERB = re.compile(
+    r"renam\w*|move|change|cambia|call(?:ed)?|benenn\w*|umbenenn\w*|renomm\w*|renombr\w*|rinomin\w*|should|um",
+    re.IGNORECASE,
+)
+_WHICH_FILE = re.compile(
+    r"which file|what file|welcher datei|quel fichier|qu[eé] archivo|quale file|どのファイル", re.IGNORECASE
+)
+_COMMAND = re.compile(r"\b(?:commands?|befehl|commande|comando)\b|コマンド", re.IGNORECASE)
+_RENAMES = re.compile(
+    r"rename|umbenenn|benenn|renomme|renombra|rinomina|リネーム|名前|(?:should be|to be) (?:called|named)|"
+    r"(?:the )?name of|nombre de|nom de|nome di|namen von",
+    re.IGNORECASE,
+)
+_FOLDER = re.compile(
+    r"(?:folder|directory|cartella|ordner|verzeichnis|dossier|carpeta)\s+([\w/-]+)|([\w/-]+)\s+(?:folder|directory)|([\w/-]+)\s*フォルダ",
+    re.IGNORECASE | re.ASCII,
 )
 _PROGRAMS = frozenset(
     {
@@ -125,6 +158,8 @@ def _git(said: Sentence) -> Route:
 
 
 def _run(said: Sentence) -> Route:
+    if says("tests", said.bare) and not said.quoted and _PASSING.search(said.bare):
+        return Routed(Intent.EXECUTE, "run_tests")
     if not says("run", said.bare):
         return None
     if len(said.quoted) == 1 and not says("edits", said.bare):
@@ -139,11 +174,7 @@ def _run(said: Sentence) -> Route:
     if says("tests", said.bare):
         path: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
         return Routed(Intent.EXECUTE, "run_tests", path)
-    if re.fullmatch(
-        r"(?:please )?(?:run|execute)(?: (?:a|the|this|some) command)?[.!]?", said.text.strip(), re.IGNORECASE
-    ):
-        return Missing(COMMAND)
-    return None
+    return Missing(COMMAND) if not said.files and _rest(said, "run") == len(_COMMAND.findall(said.bare)) else None
 
 
 def _move(said: Sentence) -> Route:
@@ -158,6 +189,9 @@ def _move(said: Sentence) -> Route:
             "move_file",
             {"path": old, "new_path": new + old.rpartition("/")[2] if new.endswith("/") else new},
         )
+    if (folder := _FOLDER.search(without_paths(said))) is not None:
+        into = next(filter(None, folder.groups())).rstrip("/")
+        return Routed(Intent.CODE, "move_file", {"path": old, "new_path": f"{into}/{old.rpartition('/')[2]}"})
     named = re.findall(IDENTIFIER, re.split(saying("moves"), said.bare, maxsplit=1)[-1].replace(old, ""))
     return Missing(NEW_NAME) if not [word for word in named if word.lower() not in filling()] else None
 
@@ -182,12 +216,21 @@ def _remove(said: Sentence) -> Route:
         return Edited(said.files[0], Remove(int(next(filter(None, number.groups())))))
     if len(said.quoted) == 1 and not says("part", said.bare):
         return Edited(said.files[0], Remove(said.quoted[0]))
-    return None
+    if (found := _BARE_IMPORT.search(said.bare)) is not None and not said.quoted:
+        return Edited(said.files[0], Remove(found[0]))
+    return (
+        Missing(LINE)
+        if not said.quoted
+        and re.search(r"\ba line\b|eine zeile|une ligne|una l[ií]nea|una riga", said.bare, re.IGNORECASE)
+        else None
+    )
 
 
 def _insert(said: Sentence) -> Route:
     if not says("adds", said.bare):
         return None
+    if not said.quoted and len(said.files) == 1 and (told := _BESIDE.search(said.bare)) is not None:
+        return Edited(said.files[0], Insert(told[1], Beside(told[3], told[2].lower() in {"below", "after", "under"})))
     text = said.quoted[0] if said.quoted else found[0] if (found := _BARE_IMPORT.search(said.bare)) else None
     if text is None or says("part", said.bare):
         return None
@@ -215,26 +258,31 @@ def _place(said: Sentence, text: str) -> AtLine | Beside | AmongImports | None:
 def _set_value(said: Sentence) -> Route:
     if not says("sets", said.bare) or len(said.quoted) > 1:
         return None
-    bare = without_paths(said)
-    literal = re.search(
-        r"(?:\bto|\bauf|\bzu|à|\ben|\ba|\bsu|=|を)\s*(-?\d[\d_.]*\d|-?\d|true|false|null|none)(?![\w.]*\w)",
-        bare,
-        re.IGNORECASE,
+    bare = re.sub(
+        r"(?:instead of|statt|au lieu de|en (?:lugar|vez) de|invece di) \S+",
+        " ",
+        without_paths(said),
+        flags=re.IGNORECASE,
     )
-    value = said.quoted[0] if said.quoted else literal[1] if literal else None
-    names = [word for word in re.findall(IDENTIFIER, bare) if _is_name(word) or (word.isupper() and len(word) > 1)]
-    if not names and (
-        told := re.search(
-            rf"(?:set|setze?|change|update|ändere|mets|mettre|cambia|pon|imposta)\s+{_VALUE_OF}([A-Za-z_][A-Za-z0-9_]*)",
-            bare,
-            re.IGNORECASE,
-        )
-    ):
-        names = [told[1]] if told[1].lower() not in _NO_NAMES else []
-    if value is None or len(set(names)) != 1:
+    literals = list(dict.fromkeys(_LITERALS.findall(bare)))
+    switch = re.search(r"(?:turn|switch) (on|off)|(enable|disable)", bare, re.IGNORECASE)
+    value = said.quoted[0] if said.quoted else literals[0] if len(literals) == 1 else None
+    if value is None and switch is not None:
+        value = "true" if (switch[1] or switch[2]).lower() in {"on", "enable"} else "false"
+    names = [
+        word
+        for word in dict.fromkeys(re.findall(IDENTIFIER, bare))
+        if word not in literals
+        and word.lower() not in _NO_NAMES
+        and (_is_name(word) or word.lower() not in filling() or word == "name")
+        and not saying("sets").fullmatch(word)
+    ]
+    if len(names) != 1:
         return None
+    if value is None:
+        return Missing(VALUE) if len(said.files) == 1 and not said.paths and _SETTING.search(said.bare) else None
     if len(said.files) != 1:
-        return Missing(FILE) if not said.files and not said.paths else None
+        return Missing(FILE, names[0]) if not said.files and not said.paths else None
     return Edited(said.files[0], SetValue(names[0], value))
 
 
@@ -272,12 +320,12 @@ def _replace(said: Sentence) -> Route:
         and _rest(said, "replaces") <= 1
     ):
         return Missing(NEW_TEXT)
-    return Missing(FILE) if not said.files and not said.paths and len(said.quoted) == 2 else None
+    return Missing(FILE, said.quoted[0]) if not said.files and not said.paths and len(said.quoted) == 2 else None
 
 
 def _rename(said: Sentence) -> Route:
     """Two names in one file."""
-    if not re.search(r"rename|umbenenn|benenn|renomme|renombra|rinomina|リネーム|名前", said.bare, re.IGNORECASE):
+    if not _RENAMES.search(said.bare):
         return None
     names = [*said.quoted]
     if not names:
@@ -285,9 +333,7 @@ def _rename(said: Sentence) -> Route:
         for path in (*said.files, *said.paths):
             bare = bare.replace(path, " ").replace(path.rpartition("/")[2], " ")
         names = [
-            word
-            for word in re.findall(IDENTIFIER, bare)
-            if word.lower() not in filling() and not saying("moves").fullmatch(word)
+            word for word in re.findall(IDENTIFIER, bare) if word.lower() not in filling() and not _VERB.fullmatch(word)
         ]
     if len(names) == 2 and len(said.files) == 1 and all(re.fullmatch(IDENTIFIER, name) for name in names):
         old, new = names
@@ -298,10 +344,12 @@ def _rename(said: Sentence) -> Route:
         )
     if len(names) == 1 and not said.paths:
         return Missing(NEW_NAME)
-    return Missing(FILE) if len(names) == 2 and not said.files and not said.paths else None
+    return Missing(FILE, names[0]) if len(names) == 2 and not said.files and not said.paths else None
 
 
 def _list(said: Sentence) -> Route:
+    if re.fullmatch(r"(?:please )?(?:ls|dir)[.!]?", said.text, re.IGNORECASE):
+        return Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})
     if (
         said.files
         or said.quoted
@@ -338,22 +386,30 @@ def _show(said: Sentence) -> Route:
 
 
 def _search(said: Sentence) -> Route:
-    if not says("searches", said.bare) or says("edits", said.bare) or len(said.quoted) > 1:
+    asks = says("searches", said.bare) or (says("defined", said.bare) and _WHICH_FILE.search(said.bare))
+    if not asks or says("edits", said.bare) or len(said.quoted) > 1:
         return None
+    defined = says("defined", said.bare)
     where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
-    if said.quoted:
-        name = said.quoted[0]
-        if says("defined", said.bare) and re.fullmatch(IDENTIFIER, name):
-            return _defined(name)
-        return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(name), "context_lines": 0, **where})
-    words = [word for word in re.findall(r"[A-Za-z_][A-Za-z0-9_.]*", without_paths(said)) if _is_name(word)]
-    if not words and (named := _NAMED.search(said.bare) or _LOOKED_FOR.search(said.bare)):
-        words = [next(filter(None, named.groups()))]
+    words = list(said.quoted) or _names_in(said)
     if len(words) == 1:
-        if says("defined", said.bare):
+        if defined and re.fullmatch(IDENTIFIER, words[0]):
             return _defined(words[0])
         return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(words[0]), "context_lines": 0, **where})
-    return Missing(TEXT) if not words and _rest(said, "searches") == 0 and not said.files else None
+    if not words and re.search(r"\bfiles?\b|dateien|fichiers|archivos|ファイル", said.bare, re.IGNORECASE):
+        return None
+    return (
+        Missing(TEXT)
+        if not words and _rest(said, "searches") <= len(_SOMETHING.findall(said.bare)) and not said.files
+        else None
+    )
+
+
+def _names_in(said: Sentence) -> list[str]:
+    """The words that are names of code, else the one that stands where a name does."""
+    words = [word for word in re.findall(r"[A-Za-z_][A-Za-z0-9_.]*", without_paths(said)) if _is_name(word)]
+    named = _NAMED.search(said.bare) or _LOOKED_FOR.search(said.bare)
+    return words or ([next(filter(None, named.groups()))] if named else [])
 
 
 def _defined(name: str) -> Routed:
@@ -367,15 +423,19 @@ def _is_name(word: str) -> bool:
 
 
 def _rest(said: Sentence, verb: str) -> int:
-    """How many words are left that say something: without the verb, files, and words that every sentence has."""
-    left = saying(verb).sub(" ", without_paths(said))
-    return len([word for word in re.findall(r"[^\W\d_]{2,}", left) if word.lower() not in filling()])
+    """How many words are left that say something: without the verb, files, and words that every sentence has. What a
+    sentence adds behind a comma does not count."""
+    clauses = [part for part in re.split(r"[,;!?]|\.(?=\s|$)", without_paths(said)) if says(verb, part)]
+    left = saying(verb).sub(" ", clauses[0] if clauses else without_paths(said))
+    return len([word for word in re.findall(r"[A-Za-zÀ-ž]{2,}", left) if word.lower() not in filling()])
 
 
 FILE = "Which file? Name it in the sentence, as in: show notes.txt"
 NEW_NAME = "What is the new name? As in: rename total to subtotal in cart.py"
 NEW_TEXT = 'By which text? As in: replace "old" with "new" in README.md'
 TEXT = 'Which text shall I search for? As in: search for "total"'
+LINE = 'Which line? As in: remove line 3 from notes.txt, or: remove the line "milk" from notes.txt'
+VALUE = "Which value? As in: set RATE to 0.3 in tax.py"
 COMMAND = "Which command? As in: run `make test`"
 
 _NUMBERED = re.compile(
@@ -383,11 +443,52 @@ _NUMBERED = re.compile(
     r"(\d{1,6})(?:st|nd|rd|th) line",
     re.IGNORECASE,
 )
-_NO_NAMES = frozenset({"the", "value", "it", "this", "that", "a", "all", "every", "line", "file"})
-_VALUE_OF = "(?:the (?:value of )?|den wert von |la valeur de |el valor de |il valore di )?"
+_NO_NAMES = frozenset(
+    [
+        "the",
+        "value",
+        "it",
+        "this",
+        "that",
+        "a",
+        "all",
+        "every",
+        "line",
+        "file",
+        "to",
+        "in",
+        "on",
+        "off",
+        "of",
+        "wert",
+        "von",
+        "auf",
+        "zu",
+        "valeur",
+        "de",
+        "la",
+        "à",
+        "valor",
+        "el",
+        "valore",
+        "di",
+        "il",
+        "should",
+        "be",
+        "settings",
+        "config",
+        "setting",
+        "constant",
+        "variable",
+        "instead",
+        "please",
+        "and",
+        "is",
+    ]
+)
 _BARE_IMPORT = re.compile(r"(?<!\w)(?:from [\w.]+ )?import [\w.]+(?: as \w+)?(?!\w)")
 
 _RULES: Sequence[Callable[[Sentence], Route]] = (
-    _help, _git, _run, _move, _rename, _replace, _remove, _delete, _insert, _set_value, _create, _list, _show, _search,
+    _help, _git, _run, _move, _rename, _replace, _remove, _delete, _insert, _set_value, _create, _search, _list, _show,
 )  # fmt: skip
 """In this order; the first that takes a sentence has it."""

@@ -30,23 +30,54 @@ _PATH = re.compile(
     r"(?:[\w.-]+/)*[\w-]*\.?[\w-]+\.[A-Za-z]\w{0,9}(?![\w/])|(?:[\w.-]+/)+[\w.-]*|\.[a-z][\w-]+|Makefile|Dockerfile|LICENSE",
     re.ASCII,
 )
-IDENTIFIER = r"[A-Za-z_]\w*"
+_BY_STEM = frozenset({"readme", "makefile", "license", "licence", "changelog", "dockerfile"})
+_VERBS = ("rename", "replace", "remove", "delete", "insert", "append", "search", "create", "change", "where", "execute")
+IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
     """Takes a sentence apart; a file may be named by the end of its path, and without its ending where it is the only
     one."""
     quoted = tuple(next(filter(None, found)) for found in _QUOTED.findall(text))
-    bare = _QUOTED.sub(" ␟ ", text)
+    bare = _respell(_QUOTED.sub(" ␟ ", text))
     words = [*(word for word in quoted if _PATH.fullmatch(word)), *_PATH.findall(bare)]
     named = [(word, _file_of(word, files)) for word in dict.fromkeys(words)]
     known = [path for _, path in named if path is not None]
     if not known:
-        known = [path for word in re.findall(r"[A-Za-z][\w-]{3,}", bare) if (path := _file_by_stem(word, files))]
+        known = [
+            path for word in re.findall(r"[A-Za-z][\w-]{3,}", bare, re.ASCII) if (path := _file_by_stem(word, files))
+        ]
     others = tuple(word for word, path in named if path is None)
     return Sentence(
         text, bare, tuple(q for q in quoted if _file_of(q, files) is None), tuple(dict.fromkeys(known)), others
     )
+
+
+def _respell(text: str) -> str:
+    """The text with the words that are all but one of the usual verbs spelled right."""
+    return re.sub(
+        r"(?<![\w./-])[a-z]{5,9}(?![\w./-])", lambda found: _meant(found[0]), text, flags=re.ASCII | re.IGNORECASE
+    )
+
+
+@cache
+def _meant(word: str) -> str:
+    lower = word.lower()
+    if lower in filling():
+        return word
+    for verb in _VERBS:
+        if lower[:-1] == verb:  # another form of it
+            return word
+        swapped = sorted(lower) == sorted(verb) and lower[0] == verb[0]
+        if swapped or (abs(len(lower) - len(verb)) == 1 and _one_letter_apart(lower, verb)):
+            return verb
+    return word
+
+
+def _one_letter_apart(one: str, other: str) -> bool:
+    """Whether the longer of two words is the shorter with one letter more."""
+    short, long = sorted((one, other), key=len)
+    return any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
 
 
 def _file_of(word: str, files: AbstractSet[str]) -> str | None:
@@ -59,10 +90,10 @@ def _file_of(word: str, files: AbstractSet[str]) -> str | None:
 
 
 def _file_by_stem(word: str, files: AbstractSet[str]) -> str | None:
-    """A file that is called by its name without an ending, in capitals: README."""
-    if not word.isupper():
+    """A file that is called by its name without an ending: in capitals, or one that has no other name (`readme`)."""
+    if not word.isupper() and word.lower() not in _BY_STEM:
         return None
-    found = [path for path in files if path.rpartition("/")[2].rpartition(".")[0] == word]
+    found = [path for path in files if path.rpartition("/")[2].partition(".")[0].lower() == word.lower()]
     return found[0] if len(found) == 1 else None
 
 
@@ -99,5 +130,6 @@ def without_paths(said: Sentence) -> str:
     bare = said.bare
     for path in (*said.files, *said.paths):
         name = path.rpartition("/")[2]
-        bare = bare.replace(path, " ").replace(name, " ").replace(name.rpartition(".")[0] or name, " ")
+        for part in (path, name, name.rpartition(".")[0] or name):
+            bare = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(part)}(?![A-Za-z0-9_])", " ", bare, flags=re.IGNORECASE)
     return bare
