@@ -71,7 +71,8 @@ class Place:
             event.arguments["command"] for event in events if event.kind == "tool_call" and event.tool == "run_command"
         ]
         answer = result.final_output or ""
-        right = answer == case.answer and found(self.workspace) == case.files | case.after
+        # What a command printed stands before the sentence, why nothing was changed behind it.
+        right = case.answer in answer and found(self.workspace) == case.files | case.after
         wanted = [] if case.command is None else [case.command]
         return Outcome(case, right and commands == wanted, answer, calls)
 

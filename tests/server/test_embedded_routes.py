@@ -91,7 +91,7 @@ EDITS: list[tuple[str, str, LineEdit]] = [
     ('add "import os" at the top of src/tax.py', "src/tax.py", Insert("import os", AtLine(1))),
     ("add import sys to src/tax.py", "src/tax.py", Insert("import sys", AmongImports())),
     ('füge "Brot" am Ende von notes.txt ein', "notes.txt", Insert("Brot", AtLine(0))),
-    ('insert "tea" after line 2 in notes.txt', "notes.txt", Insert("tea", AtLine(3))),
+    ('insert "tea" after line 2 in notes.txt', "notes.txt", Insert("tea", AtLine(3, beside=2))),
     ('add "tea" before "eggs" in notes.txt', "notes.txt", Insert("tea", Beside("eggs", after=False))),
     ("remove line 3 from notes.txt", "notes.txt", Remove(3)),
     ('delete the line "eggs" from notes.txt', "notes.txt", Remove("eggs")),

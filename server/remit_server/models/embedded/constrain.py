@@ -10,10 +10,12 @@ from typing import assert_never
 
 from remit_governance.values import Intent
 from remit_server.models.embedded.argument_candidates import is_ambiguous, is_certain, narrow_intents
-from remit_server.models.embedded.closing_text import AMBIGUOUS, UNCHANGED, Ending, ending
+from remit_server.models.embedded.closing_text import AMBIGUOUS, DECLINED, UNCHANGED, Ending, ending
+from remit_server.models.embedded.patterns import MADE_UP
 from remit_server.models.embedded.route_answers import HELP, answer, answer_edit, files_found
 from remit_server.models.embedded.route_edits import NoPlace, lines_of, plan_edit
 from remit_server.models.embedded.routes import Edited, Help, Missing, Routed, route
+from remit_server.models.embedded.sentences import says
 from remit_server.models.embedded.turns import Turn, turn_of
 from remit_server.models.limits import limit_property
 from remit_server.models.ports import GenerateRequest, Nameable, PathsOnOffer, ProposedCall, ToolSpec
@@ -33,6 +35,14 @@ def by_rule(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Ro
     """Returns what a rule makes of the sentence: its next call, what is answered after it, or a question for what is
     missing; None where no rule takes it, or its tool is not offered."""
     return _follow(turn.request.text, turn, request, files if turn.call is None else _before(turn.call, files))
+
+
+def _is_concrete(turn: Turn, nameable: Nameable | None) -> bool:
+    """Whether a sentence names a file, a line or a name of code: the network takes any other for one of its skills."""
+    request = turn.request
+    named = [path.removeprefix("./") for path in request.paths]
+    there = bool(named) if nameable is None else any(path in nameable.files for path in named)
+    return there or request.line or says("defined", request.bare) or any(map(MADE_UP.search, request.words))
 
 
 def _follow(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
@@ -70,7 +80,7 @@ def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed |
     try:
         step = Routed(Intent.CODE, "edit_file", plan_edit(edited.path, edited.edit, lines_of(turn.result)))
     except NoPlace as why:
-        return Ending(f"I stopped: {why}.")
+        return Ending(f"{UNCHANGED} {str(why)[:1].upper()}{str(why)[1:]}.")
     return step if _is_offered(step, request) else Ending(UNCHANGED)
 
 
@@ -128,6 +138,8 @@ def constrain_request(request: GenerateRequest, nameable: Nameable | None = None
     turn = turn_of(messages)
     if (known := by_rule(turn, request, frozenset() if nameable is None else nameable.files)) is not None:
         return known
+    if turn.call is None and not _is_concrete(turn, nameable):
+        return Ending(DECLINED)
     said = ending(turn)
     offered: Offer = narrow_intents(messages, request.intents)
     if is_ambiguous(messages, None if nameable is None else nameable.files):

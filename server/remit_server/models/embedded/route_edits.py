@@ -12,9 +12,11 @@ from pydantic import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class AtLine:
-    """Before the line of this number, from 1; 0 is the end of the file."""
+    """Before the line of this number, from 1; 0 is the end of the file. `beside` is the line that was named for it, 0
+    where none was."""
 
     number: int
+    beside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
     """Returns the arguments of the `edit_file` that makes it. Raises NoPlace."""
     match edit:
         case Insert(text=text, place=place):
-            return _insert(path, text, _place(place, lines), lines)
+            before = _place(place, lines)
+            return _insert(path, f"{_indent(place, before, lines)}{text}", before, lines)
         case Remove(line=line):
             at = line if isinstance(line, int) else _only(lines, line)
             if not 1 <= at <= len(lines):
@@ -105,6 +108,18 @@ def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
             assert_never(place)
 
 
+def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[str]) -> str:
+    """The indentation of the line that a sentence names: a new one beside it belongs to the same block."""
+    match place:
+        case AtLine(number=number, beside=beside) if number and beside:
+            line = lines[beside - 1] if beside <= len(lines) else ""
+        case Beside(after=after):
+            line = lines[before - 2] if after else lines[before - 1]
+        case _:
+            line = ""
+    return line[: len(line) - len(line.lstrip())]
+
+
 def _after_imports(lines: Sequence[str]) -> int:
     top = [number for number, line in enumerate(lines, 1) if _IMPORT.match(line)]
     if top:
@@ -131,12 +146,12 @@ def _only(lines: Sequence[str], text: str) -> int:
 def _insert(path: str, text: str, before: int, lines: Sequence[str]) -> Mapping[str, JsonValue]:
     if not lines:
         raise NoPlace("the file is empty")
-    at = min(before, len(lines))
-    line = lines[at - 1]
-    new = f"{line}\n{text}" if before > len(lines) else f"{text}\n{line}"
-    if not line:
-        raise NoPlace("an empty line stands there")
-    return {"path": path, "old_text": line, "new_text": new, "line": at}
+    # An edit replaces a text, so it holds on to a line that has one: the one above, else the one below.
+    if before > 1 and (line := lines[before - 2]):
+        return {"path": path, "old_text": line, "new_text": f"{line}\n{text}", "line": before - 1}
+    if before <= len(lines) and (line := lines[before - 1]):
+        return {"path": path, "old_text": line, "new_text": f"{text}\n{line}", "line": before}
+    raise NoPlace("only empty lines stand there")
 
 
 def _replace(path: str, at: int, lines: Sequence[str], changed: str | None) -> Mapping[str, JsonValue]:

@@ -71,7 +71,8 @@ _KINDS = (
 _SAID_DEFINED = r"\s+(?:is\s+)?(?:defined|declared|definiert|défini\w*|definid\w+|definit\w)"
 _NAMED = re.compile(
     rf"(?:{_KINDS})\s+([A-Za-z_][A-Za-z0-9_]*)(?=[^\w.]*(?:{_SAID_DEFINED}|[?.]|$))"
-    r"|where (?:is|are) ([A-Za-z_][A-Za-z0-9_]*) (?:used|called|defined|declared|imported|mentioned)",
+    r"|where (?:is|are) ([A-Za-z_][A-Za-z0-9_]*) (?:used|called|defined|declared|imported|mentioned)"
+    r"|(?:which|what) file (?:defines|declares) ([A-Za-z_][A-Za-z0-9_]*)|\bthe word ([A-Za-z_][A-Za-z0-9_]*)",
     re.IGNORECASE,
 )
 _LOOKED_FOR = re.compile(
@@ -107,7 +108,7 @@ _RENAMES = re.compile(
     re.IGNORECASE,
 )
 _FOLDER = re.compile(
-    r"(?:folder|directory|cartella|ordner|verzeichnis|dossier|carpeta)\s+([\w/-]+)|([\w/-]+)\s+(?:folder|directory)|([\w/-]+)\s*フォルダ",
+    r"(?:folder|directory|cartella|ordner|verzeichnis|dossier|carpeta)\s+([\w/-]+)|(?!(?:the|a|new|folder|into|to)\b)\b([\w/-]+)\s+(?:folder|directory)|([\w/-]+)\s*フォルダ",
     re.IGNORECASE | re.ASCII,
 )
 _PROGRAMS = frozenset(
@@ -162,19 +163,26 @@ def _run(said: Sentence) -> Route:
         return Routed(Intent.EXECUTE, "run_tests")
     if not says("run", said.bare):
         return None
-    if len(said.quoted) == 1 and not says("edits", said.bare):
-        return Routed(Intent.EXECUTE, "run_command", {"command": said.quoted[0]})
-    command = re.match(
-        r"(?:please |can you |could you |bitte )?(?:run|execute|start|launch)\s+(?:the (?:command|program)\s+)?(\S.*)$",
-        said.text,
-        re.IGNORECASE,
-    )
-    if command and command[1].split()[0] in _PROGRAMS:
-        return Routed(Intent.EXECUTE, "run_command", {"command": command[1].rstrip(".!")})
+    if (command := _command_in(said)) is not None:
+        return Routed(Intent.EXECUTE, "run_command", {"command": command})
     if says("tests", said.bare):
         path: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
         return Routed(Intent.EXECUTE, "run_tests", path)
     return Missing(COMMAND) if not said.files and _rest(said, "run") == len(_COMMAND.findall(said.bare)) else None
+
+
+def _command_in(said: Sentence) -> str | None:
+    """The command that a sentence holds: in quotes, behind a colon, or after the verb where it begins as commands do."""
+    if said.quoted:
+        return said.quoted[0] if len(said.quoted) == 1 and not says("edits", said.bare) else None
+    if (told := re.match(r"(?:please )?(?:run|execute)[^:]{0,30}:\s*(\S.*)$", said.text, re.IGNORECASE)) is not None:
+        return told[1]
+    found = re.match(
+        r"(?:please |can you |could you |bitte )?(?:run|execute|start|launch)\s+(?:the (?:command|program)\s+)?(\S.*)$",
+        said.text,
+        re.IGNORECASE,
+    )
+    return found[1].rstrip(".!") if found and found[1].split()[0] in _PROGRAMS else None
 
 
 def _move(said: Sentence) -> Route:
@@ -245,7 +253,8 @@ def _insert(said: Sentence) -> Route:
 def _place(said: Sentence, text: str) -> AtLine | Beside | AmongImports | None:
     after, before = says("after", said.bare), says("before", said.bare)
     if (after or before) and (number := _NUMBERED.search(said.bare)) is not None:
-        return AtLine(int(next(filter(None, number.groups()))) + bool(after))
+        named = int(next(filter(None, number.groups())))
+        return AtLine(named + bool(after), beside=named)
     if (after or before) and len(said.quoted) == 2:
         return Beside(said.quoted[1], bool(after))
     if says("top", said.bare):
@@ -287,16 +296,17 @@ def _set_value(said: Sentence) -> Route:
 
 
 def _create(said: Sentence) -> Route:
-    if not says("creates", said.bare) or says("shows", said.bare) or said.files:
+    if not says("creates", said.bare) or (says("shows", said.bare) and not said.quoted) or said.files:
         return None
+    paths = [path for path in said.paths if path not in said.quoted]
     content = said.quoted[0] if len(said.quoted) == 1 else told[1] if (told := _WITH.search(said.text)) else None
-    if len(said.paths) == 1 and not said.paths[0].endswith("/") and len(said.quoted) <= 1:
+    if len(paths) == 1 and not paths[0].endswith("/") and len(said.quoted) <= 1:
         if content is None and _rest(said, "creates") > 2:
             return None
-        return Routed(Intent.CODE, "write_file", {"path": said.paths[0], "content": f"{content}\n" if content else ""})
+        return Routed(Intent.CODE, "write_file", {"path": paths[0], "content": f"{content}\n" if content else ""})
     return (
         Missing(FILE)
-        if content is not None and not said.paths and re.search(r"file|datei|fichier|archivo|ファイル", said.bare)
+        if content is not None and not paths and re.search(r"file|datei|fichier|archivo|ファイル", said.bare)
         else None
     )
 
@@ -310,9 +320,10 @@ def _replace(said: Sentence) -> Route:
             r"instead of|statt|anstatt|au lieu de|en lugar de|en vez de|invece di|代わり", said.bare, re.IGNORECASE
         ):
             old, new = new, old
-        return Routed(
-            Intent.CODE, "edit_file", {"path": said.files[0], "old_text": old, "new_text": new, "replace_all": True}
-        )
+        words = all(re.fullmatch(IDENTIFIER, text) for text in (old, new))
+        whole: dict[str, JsonValue] = {"whole_word": True} if words else {}
+        given: dict[str, JsonValue] = {"path": said.files[0], "old_text": old, "new_text": new, "replace_all": True}
+        return Routed(Intent.CODE, "edit_file", given | whole)
     if (
         len(said.files) == 1
         and len(said.quoted) == 1
@@ -350,12 +361,8 @@ def _rename(said: Sentence) -> Route:
 def _list(said: Sentence) -> Route:
     if re.fullmatch(r"(?:please )?(?:ls|dir)[.!]?", said.text, re.IGNORECASE):
         return Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})
-    if (
-        said.files
-        or said.quoted
-        or not (says("files", said.bare) and says("lists", said.bare))
-        or says("edits", said.bare)
-    ):
+    asks = says("files", said.bare) or _FOLDER.search(said.bare) is not None
+    if said.files or said.quoted or not (asks and says("lists", said.bare)) or says("edits", said.bare):
         return None
     lower = said.bare.lower()
     pattern = next((glob for word, glob in _ENDINGS.items() if word in lower), "*")
@@ -444,48 +451,13 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _NO_NAMES = frozenset(
-    [
-        "the",
-        "value",
-        "it",
-        "this",
-        "that",
-        "a",
-        "all",
-        "every",
-        "line",
-        "file",
-        "to",
-        "in",
-        "on",
-        "off",
-        "of",
-        "wert",
-        "von",
-        "auf",
-        "zu",
-        "valeur",
-        "de",
-        "la",
-        "à",
-        "valor",
-        "el",
-        "valore",
-        "di",
-        "il",
-        "should",
-        "be",
-        "settings",
-        "config",
-        "setting",
-        "constant",
-        "variable",
-        "instead",
-        "please",
-        "and",
-        "is",
-    ]
-)
+    {
+        "a", "all", "and", "auf", "be", "config", "constant", "de", "di", "el", "every", "file", "il", "in",
+        "instead", "is", "it", "la", "line", "of", "off", "on", "please", "setting", "settings", "should",
+        "switch", "that", "the", "this", "to", "turn", "valeur", "valor", "valore", "value", "variable", "von",
+        "wert", "zu", "à",
+    }
+)  # fmt: skip
 _BARE_IMPORT = re.compile(r"(?<!\w)(?:from [\w.]+ )?import [\w.]+(?: as \w+)?(?!\w)")
 
 _RULES: Sequence[Callable[[Sentence], Route]] = (

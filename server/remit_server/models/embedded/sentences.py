@@ -84,7 +84,8 @@ def _file_of(word: str, files: AbstractSet[str]) -> str | None:
     plain = word.removeprefix("./")
     if plain in files:
         return plain
-    ending = [path for path in files if path.endswith(f"/{plain}")]
+    # A path that is not there is another file's, whatever it ends with; a mere name may be told without its folder.
+    ending = [path for path in files if path.endswith(f"/{plain}")] if "/" not in plain else []
     alike = [path for path in files if path.lower() == plain.lower()]
     return ending[0] if len(ending) == 1 else alike[0] if len(alike) == 1 else None
 
