@@ -172,7 +172,7 @@ def _run(said: Sentence) -> Route:
 
 
 def _command_in(said: Sentence) -> str | None:
-    """The command that a sentence holds: in quotes, behind a colon, or after the verb where it begins as commands do."""
+    """The command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands do."""
     if said.quoted:
         return said.quoted[0] if len(said.quoted) == 1 and not says("edits", said.bare) else None
     if (told := re.match(r"(?:please )?(?:run|execute)[^:]{0,30}:\s*(\S.*)$", said.text, re.IGNORECASE)) is not None:

@@ -36,20 +36,20 @@ IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
-    """Takes a sentence apart; a file may be named by the end of its path, and without its ending where it is the only
+    """Takes a sentence apart; a file may be named without its folders, and without its ending where it is the only
     one."""
-    quoted = tuple(next(filter(None, found)) for found in _QUOTED.findall(text))
+    quoted = [text for found in _QUOTED.finditer(text) for text in found.groups() if text]
     bare = _respell(_QUOTED.sub(" ␟ ", text))
-    words = [*(word for word in quoted if _PATH.fullmatch(word)), *_PATH.findall(bare)]
-    named = [(word, _file_of(word, files)) for word in dict.fromkeys(words)]
-    known = [path for _, path in named if path is not None]
-    if not known:
-        known = [
-            path for word in re.findall(r"[A-Za-z][\w-]{3,}", bare, re.ASCII) if (path := _file_by_stem(word, files))
-        ]
-    others = tuple(word for word, path in named if path is None)
+    words = [*filter(_PATH.fullmatch, quoted), *(found[0] for found in _PATH.finditer(bare))]
+    named = {word: _file_of(word, files) for word in words}
+    stems = (_file_by_stem(found[0], files) for found in re.finditer(r"[A-Za-z][\w-]{3,}", bare, re.ASCII))
+    known = list(filter(None, named.values())) or list(filter(None, stems))
     return Sentence(
-        text, bare, tuple(q for q in quoted if _file_of(q, files) is None), tuple(dict.fromkeys(known)), others
+        text,
+        bare,
+        tuple(each for each in quoted if named.get(each) is None),
+        tuple(dict.fromkeys(known)),
+        tuple(word for word, path in named.items() if path is None),
     )
 
 
