@@ -28,7 +28,7 @@ def test_THR_sandbox_the_process_of_a_running_servers_model_has_none_of_its_secr
     """THR-sandbox-environment-server: read where the system keeps it, while the model is loaded."""
     with RunningServer(tmp_path, REMIT_MODEL="embedded", **SECRETS) as server:
         (server.workspace / "a.py").write_text("total = 1\n")
-        turn = server.client.run("1", {"type": "text", "text": "which file defines total?"})
+        turn = server.client.run("1", {"type": "text", "text": "look up the definition of total_sum"})
         server.client.result(turn)
         hosts = [
             each for each in _descendants(server.client.pid) if b"models.local.host" in (each / "cmdline").read_bytes()

@@ -187,10 +187,14 @@ async def test_one_model_serves_all_folders(start_real, second):
     (second / "b.py").write_text("total = 1\n")
     await client.initialize(workspaceFolders=folders(client.root, second))
     for root in (client.root, second):
-        _, answer = client.run("which file defines total?", turn=root.name, context={"workspace_folder": str(root)})
+        _, answer = client.run(
+            "look up the definition of total_sum", turn=root.name, context={"workspace_folder": str(root)}
+        )
         assert (await answer)["result"]["status"] == "completed"
     assert len([line for line in children(client.process.pid) if "remit_server.models.local.host" in line]) == 1
     client.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": folders(client.root)}})
-    _, answer = client.run("which file defines total?", turn="again", context={"workspace_folder": str(second)})
+    _, answer = client.run(
+        "look up the definition of total_sum", turn="again", context={"workspace_folder": str(second)}
+    )
     assert (await answer)["result"]["status"] == "completed"
     assert await client.shutdown() == 0
