@@ -1,8 +1,8 @@
 """What a first question to the built-in model costs, part by part, and how much of it is the model's.
 
 `remit "look up the definition of total_sum"` in a small repository, each run a process of its own, after one that has
-answered: page cache warm, bytecode written, audit log and key there. Beside it Python that does nothing and, where it is
-named, the `remit` of another checkout, by turns in the same run. Processor time is of all processes, the model's too.
+answered: page cache warm, bytecode written, audit log and key there. Beside it Python that does nothing and, where it
+is named, the `remit` of another checkout, by turns in the same run. Processor time is of all processes.
 """
 
 from __future__ import annotations
