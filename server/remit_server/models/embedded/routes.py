@@ -426,7 +426,7 @@ def _defined(name: str) -> Routed:
 
 def _is_name(word: str) -> bool:
     """Whether a word is no word of a language: it has an underscore, a digit or a capital within."""
-    return bool(re.search(r"_|\d|[a-z][A-Z]|^[A-Z][a-z]+[A-Z]|^[A-Z]{3,}$", word)) or word == "TODO"
+    return bool(re.search(r"_|\d|[a-z][A-Z]|^[A-Z][a-z]+[A-Z]|^[A-Z]{3,}$", word))
 
 
 def _rest(said: Sentence, verb: str) -> int:
