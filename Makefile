@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEMORY := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm)
 QUICK := -m "not slow and not e2e" -q $(if $(CI),,--hypothesis-profile=quick)
 
-.PHONY: run test test-quick test-near test-thorough durations check ci-like lint types contracts schemas-fresh client setup schemas model bench docs pictures e2e-tools package clean
+.PHONY: run test test-quick test-near test-thorough durations check ci-like lint types contracts schemas-fresh client setup schemas bench docs pictures e2e-tools package clean
 
 run: setup
 	$(BIN)/remit demo
@@ -102,13 +102,6 @@ package: setup $(CLIENT)
 	$(BIN)/uv build --quiet --wheel --out-dir client-vscode/bundled
 	$(BIN)/uv export --quiet --frozen --extra mlx --no-dev --no-emit-project --no-header --output-file client-vscode/bundled/requirements.txt
 	$(NPM) run package
-
-# The embedded model: goes on from the weights that ship, and measures. Needs torch (`uv sync --extra train`).
-model:
-	$(BIN)/python -m training.resume .cache/model
-	$(BIN)/python -m training.train --resume --copy-seconds 0 --out .cache/model
-	$(BIN)/python -m training.export .cache/model
-	$(BIN)/python -m training.evaluate
 
 bench: setup
 	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --group bench

@@ -44,7 +44,7 @@ try {
   page.setDefaultTimeout(120_000);
   for (let round = 0; round <= rounds; round += 1) {
     await openChat(page, editor.url, workspace);
-    await page.locator('.statusbar-item', { hasText: 'Remit: embedded' }).waitFor();
+    await page.locator('.statusbar-item', { hasText: 'Remit: built-in' }).waitFor();
     await palette(page, 'Developer: Show Running Extensions');
     for (const [name, times] of Object.entries(taken)) {
       const row = page.locator('.runtime-extensions-editor .monaco-list-row').filter({ has: page.getByText(name, { exact: true }) });

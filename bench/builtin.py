@@ -1,4 +1,4 @@
-"""The built-in model on requests that were phrased by somebody who had seen neither it nor its training.
+"""The built-in model on requests that were phrased by somebody who had not seen its rules.
 
 `python bench/builtin.py` asks each request of `requests/builtin.yaml` in a fresh repository of the set's files. Each is
 right (one that lacks a part: where exactly that part is asked for; one that is not for it: where it is declined),
@@ -68,7 +68,7 @@ def judged(request: Mapping[str, Any], base: Path, folder: Path, program: Path) 
     workspace = folder / request["id"]
     shutil.copytree(base, workspace)
     own = {"REMIT_STATE_DIR": str(folder / "state"), "REMIT_CONFIG_DIR": str(folder / "config")}
-    command = [str(program), "ask", "--json", "--approve", "session", "--model", "embedded", request["ask"]]
+    command = [str(program), "ask", "--json", "--approve", "session", "--model", "built-in", request["ask"]]
     done = subprocess.run(
         command,
         check=False,

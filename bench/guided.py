@@ -47,27 +47,26 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=100)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    prepare("random weights")
+    prepare()
     from model import random_llama
     from tiny_models import tiny_model
 
     with tempfile.TemporaryDirectory() as folder:
         random = tiny_model("large", Path(folder) / "model", layers=4, width=256)
         large = random_llama(Path(folder) / "llama-60m")
-        models = {"embedded": _loaded("embedded"), "random": _loaded(str(random)), "60m": _loaded(str(large))}
+        models = {"random": _loaded(random), "60m": _loaded(large)}
     report = {
-        f"speed_{name}_{what}": speed(models[name], what, arguments.tokens, arguments.rounds)
-        for name in ("embedded", "random")
+        f"speed_random_{what}": speed(models["random"], what, arguments.tokens, arguments.rounds)
         for what in ("text", "list")
     }
-    report["switch_us"] = switch_us(models["embedded"])
-    for name, rounds in (("embedded", arguments.rounds), ("random", arguments.rounds), ("60m", 3)):
+    report["switch_us"] = switch_us(models["random"])
+    for name, rounds in (("random", arguments.rounds), ("60m", 3)):
         report |= {f"stages_{name}_{how}": ratio for how, ratio in stages(models[name], rounds).items()}
     print(json.dumps(report) if arguments.json else table(report))
 
 
-def _loaded(reference: str) -> LanguageModel:
-    return LanguageModel.load(reference, lambda done, total: None)
+def _loaded(folder: Path) -> LanguageModel:
+    return LanguageModel.load(folder, lambda done, total: None)
 
 
 def offered() -> dict[str, tuple[ToolSchema, ...]]:

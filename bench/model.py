@@ -1,10 +1,9 @@
-"""The model engine beside `mlx_lm.stream_generate`, by turns in one run, on two models.
+"""The model engine beside `mlx_lm.stream_generate`, by turns in one run.
 
 Streaming: as many tokens of prompt and answer through a bare loop over `stream_generate` in a process of its own,
 through the model process under the grammar of text, and through `remit serve` (`remit/generate`) as an editor would.
 Cache: a second turn after a history of 2,000 tokens beside the first, cold one. Sessions: eight one after the other and
-all at once. The models: one of 60 million random weights, made on the fly, for which the goals are meant; and the
-embedded one, of which a token takes so little that whatever surrounds it shows.
+all at once. The model has 60 million random weights, made on the fly.
 """
 # mypy: ignore-errors
 
@@ -34,11 +33,12 @@ from remit_server.models.local.process import HostProcess
 
 PEER = """
 import json, sys, time
+from pathlib import Path
 from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
-prepare(sys.argv[1])
+prepare()
 import mlx.core as mx
 from mlx_lm import stream_generate
-model = LanguageModel.load(sys.argv[1], lambda done, total: None)
+model = LanguageModel.load(Path(sys.argv[1]), lambda done, total: None)
 model._tokenizer._eos_token_ids = set()
 for line in sys.stdin:
     tokens, answer = json.loads(line)
@@ -87,28 +87,24 @@ def main() -> None:
     report = {}
     with tempfile.TemporaryDirectory() as folder:
         large = random_llama(Path(folder) / "llama-60m")
-        for name, reference, longer in (("60 million", str(large), 1), ("embedded", "embedded", 4)):
-            peer, editor = bare(reference), served(Path(folder) / name, reference)
-            try:
-                made = measured(reference, peer, editor, arguments.rounds, longer * arguments.tokens)
-                report[name] = asyncio.run(made)
-            finally:
-                editor.kill()
-                peer.kill()
-                peer.communicate()
+        peer, editor = bare(str(large)), served(Path(folder) / "served", str(large))
+        try:
+            report["60 million"] = asyncio.run(measured(str(large), peer, editor, arguments.rounds, arguments.tokens))
+        finally:
+            editor.kill()
+            peer.kill()
+            peer.communicate()
     print(json.dumps(report) if arguments.json else table(report))
 
 
 async def measured(reference: str, peer: subprocess.Popen, editor: PipeClient, rounds: int, tokens: int) -> Report:
     """All figures, on one process that keeps no caches and one that does."""
-    forgets = await HostProcess.start(wire.Load(reference=reference, cache_bytes=0))
+    forgets = await HostProcess.start(wire.Load(folder=reference, cache_bytes=0))
     try:
         figures = await streamed(forgets, peer, editor, rounds, tokens) | await eight(forgets, tokens)
     finally:
         await forgets.close()
-    if reference == "embedded":
-        return figures  # it is shown the last message only, so it has no history
-    keeps = await HostProcess.start(wire.Load(reference=reference))
+    keeps = await HostProcess.start(wire.Load(folder=reference))
     try:
         return figures | await second_turn(keeps, history(Path(reference)))
     finally:

@@ -45,7 +45,7 @@ async def compare(model: Path, folder: Path, rounds: int) -> dict[str, float]:
     for number in range(rounds):
         said = (wire.ChatMessage(role="user", content=f"{number} {history(model)}"),)
         for kept in (True, False) if number % 2 else (False, True):
-            load = wire.Load(reference=str(model), cache_folder=str(folder / "caches") if kept else None)
+            load = wire.Load(folder=str(model), cache_folder=str(folder / "caches") if kept else None)
             before = await HostProcess.start(load)
             await asked(before, f"s{number}", "go on", 2, said)
             await before.close()

@@ -19,7 +19,7 @@ CITED = re.compile(rf"\b(?:{'|'.join(sorted({number.partition('-')[0] for number
 ELSEWHERE = re.compile(r"\b(?:0\d\d §|(?:agent|governance|protocol|editor|facts|architecture|style)\.md §)|\(threats: ")
 """Pages that are not in the repository."""
 FOLDERS = (
-    *("governance", "server", "tests", "training", "bench", "docs"),
+    *("governance", "server", "tests", "bench", "docs"),
     *("client-neovim", "client-emacs", "client-vscode/src"),
 )
 

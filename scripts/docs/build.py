@@ -29,7 +29,6 @@ PUBLISHED = (
     "client-emacs/README.md",
     "client-vscode/README.md",
     "governance/remit_governance/policy/default.yaml",
-    "server/remit_server/models/embedded/model/CARD.md",
 )
 """What the site is made of, and nothing else: where one of these links to a page that is not here, MkDocs warns."""
 LIST = re.compile(r"- |\d+\. ")

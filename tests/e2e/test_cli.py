@@ -207,7 +207,7 @@ def test_what_a_command_prints_is_shown_once_with_how_it_ended(
 
 
 @pytest.mark.model
-def test_the_embedded_model_shows_what_it_ran(bwrap: str, remit: CommandLine) -> None:
+def test_the_built_in_model_shows_what_it_ran(bwrap: str, remit: CommandLine) -> None:
     done = remit("--approve", "session", "run ls -la")
     assert done.code == DONE
     assert re.search(r"^    │ .* cart\.py$|^    │ .* src$", done.out, re.MULTILINE)
@@ -403,7 +403,7 @@ def test_B6_a_turn_that_did_nothing_exits_with_1(remit: CommandLine, script: Cal
 
 
 @pytest.mark.model
-def test_B6_what_the_embedded_model_cannot_do_it_declines(remit: CommandLine) -> None:
+def test_B6_what_the_built_in_model_cannot_do_it_declines(remit: CommandLine) -> None:
     done = remit("explain total in src/cart.py", "--json")
     assert (done.code, done.lines[-1]["result"]["status"]) == (FAILED, "declined")
 

@@ -124,7 +124,7 @@ def test_a_missing_model_ends_the_turn_with_what_to_do(remit: CommandLine) -> No
         "the model `/no/such/model` cannot be loaded",
         SAYS.there_is_no_such_folder,
     )
-    assert "embedded" in error["fix"]
+    assert "built-in" in error["fix"]
 
 
 def test_model_check_of_a_missing_and_of_an_empty_folder(remit: CommandLine, tmp_path: Path) -> None:

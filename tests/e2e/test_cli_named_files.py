@@ -1,4 +1,4 @@
-"""The embedded model edits the file that was named, by the program itself, where several share the name."""
+"""The built-in model edits the file that was named, by the program itself, where several share the name."""
 
 from __future__ import annotations
 

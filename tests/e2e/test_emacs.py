@@ -88,7 +88,7 @@ def test_EMA_01_the_package_is_installed_without_a_warning_and_loads_nothing_by_
     start: Start, home: Path
 ) -> None:
     assert "warning" not in (home / "installed").read_text().lower()
-    editor = start("embedded")
+    editor = start("built-in")
     assert not editor.eval("(featurep 'remit-server)")
     assert editor.eval("(and (commandp 'remit-ask) (commandp 'remit-review) t)")
 
@@ -261,7 +261,7 @@ def test_EMA_04_a_turn_is_stopped_and_a_lost_server_is_said(start: Start, script
 
 
 def test_EMA_05_what_is_missing_is_said(start: Start) -> None:
-    editor = start("embedded")
+    editor = start("built-in")
     editor.run("remit-stop")
     editor.until("it is said", lambda: "M-x remit-start starts it" in editor.told)
     editor.run("remit-start")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from command_line import PATIENCE_S, REMIT
 from gateway_process import GatewayProcess
+from random_model import kept_model
 
 pytestmark = [pytest.mark.e2e, pytest.mark.model, pytest.mark.slow]
 
@@ -22,7 +23,7 @@ GUIDE = ROOT / "docs" / "gateway.md"
 
 def test_a_client_written_from_the_seed_alone_works_unchanged() -> None:
     done = subprocess.run(
-        [sys.executable, "-I", str(CLIENT), str(REMIT), "gateway", "--model", "embedded", "--max-tokens", "16"],
+        [sys.executable, "-I", str(CLIENT), str(REMIT), "gateway", "--model", kept_model(), "--max-tokens", "16"],
         capture_output=True,
         timeout=PATIENCE_S,
         check=True,
@@ -41,7 +42,7 @@ def test_the_guide_shows_what_the_gateway_answers() -> None:
     lines = transcript.splitlines()
     assert len(lines) > 12
     session = ""
-    with GatewayProcess("--model", "embedded", "--max-tokens", "24") as gateway:
+    with GatewayProcess("--model", kept_model(), "--max-tokens", "24") as gateway:
         for line in lines:
             arrow, _, body = line.partition(" ")
             if arrow == ">":

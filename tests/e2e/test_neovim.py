@@ -50,14 +50,14 @@ def ask(nvim: str, remit: CommandLine, tmp_path: Path) -> Callable[..., dict[str
     return run
 
 
-@pytest.mark.parametrize("model", ["script", pytest.param("embedded", marks=pytest.mark.model)])
+@pytest.mark.parametrize("model", ["script", "built-in"])
 def test_a_rename_is_asked_for_allowed_and_saved(
     model: str, ask: Callable[..., dict[str, Any]], script: Callable[..., str], remit: CommandLine
 ) -> None:
     cart, prices = remit.workspace / "src/cart.py", remit.workspace / "generated/prices.py"
     before, protected = cart.read_text(), prices.read_bytes()
 
-    report = ask("Allow once", model if model == "embedded" else script())
+    report = ask("Allow once", model if model == "built-in" else script())
 
     (question,) = report["asked"]
     assert "change src/cart.py" in question["message"]
@@ -65,7 +65,7 @@ def test_a_rename_is_asked_for_allowed_and_saved(
     always = ["Always allow in this workspace", "Always allow in every workspace"]
     assert question["titles"] == ["Allow once", SAYS.allow_for_this_session, *always, "Deny"]
     assert report["before_answer"] == before
-    looked = [] if model == "embedded" else ["read_file"]  # a rule needs not look before a rename
+    looked = [] if model == "built-in" else ["read_file"]  # a rule needs not look before a rename
     assert [t["tool"] for t in report["result"]["tool_trace"]] == [*looked, "edit_file"]
     renamed = before.replace("total", "subtotal")
     assert report["buffer"] == renamed

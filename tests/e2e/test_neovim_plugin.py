@@ -174,7 +174,7 @@ def three(script: Callable[..., str]) -> str:
 
 
 def test_NVI_01_nothing_is_loaded_before_the_first_use(start: Callable[[str], Editor]) -> None:
-    editor = start("embedded")
+    editor = start("built-in")
     assert editor.lua("for name in pairs(package.loaded) do if name:find('^remit') then return name end end") is None
     assert editor.nvim.exec_lua("return require('remit').status()") == ""
 
@@ -289,7 +289,7 @@ def test_NVI_02_a_no_with_words_reaches_the_model(
 
 
 def test_NVI_03_the_lines_of_the_chat_and_their_completion(start: Callable[[str], Editor]) -> None:
-    editor = start("embedded")
+    editor = start("built-in")
     editor.open("src/cart.py")
     # A server that is still busy with its start is not waited for long while somebody types.
     wanted = ["/status", "/stats"]
@@ -304,7 +304,7 @@ def test_NVI_03_the_lines_of_the_chat_and_their_completion(start: Callable[[str]
 
 def test_NVI_03_a_rename_by_the_code_action_and_by_words(start: Callable[[str], Editor], remit: CommandLine) -> None:
     before = (remit.workspace / "src/cart.py").read_text()
-    editor = start("embedded")
+    editor = start("built-in")
     editor.open("src/cart.py")
     editor.nvim.funcs.search(r"\<total\>")
     editor.nvim.vars["typed"] = "subtotal"
@@ -495,7 +495,7 @@ def test_NVI_03_what_a_language_server_finds_is_fixed(
 
 
 def test_NVI_01_newer_versions_start_it_by_their_own_table(nvim: str, start: Callable[..., Editor]) -> None:
-    editor = start("embedded", ", auto: v:false")
+    editor = start("built-in", ", auto: v:false")
     if not editor.lua("return vim.lsp.enable ~= nil"):
         pytest.skip("this Neovim has no vim.lsp.enable")
     editor.lua("vim.lsp.enable('remit')")
@@ -505,7 +505,7 @@ def test_NVI_01_newer_versions_start_it_by_their_own_table(nvim: str, start: Cal
 
 
 def test_NVI_05_checkhealth_says_what_is_missing_and_settings_are_checked(start: Callable[[str], Editor]) -> None:
-    editor = start("embedded")
+    editor = start("built-in")
     editor.open("b.txt")
     editor.nvim.command("checkhealth remit")
     said = editor.text

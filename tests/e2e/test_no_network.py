@@ -52,7 +52,7 @@ def counters(lines: list[str]) -> dict[str, int]:
 
 
 def test_MOD_11_without_a_provider_nothing_is_tried_to_be_reached(tmp_path: Path) -> None:
-    """The demo: a language server, the embedded model, edits, a command in its sandbox."""
+    """The demo: a language server, the built-in model, edits, a command in its sandbox."""
     code, tried = attempts(tmp_path, "demo")
     assert code == 0
     assert tried == dict.fromkeys(WATCHED, 0)

@@ -1,4 +1,4 @@
-"""Answers of a JSON Schema through the real model process: noise and the embedded model cannot break them."""
+"""Answers of a JSON Schema through the real model process: noise cannot break them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from examples import rounds
 from jsonschema import Draft202012Validator, FormatChecker
 from pydantic import JsonValue
+from random_model import kept_model
 
 from remit_server.errors import ModelFailed
 from remit_server.models.local.provider import MlxProvider
@@ -86,7 +87,7 @@ def in_force(schema: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {**schema, "prefixItems": items, "items": True} if isinstance(items, list) else schema
 
 
-@pytest.mark.parametrize("kind", ["bytes", "embedded", "large"])
+@pytest.mark.parametrize("kind", ["bytes", "bpe", "large"])
 def test_answers_of_random_weights_parse_and_validate(kind: str, tmp_path: Path) -> None:
     """MOD-06: 50 schemas, three vocabularies; a value is whole although the model never ends one."""
     from tiny_models import tiny_model
@@ -95,11 +96,6 @@ def test_answers_of_random_weights_parse_and_validate(kind: str, tmp_path: Path)
     assert reasons.total() == ROUNDS * len(SCHEMAS)
     assert reasons["length"] > 2 * ROUNDS  # some were brought to their end
     assert reasons["stop"] > 10 * ROUNDS
-
-
-def test_answers_of_the_embedded_model_parse_and_validate() -> None:
-    reasons = asyncio.run(every_schema("embedded"))
-    assert reasons.total() == ROUNDS * len(SCHEMAS)
 
 
 def test_a_call_spelled_in_an_answer_stays_text(tmp_path: Path) -> None:
@@ -118,13 +114,13 @@ def test_a_call_spelled_in_an_answer_stays_text(tmp_path: Path) -> None:
         "<tool_call>",
         "</tool_call>",
     ]
-    for reference in ("embedded", str(tiny_model("bytes", tmp_path / "model"))):
+    for reference in (kept_model(), str(tiny_model("bytes", tmp_path / "model"))):
         assert [json.loads(text) for text in asyncio.run(both(reference))] == spelled
 
 
 def test_a_value_that_cannot_fit_is_an_error_and_not_half_a_value() -> None:
     async def asked() -> None:
-        provider = MlxProvider("embedded")
+        provider = MlxProvider(kept_model())
         try:
             with pytest.raises(ModelFailed, match="does not fit"):
                 await answered(provider, {"type": "string", "minLength": 500}, 0, max_tokens=20)

@@ -34,10 +34,7 @@ JUST_TEXT = ExecutionPolicy(allow_tools=())
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    """A runtime on a model that streams what it says, which has answered once and so is loaded.
-
-    What the embedded model says is never shown as it comes, so nothing of its turn has begun when it is killed.
-    """
+    """A runtime on a model that streams what it says, which has answered once and so is loaded."""
     workspace = tmp_path / "shop"
     workspace.mkdir()
     (workspace / "a.py").write_text(SHOP)

@@ -38,7 +38,7 @@ def test_AGT_10_a_template_that_knows_of_effort_is_told(effort: str | None, said
     from remit_server.models.local.host.mlx_backend import LanguageModel
     from remit_server.models.local.host.model_adapter import ModelAdapter
 
-    model = LanguageModel.load(str(tiny_model("effort", MARKERS, KNOWS)), lambda done, total: None)
+    model = LanguageModel.load(tiny_model("effort", MARKERS, KNOWS), lambda done, total: None)
     adapter = ModelAdapter(model, guided=True, thinking=False)
     assert f"Effort: {said}<|end|>" in adapter.prompt(asked(effort))
 
@@ -47,7 +47,7 @@ def test_AGT_10_where_it_knows_of_none_that_is_said_once(caplog: pytest.LogCaptu
     from remit_server.models.local.host.mlx_backend import LanguageModel
     from remit_server.models.local.host.model_adapter import ModelAdapter
 
-    model = LanguageModel.load(str(tiny_model("markers", MARKERS, TEMPLATE)), lambda done, total: None)
+    model = LanguageModel.load(tiny_model("markers", MARKERS, TEMPLATE), lambda done, total: None)
     adapter = ModelAdapter(model, guided=True, thinking=False)
     with caplog.at_level(logging.WARNING):
         assert adapter.prompt(asked("low")) == adapter.prompt(asked(None)) == adapter.prompt(asked("high"))

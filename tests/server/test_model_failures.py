@@ -68,7 +68,7 @@ async def test_out_of_memory_while_loading(folder: Path) -> None:
         limit(host.pid, 200 << 20)
 
     with pytest.raises(ModelUnavailable) as raised:
-        await HostProcess.start(wire.Load(reference=str(folder)), on_spawned=starve)
+        await HostProcess.start(wire.Load(folder=str(folder)), on_spawned=starve)
     assert raised.value.why
     assert raised.value.fix
     with pytest.raises(ProcessLookupError):
@@ -226,7 +226,7 @@ async def test_a_model_that_dies_at_once_gets_pauses(folder: Path, monkeypatch: 
 
 async def test_loading_is_told(folder: Path) -> None:
     seen: list[wire.Loading] = []
-    host = await HostProcess.start(wire.Load(reference=str(folder)), on_spawned=lambda each: watch_loading(each, seen))
+    host = await HostProcess.start(wire.Load(folder=str(folder)), on_spawned=lambda each: watch_loading(each, seen))
     try:
         assert [each.done for each in seen] == sorted({each.done for each in seen})
         assert seen[0].done == 0

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
 
-from remit_server.models.embedded import MODEL_DIR
 from remit_server.models.local.hub.cache import cache_folder, cached_repo, find_snapshot
 from remit_server.models.local.hub.folder import OVERHEAD, describe, needed_memory
 from remit_server.models.local.hub.listing import list_models
@@ -45,8 +44,6 @@ def test_a_model_says_what_it_is(tmp_path: Path) -> None:
     found = describe(model(tmp_path))
     assert (found.architecture, found.weights, found.context, found.problem) == ("qwen3", "4 bit", 32768, None)
     assert found.size_bytes == len(GOOD)
-    embedded = describe(MODEL_DIR)
-    assert (embedded.context, embedded.problem) == (4096, None)
 
 
 def test_half_precision_is_widened_on_a_cpu() -> None:
@@ -101,7 +98,7 @@ def test_looking_never_fails(
         "org/name": HubName("org/name"),
         "org/name@v1.0": HubName("org/name", "v1.0"),
         "org/name@refs/pr/1": HubName("org/name", "refs/pr/1"),
-        "embedded": None,
+        "built-in": None,
         "./org/name": None,
         "/org/name": None,
         "~/name": None,
@@ -133,7 +130,7 @@ def test_cached_models_are_listed_by_branch_or_commit(tmp_path: Path) -> None:
     (tmp_path / "hub" / "models--org--empty").mkdir()
     listed = {each.reference: each for each in list_models({"HF_HOME": str(tmp_path)}, "org/absent")}
     old = f"org/name@{'d' * 40}"
-    assert set(listed) == {"embedded", "org/name", old, "org/absent"}
+    assert set(listed) == {"built-in", "org/name", old, "org/absent"}
     assert listed["org/name"].model.problem is None
     assert not listed[old].fits
     assert listed["org/absent"].configured

@@ -13,7 +13,6 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -410,11 +409,9 @@ async def run_turn(folder: Path, model: str, record: Path | None = None) -> tupl
 
 
 @pytest.mark.slow
-@pytest.mark.model
-@pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra")
-async def test_a_turn_of_the_embedded_model_is_played_back(tmp_path: Path) -> None:
+async def test_a_turn_of_the_built_in_model_is_played_back(tmp_path: Path) -> None:
     file = tmp_path / "turn.jsonl"
-    events, files = await run_turn(tmp_path / "first", "embedded", file)
+    events, files = await run_turn(tmp_path / "first", "built-in", file)
     assert "subtotal" in files["cart.py"], "the model did its work, or there is nothing to compare"
     again, same = await run_turn(tmp_path / "second", f"replay:{file}")
     assert again == events

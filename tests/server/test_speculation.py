@@ -69,8 +69,8 @@ def model() -> Any:
 
     from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
 
-    prepare("random weights")
-    return LanguageModel.load(str(tiny_model("markers", MARKERS, TEMPLATE)), lambda done, total: None)
+    prepare()
+    return LanguageModel.load(tiny_model("markers", MARKERS, TEMPLATE), lambda done, total: None)
 
 
 def written(model: Any, sampling: Any, most: int, drafter: Drafter | None, guided: bool) -> list[int]:

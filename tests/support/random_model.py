@@ -1,16 +1,19 @@
-"""A model folder with random weights that reads its whole conversation: what the embedded model's template does not show."""
+"""A model folder with random weights, whose prompt holds its whole conversation."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import save_file
 
-from remit_server.models.embedded import MODEL_DIR
-
+BPE = Path(__file__).with_name("bpe_tokenizer.json")
+"""A vocabulary of 1,024 tokens of English and code."""
+KEPT = Path(__file__).parents[2] / ".cache" / "test-models" / "random-v1"
 VOCABULARY, WIDTH, HEADS, HEAD, INNER = 1024, 32, 2, 16, 64
 TEMPLATE = (
     "{%- for m in messages -%}<|{{ 'user' if m.role == 'system' else m.role }}|>{{ m.content }}<|end|>{%- endfor -%}"
@@ -19,11 +22,13 @@ TEMPLATE = (
 
 
 def random_model(folder: Path, context: int) -> Path:
-    """Write a qwen3 of one layer that reads `context` tokens; its tokenizer is the embedded model's."""
-    folder.mkdir()
-    shutil.copy(MODEL_DIR / "tokenizer.json", folder)
-    tokenizer = json.loads((MODEL_DIR / "tokenizer_config.json").read_text())
-    tokenizer |= {"chat_template": TEMPLATE, "model_max_length": context}
+    """Write a qwen3 of one layer that reads `context` tokens."""
+    folder.mkdir(parents=True)
+    shutil.copy(BPE, folder / "tokenizer.json")
+    tokenizer = {
+        "tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|end|>", "pad_token": "<|pad|>",
+        "clean_up_tokenization_spaces": False, "model_max_length": context, "chat_template": TEMPLATE,
+    }  # fmt: skip
     (folder / "tokenizer_config.json").write_text(json.dumps(tokenizer))
     config = {
         "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "hidden_size": WIDTH, "num_hidden_layers": 1,
@@ -55,3 +60,17 @@ def random_model(folder: Path, context: int) -> Path:
     }
     save_file(weights, str(folder / "model.safetensors"), metadata={"format": "mlx"})
     return folder
+
+
+def kept_model() -> str:
+    """The path of such a model that reads 4,096 tokens, made once for all tests."""
+    if not KEPT.exists():
+        made = random_model(Path(tempfile.mkdtemp(dir=_parent(KEPT))) / "model", 4096)
+        with suppress(OSError):  # another process was first
+            made.rename(KEPT)
+    return str(KEPT)
+
+
+def _parent(folder: Path) -> Path:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return folder.parent

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from remit_server.models.embedded import MODEL_DIR
+from random_model import BPE
 
-Kind = Literal["embedded", "bytes", "large"]
-KINDS: tuple[Kind, ...] = ("embedded", "bytes", "large")
+Kind = Literal["bpe", "bytes", "large"]
+KINDS: tuple[Kind, ...] = ("bpe", "bytes", "large")
 SPECIAL = ("<|pad|>", "<|end|>")
 WIDTH, HEADS, INNER = 64, 4, 128
 
@@ -25,7 +25,7 @@ def tiny_model(
     spread: float = 0.3,
     markers: tuple[str, ...] = (),
 ) -> Path:
-    """Write a model in MLX format: over the embedded model's BPE, over bytes alone, or over a unigram of 8,000 tokens.
+    """Write a model in MLX format: over a BPE of 1,024 tokens, over bytes alone, or over a unigram of 8,000 tokens.
 
     The last has no byte fallback, as some have not; `spread` is the deviation of the output weights, and `markers` are
     further tokens of its vocabulary.
@@ -34,7 +34,7 @@ def tiny_model(
     tokenizer = _tokenizer(kind)
     tokenizer.add_special_tokens(list(markers))
     tokenizer.save(str(folder / "tokenizer.json"))
-    end = "<|end|>" if kind != "embedded" else _embedded_end()
+    end = "<|end|>"
     settings: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "eos_token": end,
@@ -56,8 +56,8 @@ def tiny_model(
 def _tokenizer(kind: Kind) -> Any:
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-    if kind == "embedded":
-        return Tokenizer.from_file(str(MODEL_DIR / "tokenizer.json"))
+    if kind == "bpe":
+        return Tokenizer.from_file(str(BPE))
     markers = [AddedToken(each, special=True, normalized=False) for each in SPECIAL]
     if kind == "bytes":
         alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -83,11 +83,6 @@ def _tokenizer(kind: Kind) -> Any:
 def _texts() -> Iterator[str]:
     for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[:40]:
         yield from path.read_text(encoding="utf-8").splitlines()
-
-
-def _embedded_end() -> str:
-    settings = json.loads((MODEL_DIR / "tokenizer_config.json").read_text("utf-8"))
-    return str(settings["eos_token"])
 
 
 def _write_weights(folder: Path, vocabulary: int, layers: int, width: int, spread: float) -> None:

@@ -68,7 +68,7 @@ async def test_THR_model_a_template_without_end_when_it_is_tried(
     spawned: list[HostProcess] = []
     folder = _folder(tmp_path / "model", tokenizer={"chat_template": LOOP})
     with pytest.raises(ModelUnavailable) as refusal:
-        await HostProcess.start(Load(reference=str(folder)), on_spawned=spawned.append)
+        await HostProcess.start(Load(folder=str(folder)), on_spawned=spawned.append)
     assert SAYS.its_tokenizer_and_chat_template in refusal.value.why
     with pytest.raises(ProcessLookupError):
         os.kill(spawned[0].pid, 0)

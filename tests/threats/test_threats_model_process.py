@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from command_line import CommandLine
 from messages import SAYS
+from random_model import kept_model
 from running_server import RunningServer
 from tiny_models import tiny_model
 
@@ -26,7 +27,7 @@ def _descendants(pid: int) -> list[Path]:
 
 def test_THR_sandbox_the_process_of_a_running_servers_model_has_none_of_its_secrets(tmp_path: Path) -> None:
     """THR-sandbox-environment-server: read where the system keeps it, while the model is loaded."""
-    with RunningServer(tmp_path, REMIT_MODEL="embedded", **SECRETS) as server:
+    with RunningServer(tmp_path, REMIT_MODEL=kept_model(), REMIT_MAX_TOKENS="16", **SECRETS) as server:
         (server.workspace / "a.py").write_text("total = 1\n")
         turn = server.client.run("1", {"type": "text", "text": "look up the definition of total_sum"})
         server.client.result(turn)

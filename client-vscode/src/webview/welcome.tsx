@@ -1,8 +1,8 @@
 // What an empty chat says: what Remit is, what its model can do, and requests to begin with.
 import { say } from '../words';
 
-/** The model that ships with Remit does small tasks of one sentence, and says so. */
-const EMBEDDED = 'embedded';
+/** What comes with Remit does small tasks of one sentence, and says so. */
+const BUILT_IN = 'built-in';
 const RENAME = 'rename old_name to new_name in path/to/file.py';
 /** Put into the input for the person to complete, never sent as they are. */
 const SMALL = [RENAME, 'set NAME to 3 in path/to/file.py', 'which file defines name?', 'run `ls`'];
@@ -22,13 +22,13 @@ export function Welcome({ model, fill, chooseModel }: Props) {
         {say('Remit says what it is about to do before each step, does nothing outside that, and asks you before it writes or runs anything.')}
       </p>
       <ul aria-label={say('Examples')}>
-        {(model === EMBEDDED ? SMALL : EXAMPLES).map((text) => (
+        {(model === BUILT_IN ? SMALL : EXAMPLES).map((text) => (
           <li key={text}><button type="button" class="example" onClick={() => fill(text)}>{text}</button></li>
         ))}
       </ul>
-      {model === EMBEDDED && (
+      {model === BUILT_IN && (
         <p>
-          {say('The embedded model does small things that one sentence names: a rename in a file, another value, a line, a search, a command.')}{' '}
+          {say('The built-in model is a set of rules for small things that one sentence names: a rename in a file, another value, a line, a search, a command.')}{' '}
           <button type="button" class="link" onClick={chooseModel}>{say('Set a larger model')}</button> {say('for anything else.')}
         </p>
       )}

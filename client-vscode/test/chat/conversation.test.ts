@@ -212,11 +212,11 @@ describe('sessions', () => {
 describe('commands of the chat', () => {
   test('an answer is shown as a turn, and nothing runs', async () => {
     const { server, chat } = open();
-    server.reply = { input: [], text: 'The model is `embedded`.' };
+    server.reply = { input: [], text: 'The model is `built-in`.' };
     chat.ask('/model', null);
     await settle();
     expect(server.requests).toEqual([]);
-    expect(chat.view().turns[0]).toMatchObject({ status: 'completed', items: [{ kind: 'text', text: 'The model is `embedded`.' }] });
+    expect(chat.view().turns[0]).toMatchObject({ status: 'completed', items: [{ kind: 'text', text: 'The model is `built-in`.' }] });
   });
 
   test('a call, and the model that was switched to, are run as they were read', async () => {

@@ -31,7 +31,7 @@ describe('the stream', () => {
     expect(items(view)[1]).toMatchObject({ tool: 'edit_file', result: { ok: true, rules: ['writes'] } });
     expect(items(view)[2]).toMatchObject({ outcome: { decision: 'allow', by: 'person' } });
     expect(items(view)[3]).toMatchObject({ text: 'Done.' });
-    expect(view).toMatchObject({ model: 'embedded', turns: [{ status: 'completed', seq: 9 }] });
+    expect(view).toMatchObject({ model: 'built-in', turns: [{ status: 'completed', seq: 9 }] });
     expect(running(view)).toBeNull();
   });
 

@@ -16,7 +16,7 @@ test.each([
   ['starting' as const, EMPTY, '$(loading~spin) Remit: starting', false],
   ['ready' as const, view(started, question()), '$(bell-dot) Remit: waiting for approval', true],
   ['ready' as const, view(started), '$(loading~spin) Remit: running', false],
-  ['ready' as const, { ...EMPTY, model: 'embedded' }, '$(shield) Remit: embedded', false],
+  ['ready' as const, { ...EMPTY, model: 'built-in' }, '$(shield) Remit: built-in', false],
   ['ready' as const, EMPTY, '$(shield) Remit', false],
 ])('%s', (server, shown, text, attention) => {
   expect(statusText({ state: server, status: null, problem: null }, shown)).toMatchObject({ text, attention });

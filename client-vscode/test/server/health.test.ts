@@ -4,7 +4,7 @@ import type { StatusResult } from '../../src/contract';
 import type { Problem } from '../../src/problem';
 import { watchHealth, type Condition, type ServerControl } from '../../src/server/health';
 
-const STATUS = { model: 'embedded' } as StatusResult;
+const STATUS = { model: 'built-in' } as StatusResult;
 const BROKEN: Problem = { code: 'policy_invalid', what: 'x', why: 'y', fix: 'z' };
 
 class FakeServer implements ServerControl {

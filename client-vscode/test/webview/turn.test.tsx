@@ -151,7 +151,7 @@ test('what the person typed is text', () => { expect(drawn(started)).toContain('
 
 describe('the folder of a turn', () => {
   const folder = (name: string, path = `/home/me/${name}`): Folder => ({ name, path });
-  const runsIn = (workspace: string): Sent => ({ kind: 'run_started', model: 'embedded', workspace, sent_to: null });
+  const runsIn = (workspace: string): Sent => ({ kind: 'run_started', model: 'built-in', workspace, sent_to: null });
   const shop = runsIn('/home/me/shop');
 
   test('is named where the window has several', () => {
@@ -251,11 +251,11 @@ describe('an error', () => {
   });
 });
 
-test('the embedded model is not offered what it cannot do', () => {
+test('the built-in model is not offered what it cannot do', () => {
   const welcome = (model: string): string => renderToString(<Welcome model={model} fill={() => undefined} chooseModel={() => undefined} />);
-  expect(welcome('embedded')).toContain('Set a larger model');
-  expect(welcome('embedded')).not.toContain('explain path');
-  expect(welcome('embedded')).toContain('which file defines');
+  expect(welcome('built-in')).toContain('Set a larger model');
+  expect(welcome('built-in')).not.toContain('explain path');
+  expect(welcome('built-in')).toContain('which file defines');
   expect(welcome('qwen')).toContain('explain path');
 });
 

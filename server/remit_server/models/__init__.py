@@ -1,1 +1,1 @@
-"""Model providers behind one port: local MLX models, the embedded one, and scripts and recordings for tests."""
+"""Model providers behind one port: local MLX models, the built-in one, and scripts and recordings for tests."""

@@ -1,4 +1,4 @@
-"""Checks whether the local model could run on this machine, without loading it (MOD-08)."""
+"""Checks whether a model could run on this machine, without loading it (MOD-08)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from remit_server.errors import ModelUnavailable
 from remit_server.machine import free_memory
-from remit_server.models.choose import PLAYED, model_place
+from remit_server.models.built_in.provider import NO_MODEL
+from remit_server.models.choose import PLAYED, is_built_in, model_folder
 from remit_server.models.installed import is_installed
-from remit_server.models.local.provider import EMBEDDED
 from remit_server.models.remote.reference import parse_reference
 from remit_server.models.remote.stages import PROVIDERS
 
@@ -28,18 +28,17 @@ def unavailable_because(reference: str) -> str | None:
     """
     if reference.startswith(PLAYED):
         return None
+    if is_built_in(reference):
+        return f"{NO_MODEL}; name one with `--model` or REMIT_MODEL"
     if (remote := parse_reference(reference)) is not None:
         provider = PROVIDERS[remote.provider]
         return missing_packages((provider.module,), provider.extra)
     if (problem := platform_problem(sys.platform, platform.machine()) or missing_packages()) is not None:
         return problem
     try:
-        place = model_place(reference)
+        folder = model_folder(reference)
     except ModelUnavailable as error:
         return f"the model is not downloaded: {error.why}; {error.fix}"
-    if place == EMBEDDED:
-        return None
-    folder = Path(place)
     return missing_files(folder) or memory_problem(weights_bytes(folder), free_memory())
 
 

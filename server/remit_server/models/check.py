@@ -14,12 +14,12 @@ from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import ErrorPayload
 from remit_server.errors import ModelFailed, ModelUnavailable
-from remit_server.models.choose import PLAYED, choose_provider, model_place
+from remit_server.models.choose import PLAYED, choose_provider, is_built_in, model_folder
 from remit_server.models.local import wire
 from remit_server.models.local.hub.names import hub_name
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
-from remit_server.models.local.provider import EMBEDDED, to_load, to_wire
+from remit_server.models.local.provider import to_load, to_wire
 from remit_server.models.ports import (
     CallProposed,
     Finished,
@@ -77,16 +77,17 @@ class ModelReport:
 async def check_model(reference: str, options: EngineOptions) -> ModelReport:
     """Loads a model as the server would and generates one step under the grammar; a problem is part of the report.
 
-    A script or a recording is only read. Raises SetupError for one that cannot be.
+    A script or a recording is only read, and the built-in model has nothing to load. Raises SetupError for one that
+    cannot be read.
     """
-    if reference.startswith(PLAYED):
+    if reference.startswith(PLAYED) or is_built_in(reference):
         provider = choose_provider(reference)
         return ModelReport(reference, provider.name, ok=True, device="no device")
     if parse_reference(reference) is not None:
         return await _check_served(reference)
     try:
         # A check's prompt is not worth a cache on disk.
-        load = to_load(model_place(reference), replace(options, cache_folder=None))
+        load = to_load(model_folder(reference), replace(options, cache_folder=None))
         host = await HostProcess.start(load, START_TIMEOUT_S)
     except ModelUnavailable as error:
         return ModelReport(reference, reference, ok=False, problem=error.payload())
@@ -162,7 +163,7 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
         name,
         ok=governed,
         device=host.ready.device,
-        profile="" if reference == EMBEDDED else profile.name,
+        profile=profile.name,
         load_s=host.ready.load_s,
         step_s=last.prompt_s + last.decode_s,
         first_token_s=last.prompt_s,
@@ -181,5 +182,5 @@ def _no_governed_call(name: str, calls: list[str], tokens: int) -> ErrorPayload:
     return ModelFailed(
         f"the model `{name}` loads, but made no governed call",
         f"asked for a change, {done} in {tokens} tokens",
-        "use a model that was trained to call tools, such as `embedded`",
+        "use a model that was trained to call tools, such as Qwen2.5-Coder",
     ).payload()

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from remit_governance.secrets.redaction import Redactor
+from remit_server.models.built_in.provider import BUILT_IN_MODEL, BuiltInProvider
 from remit_server.models.local.hub.cache import cache_folder
 from remit_server.models.local.hub.names import hub_name
 from remit_server.models.local.options import EngineOptions
-from remit_server.models.local.provider import EMBEDDED, MlxProvider, absolute
+from remit_server.models.local.provider import MlxProvider
 from remit_server.models.local.pulled import PulledProvider, pulled_folder
 from remit_server.models.ports import ModelProvider
 from remit_server.models.profile import chosen_profile
@@ -32,7 +33,7 @@ def choose_provider(
 ) -> ModelProvider:
     """Returns the provider of a reference; nothing is loaded yet, and nothing is ever downloaded.
 
-    References are `embedded`, a model folder (`/…`, `./…`, `~/…` or a bare name), `org/name` of a pulled model,
+    References are `built-in`, a model folder (`/…`, `./…`, `~/…` or a bare name), `org/name` of a pulled model,
     `PROVIDER:MODEL` or `PROVIDER:MODEL@URL` of a served one, `script:FILE.json`, `replay:FILE`, and `replay-timed:FILE`
     for the recorded pauses. `redact` is the redaction that a recording was made with, and that what is sent to a server
     passes. Raises SetupError for a file that cannot be played, and for an address that is none. An unusable model is
@@ -43,25 +44,32 @@ def choose_provider(
             return _open_played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redact_text)
     if (remote := parse_reference(reference)) is not None:
         return open_remote(remote, redact or redact_text)
+    if is_built_in(reference):
+        return BuiltInProvider()
     own = replace(options or EngineOptions(), profile=chosen_profile(os.environ))
     if (name := hub_name(reference)) is not None:
         return PulledProvider(name, cache_folder(os.environ), own)
-    return MlxProvider(reference or EMBEDDED, own)
+    return MlxProvider(reference, own)
+
+
+def is_built_in(reference: str) -> bool:
+    """Returns whether a reference names the built-in model; so does none at all."""
+    return reference in {"", BUILT_IN_MODEL}
 
 
 def is_on_this_machine(reference: str) -> bool:
-    """Whether Remit itself loads what a reference means: it is neither played from a file nor served elsewhere."""
+    """Returns whether Remit itself loads what a reference names: it is neither played from a file nor served."""
     return not reference.startswith(PLAYED) and parse_reference(reference) is None
 
 
-def model_place(reference: str) -> str:
-    """Returns what a model process loads for a reference that is not played back: `embedded`, or an absolute folder.
+def model_folder(reference: str) -> Path:
+    """Returns the absolute folder that a model process loads for a reference.
 
     Raises ModelUnavailable where a model of the hub was not pulled.
     """
     if (name := hub_name(reference)) is not None:
-        return str(pulled_folder(name, cache_folder(os.environ)))
-    return absolute(reference or EMBEDDED)
+        return pulled_folder(name, cache_folder(os.environ))
+    return Path(reference).expanduser().absolute()
 
 
 def redact_text(text: str) -> str:

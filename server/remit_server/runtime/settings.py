@@ -78,7 +78,7 @@ class Settings:
     workspace: Path
     state: Path
     person_policy: Path
-    model: str = "embedded"
+    model: str = "built-in"
     max_steps: int = 25
     generation: Generation = field(default_factory=Generation)
     turn_timeout_s: float = 600.0

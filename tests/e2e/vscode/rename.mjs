@@ -1,4 +1,4 @@
-// The main job with the embedded model: ask for a rename in the chat, see intent and diff, allow it, find the file changed;
+// The main job with the built-in model: ask for a rename in the chat, see intent and diff, allow it, find the file changed;
 // then deny one, in a light theme, change a closed file by keyboard alone, and verify the audit.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -68,7 +68,7 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
   assert.match(await ended(3), /^\s*Done/);
   assert.equal(fs.readFileSync(invoice, 'utf8'), INVOICE.replaceAll('count', 'size'));
 
-  // What the embedded model cannot do is not done, and does not look so.
+  // What the built-in model cannot do is not done, and does not look so.
   await ask('explain src/invoice.py');
   assert.match(await ended(4), /^\s*Not done · the model said that it did not do it/);
   await look('07-not-done');

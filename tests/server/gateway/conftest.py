@@ -1,4 +1,4 @@
-"""Gateways of the real program, on the embedded model and on one with random weights that reads all it is told."""
+"""Gateways of the real program, on models of random weights that read all they are told."""
 
 from __future__ import annotations
 
@@ -7,28 +7,25 @@ from pathlib import Path
 
 import pytest
 from gateway_process import GatewayProcess
+from random_model import kept_model, random_model
 
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[GatewayProcess]:
-    """On the embedded model."""
-    with GatewayProcess("--model", "embedded", "--max-tokens", "8") as process:
+    """On a model that reads 4,096 tokens."""
+    with GatewayProcess("--model", kept_model(), "--max-tokens", "8") as process:
         yield process
 
 
 @pytest.fixture(scope="module")
 def reader_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with room for any message."""
-    from random_model import random_model
-
     return random_model(tmp_path_factory.mktemp("models") / "reader", 60_000)
 
 
 @pytest.fixture(scope="module")
 def narrow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with room for a few sentences."""
-    from random_model import random_model
-
     return random_model(tmp_path_factory.mktemp("models") / "narrow", 400)
 
 

@@ -17,9 +17,8 @@ from examples import examples
 from gateway_process import GatewayProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_model import BPE, kept_model
 from tokenizers import Tokenizer
-
-from remit_server.models.embedded import MODEL_DIR
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -273,7 +272,7 @@ def test_IK_10_a_closed_session_is_not_found(gateway: GatewayProcess, content: s
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[GatewayProcess]:
     """Closes sessions as soon as they are idle for a moment."""
-    with GatewayProcess("--model", "embedded", "--idle-timeout", "0.03", "--idle-check", "0.01") as process:
+    with GatewayProcess("--model", kept_model(), "--idle-timeout", "0.03", "--idle-check", "0.01") as process:
         yield process
 
 
@@ -326,7 +325,7 @@ def test_IK_15_an_unknown_output_format_is_an_error(gateway: GatewayProcess, ses
 
 @cache
 def tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(str(MODEL_DIR / "tokenizer.json"))
+    return Tokenizer.from_file(str(BPE))
 
 
 def prompt_tokens(prompt: str, content: str) -> int:
@@ -402,7 +401,7 @@ def test_IK_19_a_session_survives_an_error_in_it(
 @pytest.fixture(scope="module")
 def drop_in() -> Iterator[GatewayProcess]:
     """With the seed's own prefix."""
-    with GatewayProcess("--model", "embedded", "--max-tokens", "8", "--log-prefix", PREFIX) as process:
+    with GatewayProcess("--model", kept_model(), "--max-tokens", "8", "--log-prefix", PREFIX) as process:
         yield process
 
 

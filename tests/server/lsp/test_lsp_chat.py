@@ -61,13 +61,13 @@ async def test_CLI_09_a_message_becomes_what_a_client_runs(client):
 
 
 async def test_CLI_09_a_plain_editor_sends_lines_and_is_told(client):
-    sent = await value(client, "remit.chat.send", text="/model embedded")
-    assert "embedded" in sent["reply"]["text"]
+    sent = await value(client, "remit.chat.send", text="/model built-in")
+    assert "built-in" in sent["reply"]["text"]
     assert sent["result"] is None
     messages = [n["params"]["message"] for n in client.notifications if n["method"] == "window/showMessage"]
     assert messages[-1] == sent["reply"]["text"]
     asked = await value(client, "remit.chat.send", text="hello")
-    assert asked["reply"]["model"] == "embedded"
+    assert asked["reply"]["model"] == "built-in"
     assert asked["result"]["status"] in {"completed", "declined"}
     new = await value(client, "remit.chat.send", text="/new")
     assert new["reply"]["session_id"] != asked["reply"]["session_id"]
@@ -105,7 +105,7 @@ async def test_EDI_06_the_models_to_choose_from_are_listed_with_the_configured_o
     listed = await value(client, "remit.model.list")
     (configured,) = [each for each in listed if each["configured"]]
     assert configured["reference"].startswith("script:")
-    assert "embedded" in [each["reference"] for each in listed]
+    assert "built-in" in [each["reference"] for each in listed]
     assert all(each["about"] and isinstance(each["usable"], bool) for each in listed)
 
 

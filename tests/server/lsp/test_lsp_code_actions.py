@@ -137,8 +137,8 @@ async def test_B12_nothing_is_offered_where_there_is_no_runtime(start):
 
 @pytest.mark.parametrize(
     ("model", "titles"),
-    [("embedded", ["Rename with Remit…"]), (None, ["Rename with Remit…", *TASKS])],
-    ids=["embedded", "script"],
+    [("built-in", ["Rename with Remit…"]), (None, ["Rename with Remit…", *TASKS])],
+    ids=["built-in", "script"],
 )
 async def test_B12_the_real_server_offers_what_its_model_can_do(start_real, model, titles):
     client = await start_real(**({"REMIT_MODEL": model} if model else {}))

@@ -1,9 +1,10 @@
-"""`remit/generate`, spoken raw: on a stand-in runtime, and on the real one with the embedded model (LSP-04)."""
+"""`remit/generate`, spoken raw: on a stand-in runtime, and on the real one with a model of random weights (LSP-04)."""
 
 from __future__ import annotations
 
 import pytest
 from messages import SAYS
+from random_model import kept_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -57,8 +58,8 @@ async def test_a_model_that_fails_says_what_why_and_fix(shared):
 
 
 @pytest.mark.model
-async def test_the_embedded_model_is_held_to_every_format(start_real):
-    client = await start_real(REMIT_MODEL="embedded")
+async def test_a_local_model_is_held_to_every_format(start_real):
+    client = await start_real(REMIT_MODEL=kept_model())
     await client.initialize()
     asked = {"prompt": "say", "content": "this", "max_tokens": 64}
 

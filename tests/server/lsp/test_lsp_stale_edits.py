@@ -10,7 +10,7 @@ from messages import SAYS
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.models.embedded.closing_text import UNKNOWN
+from remit_server.models.built_in.answers import UNKNOWN
 from remit_server.transports.lsp.buffers.documents import EditorDocuments, EditRequest, OpenBuffers, Refused, Unanswered
 from remit_server.transports.lsp.buffers.edits import apply_changes
 from remit_server.workspace.ports import OpenDocument
@@ -285,9 +285,8 @@ async def test_a_change_that_comes_after_the_turn_is_told(start):
     ]
 
 
-@pytest.mark.model
-async def test_the_embedded_model_does_not_say_that_nothing_was_changed(start_real):
-    client = await start_real(REMIT_MODEL="embedded")
+async def test_MOD_23_the_built_in_model_does_not_say_that_nothing_was_changed(start_real):
+    client = await start_real(REMIT_MODEL="built-in")
     (client.root / "cart.py").write_text(BEFORE)
     client.handlers["window/showMessageRequest"] = lambda _: {"title": "Allow once"}
     await client.initialize(EDITING)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from messages import SAYS
+from random_model import kept_model
 
 from remit_server.runtime.places import workspace_key
 
@@ -182,7 +183,7 @@ async def test_a_document_belongs_to_the_innermost_folder(start):
 
 
 async def test_one_model_serves_all_folders(start_real, second):
-    client = await start_real(REMIT_MODEL="embedded")
+    client = await start_real(REMIT_MODEL=kept_model(), REMIT_MAX_TOKENS="16")
     (client.root / "a.py").write_text("total = 1\n")
     (second / "b.py").write_text("total = 1\n")
     await client.initialize(workspaceFolders=folders(client.root, second))

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt", nargs="*", metavar="PROMPT", help="what to do (default: a chat in the terminal)")
     add_common_arguments(parser)
     parser.add_argument(
-        "--model", help="`embedded`, a model folder, `org/name` of a model that was pulled, or `PROVIDER:MODEL[@URL]`"
+        "--model", help="`built-in`, a model folder, `org/name` of a model that was pulled, or `PROVIDER:MODEL[@URL]`"
     )
     parser.add_argument(
         "--provider", choices=tuple(PROVIDERS), help="the protocol of a server; `--model` names its model"

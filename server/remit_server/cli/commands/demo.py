@@ -114,7 +114,7 @@ def copy_folder(source: Path, target: Path) -> None:
 
 async def _demo(workspace: Path, *, as_json: bool) -> int:
     # The demo uses the packaged policy and model, whatever the person has configured.
-    environment = {**os.environ, "REMIT_CONFIG_DIR": str(workspace / "no-configuration"), "REMIT_MODEL": "embedded"}
+    environment = {**os.environ, "REMIT_CONFIG_DIR": str(workspace / "no-configuration"), "REMIT_MODEL": "built-in"}
     editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], workspace, environment)
     isolation = await asyncio.to_thread(choose_sandbox(workspace).isolation)
     story = Story(editor, as_json=as_json)

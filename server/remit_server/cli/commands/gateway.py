@@ -14,7 +14,7 @@ from remit_server.cli.usage import whole_number
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("--model", metavar="M", help="`embedded` or a model folder (default: REMIT_MODEL)")
+    parser.add_argument("--model", metavar="M", help="`built-in` or a model folder (default: REMIT_MODEL)")
     parser.add_argument(
         "--idle-timeout", type=_seconds, default=120.0, metavar="S", help="close sessions unused for longer (120)"
     )

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="model_command", metavar="list|check|pull", required=True)
     check = commands.add_parser("check", help="load the model in its own process and run one governed step")
-    check.add_argument("model", nargs="?", default="embedded", help="as REMIT_MODEL names it (default: `embedded`)")
+    check.add_argument("model", nargs="?", help="as REMIT_MODEL names it (default: the configured one)")
     check.add_argument("--json", action="store_true", help="one JSON object, for machines")
     check.set_defaults(model_run=run_check)
     model_list.add_arguments(commands.add_parser("list", help="the models on this machine, and whether they fit"))
@@ -34,7 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Checks the model; where it cannot be used, prints what is missing and the fix."""
-    report = asyncio.run(check_model(arguments.model, engine_options(resolve(None).form)))
+    form = resolve(None).form
+    report = asyncio.run(check_model(arguments.model or form.model.name, engine_options(form)))
     if arguments.json:
         problem = report.problem.model_dump(mode="json") if report.problem else None
         print_json({**dataclasses.asdict(replace(report, problem=None)), "problem": problem})
@@ -48,7 +49,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 def describe_report(report: ModelReport) -> str:
     """Returns the result of a model check as one line."""
     if not report.tokens:
-        return "it plays a file, and generates nothing"
+        return "nothing to load, and no text of its own"
     known = [
         f"ready in {report.load_s:.1f} s",
         f"{report.memory_bytes / 2**20:.0f} MiB" if report.memory_bytes else "",

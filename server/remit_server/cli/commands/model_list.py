@@ -42,7 +42,10 @@ def draw_model(listed: ListedModel) -> str:
     name = f"{'*' if listed.configured else ' '} {style_text(listed.reference, 'bold')}"
     if model.problem is not None:
         return f"{name} · {style_text(f'cannot be used: {model.problem}', 'yellow')}"
-    parts = [model.architecture, model.weights, f"{model.size_bytes / MIB:,.0f} MiB"]
+    parts = [model.architecture, model.weights]
+    if not model.size_bytes:
+        return " · ".join([name, *filter(None, parts)])
+    parts += [f"{model.size_bytes / MIB:,.0f} MiB"]
     parts += [f"{model.context:,} tokens"] if model.context is not None else []
     needed = f"needs {model.memory_bytes / MIB:,.0f} MiB of memory"
     parts.append(needed if listed.fits else style_text(f"{needed}, more than this machine has", "red"))

@@ -15,7 +15,7 @@ _ARGUMENTS = '", "arguments": '
 _THINK = ("[THINK]", "[/THINK]")
 
 COMPACT = Dialect("compact", "<tool_call>", '{"name":"', '","arguments":', _COMPACT, "}", "</tool_call>")
-"""Remit's own: of the embedded model, and of models without a template of calls."""
+"""Remit's own: of the built-in model, and of models without a template of calls."""
 HERMES = Dialect("hermes", "<tool_call>", '\n{"name": "', _ARGUMENTS, _JSON, "}\n", "</tool_call>", between="\n")
 QWEN_XML = Dialect(
     "qwen-xml", "<tool_call>", "\n<function=", ">\n", _PARAMETERS, "</function>\n", "</tool_call>", between="\n"

@@ -63,12 +63,12 @@ _Answer = Progress | Delta | Thinking | Call | Unreadable | Finished | Error | N
 class HostProcess:
     """A running model process with its model loaded. Belongs to one event loop."""
 
-    def __init__(self, process: asyncio.subprocess.Process, reference: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, folder: str) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         self._process = process
-        self._reference = reference
+        self._folder = folder
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._open: dict[str, asyncio.Queue[_Answer] | None] = {}
         self._asked: deque[asyncio.Future[Stats]] = deque()
@@ -82,7 +82,7 @@ class HostProcess:
     async def start(
         cls, load: Load, timeout_s: float = START_TIMEOUT_S, on_spawned: Callable[[HostProcess], None] | None = None
     ) -> HostProcess:
-        """Starts the process and loads `embedded` or a folder, given by an absolute path.
+        """Starts the process and loads a folder, given by an absolute path.
 
         `on_spawned` receives the process before its model is loaded. Raises ModelUnavailable, and leaves no process
         then.
@@ -92,7 +92,7 @@ class HostProcess:
         except OSError as error:
             fix = "check the Python installation that runs Remit"
             raise ModelUnavailable("the model process cannot be started", str(error), fix) from error
-        host = cls(process, load.reference)
+        host = cls(process, load.folder)
         if on_spawned is not None:
             on_spawned(host)
         try:
@@ -100,7 +100,7 @@ class HostProcess:
             async with asyncio.timeout(timeout_s):
                 await asyncio.shield(host._loaded)
         except TimeoutError as error:
-            why = f"`{load.reference}` was not loaded within {timeout_s:g} seconds"
+            why = f"`{load.folder}` was not loaded within {timeout_s:g} seconds"
             raise ModelUnavailable("the model did not start", why, "use a smaller model, or ask again") from error
         finally:
             if not host.loaded:
@@ -261,7 +261,7 @@ class HostProcess:
             if not asked.done():
                 asked.set_exception(self._dead())
         if not self._loaded.done():
-            what = f"the model `{self._reference}` cannot be loaded"
+            what = f"the model `{self._folder}` cannot be loaded"
             fix = "run `remit model check`, or choose another model"
             self._loaded.set_exception(ModelUnavailable(what, f"its process stopped: {why}", fix))
         # Read once, so that a start nobody waits for is not reported as a lost exception.
@@ -279,7 +279,7 @@ class HostProcess:
     def _give_up_start(self) -> None:
         """Kills a process that does not finish loading after its weights: its template may not terminate."""
         if not self._loaded.done():
-            what = f"the model `{self._reference}` cannot be loaded"
+            what = f"the model `{self._folder}` cannot be loaded"
             why = f"{PROBE_TIMEOUT_S:g} seconds after its weights, its tokenizer and chat template were not ready"
             self._loaded.set_exception(ModelUnavailable(what, why, "look at its chat template, or use another model"))
 

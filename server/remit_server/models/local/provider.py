@@ -9,19 +9,14 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import aclosing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
 from pydantic import JsonValue
 
-from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import Ability
 from remit_server.errors import ModelUnavailable
-from remit_server.models.embedded.closing_text import Ending
-from remit_server.models.embedded.constrain import constrain_request
-from remit_server.models.embedded.routes import Routed
 from remit_server.models.local import wire
 from remit_server.models.local.backoff import Backoff
 from remit_server.models.local.options import MIB, EngineOptions
@@ -47,13 +42,9 @@ from remit_server.models.ports import (
     UserMessage,
     new_call_id,
 )
-from remit_server.models.profile import BUILT_IN, LARGE, Profile, choose_profile
+from remit_server.models.profile import LARGE, Profile, choose_profile
 
 log = logging.getLogger("remit.model")
-
-EMBEDDED = "embedded"
-"""The reference of the model that ships with Remit."""
-EMBEDDED_ABILITIES = frozenset({Ability.RENAME})
 
 
 class MlxProvider:
@@ -61,17 +52,14 @@ class MlxProvider:
 
     def __init__(
         self,
-        reference: str,
+        folder: str | Path,
         options: EngineOptions | None = None,
         *,
         start_timeout_s: float = START_TIMEOUT_S,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`reference` is `embedded` or the path of a folder in MLX format; nothing is started yet.
-
-        `now` is a clock in seconds.
-        """
-        self._reference = absolute(reference)
+        """Takes the path of a folder in MLX format, and a clock in seconds; nothing is started yet."""
+        self._folder = Path(folder).expanduser().absolute()
         self._options = options or EngineOptions()
         self._start_timeout_s = start_timeout_s
         self._now = now
@@ -85,8 +73,8 @@ class MlxProvider:
 
     @property
     def name(self) -> str:
-        """`embedded`, or the folder's name."""
-        return self._reference if self._reference == EMBEDDED else Path(self._reference).name
+        """The folder's name."""
+        return self._folder.name
 
     @property
     def state(self) -> ModelState:
@@ -102,14 +90,12 @@ class MlxProvider:
 
     @property
     def context_tokens(self) -> int | None:
-        """As the model's folder says, once it is loaded. The embedded model reads one request at a time."""
+        """As the model's folder says, once it is loaded."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
-        return None if host is None or self._reference == EMBEDDED else host.ready.context
+        return None if host is None else host.ready.context
 
     async def meet(self) -> Profile:
-        """As its weights are; it is loaded for that."""
-        if self._reference == EMBEDDED:
-            return BUILT_IN
+        """Returns the profile that fits its weights; it is loaded for that."""
         try:
             with self._in_use():
                 host = await self._host()
@@ -120,13 +106,13 @@ class MlxProvider:
 
     @property
     def reads_context(self) -> bool:
-        """False for the embedded model: it was not trained with context."""
-        return self._reference != EMBEDDED
+        """True: it reads whatever it is sent."""
+        return True
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """The embedded model answers nothing in words of its own."""
-        return EMBEDDED_ABILITIES if self._reference == EMBEDDED else EVERY_ABILITY
+        """All: it answers in words of its own."""
+        return EVERY_ABILITY
 
     @property
     def pid(self) -> int | None:
@@ -162,24 +148,9 @@ class MlxProvider:
 
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         nameable = None if request.paths is None else await request.paths.list()
-        step = constrain_request(request, nameable) if self._reference == EMBEDDED else None
-        match step:
-            case Ending():
-                for event in closing_events(step, Finished("stop")):
-                    yield event
-                return
-            case Routed(intent=intent, tool=tool, arguments=arguments):
-                yield CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent.value}))
-                yield CallProposed(ProposedCall(new_call_id(), tool, arguments))
-                yield Finished("stop")
-                return
-            case _:
-                pass
         host = await self._host()
-        wanted = to_wire(request if step is None else step.request, nameable)
         try:
-            said = self._events(host, wanted)
-            async with aclosing(said), aclosing(said if step is None else hold_back_text(said, step.ending)) as events:
+            async with aclosing(self._events(host, to_wire(request, nameable))) as events:
                 async for event in events:
                     yield event
         except ModelUnavailable:
@@ -225,7 +196,7 @@ class MlxProvider:
         return start
 
     async def _launch(self) -> HostProcess:
-        load = to_load(self._reference, self._options)
+        load = to_load(self._folder, self._options)
         try:
             host = await HostProcess.start(load, self._start_timeout_s, self._watch)
         except ModelUnavailable as error:
@@ -278,38 +249,16 @@ class MlxProvider:
             await host.close()
 
 
-def absolute(reference: str) -> str:
-    """Returns the model reference with an absolute path."""
-    return reference if reference == EMBEDDED else str(Path(reference).expanduser().absolute())
-
-
-def to_load(reference: str, options: EngineOptions) -> wire.Load:
-    """Returns the load request for a model process; `reference` is absolute."""
+def to_load(folder: Path, options: EngineOptions) -> wire.Load:
+    """Returns the load request for a model process; `folder` is absolute."""
     return wire.Load(
-        reference=reference,
+        folder=str(folder),
         cache_bytes=options.cache_mib * MIB,
         check_memory=options.check_memory,
         cache_folder=None if options.cache_folder is None else str(options.cache_folder),
         thinking=options.thinking,
         guided=options.guided,
     )
-
-
-async def hold_back_text(events: AsyncGenerator[ModelEvent], ending: Ending) -> AsyncGenerator[ModelEvent]:
-    """Yields a step's calls; without any, the ending's sentence instead of the model's own text."""
-    called = False
-    async for event in events:
-        called = called or isinstance(event, CallProposed)
-        if isinstance(event, CallProposed) or (called and isinstance(event, Finished)):
-            yield event
-        elif isinstance(event, Finished):
-            for each in closing_events(ending, event):
-                yield each
-
-
-def closing_events(ending: Ending, finished: Finished) -> tuple[ModelEvent, ...]:
-    """Returns the events that end a turn of the embedded model: its sentence, and whether it declined."""
-    return TextDelta(ending.text), finished if ending.done else replace(finished, reason="declined")
 
 
 def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.Generate:

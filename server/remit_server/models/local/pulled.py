@@ -40,7 +40,7 @@ class PulledProvider:
         return None if self._model is None else self._model.context_tokens
 
     async def meet(self) -> Profile:
-        """As the model is spoken to; it is loaded for that."""
+        """Returns the profile of its weights; it is loaded for that."""
         try:
             return await self._loaded().meet()
         except ModelUnavailable:
@@ -74,7 +74,7 @@ class PulledProvider:
     def _loaded(self) -> MlxProvider:
         """Returns the provider of its folder. Raises ModelUnavailable where it was not pulled."""
         if self._model is None:
-            self._model = MlxProvider(str(pulled_folder(self._name, self._cache)), self._options)
+            self._model = MlxProvider(pulled_folder(self._name, self._cache), self._options)
         return self._model
 
     async def close(self) -> None:

@@ -65,7 +65,7 @@ class Gap(Frame):
 
 
 class Load(Frame):
-    """Loads a model: `embedded`, or the path of a folder. Comes first, once.
+    """Loads a model from the path of its folder. Comes first, once.
 
     `cache_bytes` is the size of all prompt caches together; with `check_memory` a model that does not fit into free
     memory is not loaded; in `cache_folder` prompt caches survive the process. With `thinking` a model that can think
@@ -73,7 +73,7 @@ class Load(Frame):
     """
 
     kind: Literal["load"] = "load"
-    reference: str
+    folder: str
     cache_bytes: int = Field(default=1 << 30, ge=0)
     check_memory: bool = True
     cache_folder: str | None = None

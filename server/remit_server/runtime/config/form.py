@@ -38,10 +38,10 @@ class ModelSection(Section):
     """The model, how it generates, and its process."""
 
     name: str = setting(
-        "embedded",
+        "built-in",
         "REMIT_MODEL",
         "no",
-        "`embedded`, a model folder, `org/name` of a pulled model, or `PROVIDER:MODEL[@URL]`",
+        "`built-in`, a model folder, `org/name` of a pulled model, or `PROVIDER:MODEL[@URL]`",
         min_length=1,
     )
     max_tokens: int = setting(MAX_TOKENS, "REMIT_MAX_TOKENS", "free", "tokens of one answer", ge=16, le=1 << 20)

@@ -24,10 +24,9 @@ class HostError(Exception):
 
 
 def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageModel:
-    """Loads `embedded` or a folder, on the model's thread; takes seconds. Raises HostError."""
-    reference = load.reference
-    if reference != "embedded":
-        _check_folder(Path(reference))
+    """Loads a folder, on the model's thread; takes seconds. Raises HostError."""
+    folder = Path(load.folder)
+    _check_folder(folder)
     missing = [name for name in ("mlx", "mlx_lm", "llguidance", "numpy") if importlib.util.find_spec(name) is None]
     if missing:
         why = f"not installed: {', '.join(missing)}"
@@ -37,26 +36,25 @@ def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageM
             "install the `mlx` extra: `make setup` in Remit's folder, or `uv sync --extra mlx`",
         )
     try:
-        prepare(reference)
-        if reference != "embedded":
-            _check_weights(Path(reference), check_memory=load.check_memory)
-        return LanguageModel.load(reference, on_progress)
+        prepare()
+        _check_weights(folder, check_memory=load.check_memory)
+        return LanguageModel.load(folder, on_progress)
     except HostError:
         raise
     except MemoryError as error:
-        raise _too_large(reference, "the memory ran out while it was loaded") from error
+        raise _too_large(folder, "the memory ran out while it was loaded") from error
     except ImportError as error:
         why = f"MLX does not load here: {_one_line(error)}"
         fix = "reinstall it: `make clean setup` in Remit's folder"
         raise HostError("the local model cannot run", why, fix) from error
     except Exception as error:
-        raise HostError(f"the model `{reference}` cannot be loaded", _one_line(error), _CHECK) from error
+        raise HostError(f"the model `{folder}` cannot be loaded", _one_line(error), _CHECK) from error
 
 
 def _check_folder(folder: Path) -> None:
     what = f"the model `{folder}` cannot be loaded"
     if not folder.is_dir():
-        fix = "name an existing folder in MLX format, `embedded`, or a model that `remit model pull` has fetched"
+        fix = "name an existing folder in MLX format, `built-in`, or a model that `remit model pull` has fetched"
         raise HostError(what, "there is no such folder", fix)
     wanted = {
         "config.json": (folder / "config.json").is_file(),
@@ -65,7 +63,7 @@ def _check_folder(folder: Path) -> None:
     }
     missing = [name for name, there in wanted.items() if not there]
     if missing:
-        fix = "use a complete folder in MLX format (`mlx_lm.convert` writes one), or `embedded`"
+        fix = "use a complete folder in MLX format (`mlx_lm.convert` writes one), or `built-in`"
         raise HostError(what, f"the folder lacks {', '.join(missing)}", fix)
 
 
@@ -80,12 +78,12 @@ def _check_weights(folder: Path, *, check_memory: bool) -> None:
     free = free_memory()
     if check_memory and free is not None and needed > free:
         why = f"it needs about {_mib(needed)} MiB of memory, and {_mib(free)} MiB are free"
-        raise _too_large(str(folder), why)
+        raise _too_large(folder, why)
 
 
-def _too_large(reference: str, why: str) -> HostError:
+def _too_large(folder: Path, why: str) -> HostError:
     fix = "close other programs, use a smaller or quantised model, or set REMIT_MODEL_MEMORY_CHECK=off to try anyway"
-    return HostError(f"the model `{reference}` does not fit into memory", why, fix)
+    return HostError(f"the model `{folder}` does not fit into memory", why, fix)
 
 
 def _mib(size: int) -> int:

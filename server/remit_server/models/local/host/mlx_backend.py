@@ -34,16 +34,13 @@ _NO_LIMIT = 10_000_000
 """Tokenizers without a limit state an astronomical one."""
 
 
-def prepare(reference: str) -> None:
+def prepare() -> None:
     """Imports MLX with the best settings for this machine. Raises ImportError when the `mlx` extra is not installed.
 
-    On Linux the wheel's own BLAS is 7 to 25 times slower than OpenBLAS, which must be loaded first. The matrices of the
-    embedded model are so small that a second thread only waits, and takes as much of the processor while it does.
+    On Linux the wheel's own BLAS is 7 to 25 times slower than OpenBLAS, which must be loaded first.
     """
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    if reference == "embedded":
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             ctypes.CDLL("libopenblas.so.0", mode=ctypes.RTLD_GLOBAL)
@@ -61,35 +58,27 @@ class LanguageModel:
         self._tokenizer = tokenizer
 
     @classmethod
-    def load(cls, reference: str, on_progress: Callable[[int, int], None]) -> LanguageModel:
-        """Loads `embedded` or a folder; in float32 on a CPU, where other types are slower. Raises what mlx-lm raises.
+    def load(cls, folder: Path, on_progress: Callable[[int, int], None]) -> LanguageModel:
+        """Loads a folder; in float32 on a CPU, where other types are slower. Raises what mlx-lm raises.
 
         `on_progress` receives the bytes of weights in memory, and their total.
         """
         import mlx.core as mx
 
-        if reference == "embedded":
-            from remit_server.models.embedded import MODEL_DIR, load_embedded
+        load_mlx_lm()
+        from mlx_lm import load
 
-            model, tokenizer = load_embedded()
-            folder = MODEL_DIR
-        else:
-            load_mlx_lm()
-            from mlx_lm import load
-
-            folder = Path(reference)
-            model, tokenizer = cast(
-                tuple[Any, Any], load(reference, tokenizer_config={"trust_remote_code": False}, lazy=True)
-            )
-            if not on_gpu():
-                model.set_dtype(mx.float32)
+        model, tokenizer = cast(
+            tuple[Any, Any], load(str(folder), tokenizer_config={"trust_remote_code": False}, lazy=True)
+        )
+        if not on_gpu():
+            model.set_dtype(mx.float32)
         if on_gpu():
             from mlx_lm.utils import maybe_set_recommended_wired_limit
 
             maybe_set_recommended_wired_limit()
         _read_weights(model, on_progress)
-        name = reference if reference == "embedded" else folder.name
-        return cls(name, model, tokenizer, _context(folder, tokenizer), Sampling.stated(folder))
+        return cls(folder.name, model, tokenizer, _context(folder, tokenizer), Sampling.stated(folder))
 
     def template(self, *, thinking: bool) -> Template | None:
         """Returns the tokenizer's chat template, if it has one, with `thinking` set where the template knows it."""
@@ -217,13 +206,7 @@ class LanguageModel:
 
     def grammar_tokenizer(self, spelling: Spelling) -> Any:
         """Returns the tokenizer for llguidance. Raises ValueError for tokenizers that are not fast ones."""
-        from remit_server.models.embedded.tokenizer import EmbeddedTokenizer
-
         ends = sorted(self.ends_under(spelling))
-        if isinstance(self._tokenizer, EmbeddedTokenizer):
-            from llguidance import LLTokenizer
-
-            return LLTokenizer(self._tokenizer.to_json(), eos_token=ends)
         from llguidance.hf import from_tokenizer
 
         return from_tokenizer(self._tokenizer._tokenizer, eos_token=ends)  # noqa: SLF001

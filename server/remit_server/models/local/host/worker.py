@@ -98,7 +98,7 @@ class Worker:
             adapter = ModelAdapter(model, guided=self._request.guided, thinking=self._request.thinking)
             engine = Engine(model, adapter, self._emit, self._request.cache_bytes, self._store())
         except HostError as error:
-            log.exception("loading `%s` failed", self._request.reference)
+            log.exception("loading `%s` failed", self._request.folder)
             self._emit(Error(what=error.what, why=error.why, fix=error.fix))
             return None
 
@@ -116,13 +116,11 @@ class Worker:
         return engine
 
     def _store(self) -> CacheStore | None:
-        """Returns the store for caches that survive the process; the embedded model reads its short prompts faster than
-        a file.
-        """
+        """Returns the store for caches that survive the process; None where they are not to."""
         load = self._request
-        if load.cache_folder is None or load.reference == "embedded":
+        if load.cache_folder is None:
             return None
-        return CacheStore(Path(load.cache_folder), fingerprint(Path(load.reference)), load.cache_bytes)
+        return CacheStore(Path(load.cache_folder), fingerprint(Path(load.folder)), load.cache_bytes)
 
     def _progress(self, done: int, total: int) -> None:
         self._emit(Loading(done=done, total=total))

@@ -1,17 +1,15 @@
-"""Lists the models of this machine: the embedded one, those in the Hugging Face cache, and the configured folder."""
+"""Lists the models of this machine: the built-in one, those in the Hugging Face cache, and the configured folder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
-from remit_server.models.choose import is_on_this_machine
-from remit_server.models.embedded import MODEL_DIR
+from remit_server.models.built_in.provider import BUILT_IN_MODEL
+from remit_server.models.choose import is_on_this_machine, model_folder
 from remit_server.models.local.hub.cache import cache_folder, cached_models
 from remit_server.models.local.hub.folder import ModelFolder, describe, machine_memory
 from remit_server.models.local.hub.names import hub_name
-from remit_server.models.local.provider import EMBEDDED, absolute
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class ListedModel:
 
 
 def list_models(environment: Mapping[str, str], configured: str) -> tuple[ListedModel, ...]:
-    """Returns all models of this machine, usable or not, the embedded one first."""
+    """Returns all models of this machine, usable or not, the built-in one first."""
     memory = machine_memory()
     return tuple(
         ListedModel(reference, reference == configured, model.problem is None and model.memory_bytes <= memory, model)
@@ -34,8 +32,8 @@ def list_models(environment: Mapping[str, str], configured: str) -> tuple[Listed
 
 
 def _find_folders(environment: Mapping[str, str], configured: str) -> Iterator[tuple[str, ModelFolder]]:
-    yield EMBEDDED, replace(describe(MODEL_DIR), architecture=EMBEDDED)
-    seen = {EMBEDDED}
+    yield BUILT_IN_MODEL, ModelFolder("", "rules, which need nothing")
+    seen = {BUILT_IN_MODEL}
     for name, folder in cached_models(cache_folder(environment)):
         seen.add(str(name))
         yield str(name), describe(folder)
@@ -44,4 +42,4 @@ def _find_folders(environment: Mapping[str, str], configured: str) -> Iterator[t
     if hub_name(configured) is not None:
         yield configured, ModelFolder("", problem=f"it was not fetched: `remit model pull {configured}`")
     else:
-        yield configured, describe(Path(absolute(configured)))
+        yield configured, describe(model_folder(configured))

@@ -15,7 +15,6 @@ _REWIND = frozenset(
     {
         "mlx_lm.models.cache.KVCache",
         "mlx_lm.models.cache.QuantizedKVCache",
-        "remit_server.models.embedded.architecture.ShiftCache",
     }
 )
 """Kinds of layers that overwrite nothing, by name: mlx-lm is not imported for a model that has none of its own."""

@@ -1,0 +1,154 @@
+"""What is answered after a call that a rule found: what the tool said, as a sentence (MOD-23). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import assert_never
+
+from remit_governance.values import Intent
+from remit_server.contract import ErrorCode
+from remit_server.models.built_in.line_edits import AmongImports, Insert, LineEdit, Remove, SetValue
+from remit_server.models.built_in.looking import DEFINED
+from remit_server.models.built_in.routes import Routed
+
+RENAMED = "Renamed every occurrence."
+REPLACED = "Replaced every occurrence."
+DELETED = "Deleted the line."
+INSERTED = "Inserted the line."
+IMPORTED = "Added the import."
+CHANGED = "Changed the value."
+UNCHANGED = "I stopped: nothing was changed."
+UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it in the editor."
+NOT_FOUND = "I stopped: no definition was found."
+DECLINED = (
+    "I stopped: no rule of mine fits that sentence. I only do small edits, searches and commands that one sentence "
+    "names; ask me what I can do. For more connect a model, as in: remit ask --model ollama:NAME."
+)
+HELP = (
+    "I am what comes with Remit: rules, and no language model. I list, show and search files, run a command or the "
+    "tests, show what git says, and make small edits that one sentence names: rename, replace, add or remove a line, "
+    "change a value, create, move or delete a file. For anything else connect a model, as in: "
+    "remit ask --model ollama:NAME."
+)
+MOST_SHOWN = 4_000
+_LINE = re.compile(r"(\d+)[|:](.*)")
+_EXIT = re.compile(r"exit code (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The last sentence of a turn, and whether the request was `done`."""
+
+    text: str
+    done: bool = False
+
+
+def answer(route: Routed, result: str) -> Ending:
+    """Returns the sentence that ends the turn."""
+    if result.startswith(f"error {ErrorCode.OUTCOME_UNKNOWN}:"):
+        return Ending(UNKNOWN)
+    if result.startswith("error "):
+        why = result.partition(": ")[2].partition("\n")[0]
+        return Ending(
+            f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}."
+        )
+    return Ending(_ANSWERS.get(route.tool, _as_told)(route, result)[:MOST_SHOWN], done=True)
+
+
+def answer_edit(edit: LineEdit, result: str) -> Ending:
+    """Returns the sentence that ends a turn in which a line was edited."""
+    refused = answer(Routed(Intent.CODE, "edit_file", {"path": ""}), result)
+    if not refused.done:
+        return refused
+    match edit:
+        case Insert(place=AmongImports()):
+            return Ending(IMPORTED, done=True)
+        case Insert():
+            return Ending(INSERTED, done=True)
+        case Remove():
+            return Ending(DELETED, done=True)
+        case SetValue():
+            return Ending(CHANGED, done=True)
+        case _:
+            assert_never(edit)
+
+
+def _listed(route: Routed, result: str) -> str:
+    del route
+    head, _, rest = result.partition("\n")
+    return ", ".join(rest.split("\n")) if rest else head
+
+
+def _shown(route: Routed, result: str) -> str:
+    lines = [match[2] for line in result.split("\n")[1:] if (match := _LINE.fullmatch(line))]
+    return "\n".join(lines) if lines else f"{route.arguments['path']} is empty."
+
+
+def _found(route: Routed, result: str) -> str:
+    head, *lines = result.split("\n")
+    path, found = "", list[str]()
+    for line in lines:
+        match = _LINE.fullmatch(line)
+        if match is None:
+            path = line or path
+        else:
+            found.append(f"{path}:{match[1]}: {match[2].strip()}")
+    if str(route.arguments["pattern"]).startswith(DEFINED.split("NAME")[0]):
+        if not found:
+            return NOT_FOUND
+        first, number, _ = found[0].split(":", 2)
+        return _definition(first, number, int(head.split(" ", 1)[0]))
+    return "\n".join(found) if found else "It is nowhere in the files."
+
+
+def files_found(result: str) -> list[str]:
+    """Returns the files in which a search found something."""
+    return list(dict.fromkeys(line for line in result.split("\n")[1:] if line and _LINE.fullmatch(line) is None))
+
+
+def _ran(route: Routed, result: str) -> str:
+    del route
+    ended = _EXIT.match(result)
+    said = result.partition("\n")[2].removeprefix("stdout:\n").strip()
+    if ended is None:
+        return result
+    return f"{said}\n{_exit_code(ended[1])}" if said else _exit_code(ended[1])
+
+
+def _exit_code(code: str) -> str:
+    return f"The command ended with exit code {code}."
+
+
+def _definition(path: str, line: str, places: int) -> str:
+    if places == 1:
+        return f"It is defined in {path}, line {line}."
+    return f"It is defined in {places} places, first in {path}, line {line}."
+
+
+def _as_told(route: Routed, result: str) -> str:
+    del route
+    return result
+
+
+def _said(text: str) -> Callable[[Routed, str], str]:
+    return lambda route, _: text.format(**route.arguments)
+
+
+_ANSWERS: Mapping[str, Callable[[Routed, str], str]] = MappingProxyType(
+    {
+        "list_files": _listed,
+        "read_file": _shown,
+        "search_files": _found,
+        "run_command": _ran,
+        "run_tests": _as_told,
+        "git_status": _as_told,
+        "git_diff": _as_told,
+        "write_file": _said("Wrote {path}."),
+        "delete_file": _said("Deleted {path}."),
+        "move_file": _said("Moved {path} to {new_path}."),
+        "edit_file": lambda route, _: RENAMED if "whole_word" in route.arguments else REPLACED,
+    }
+)

@@ -1,0 +1,248 @@
+"""Rules for sentences that change files: move, delete, rename, replace, create, edit one line (MOD-23). Pure."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+from remit_server.models.built_in.line_edits import AmongImports, AtLine, Beside, Insert, Remove, SetValue
+from remit_server.models.built_in.routes import (
+    FILE,
+    LINE,
+    NEW_NAME,
+    NEW_TEXT,
+    VALUE,
+    Edited,
+    Missing,
+    Route,
+    Routed,
+)
+from remit_server.models.built_in.sentences import (
+    FOLDER,
+    IDENTIFIER,
+    Sentence,
+    filling,
+    is_name,
+    saying,
+    says,
+    without_paths,
+    words_left,
+)
+
+_BESIDE = re.compile(
+    r"(?:add|insert|put) (?:the line )?(.+?) (below|after|under|above|before) (?:the )?(?:line )?(.+?) "
+    r"(?:in|to|of) \S+\s*$",
+    re.IGNORECASE,
+)
+_LITERALS = re.compile(r"(?<![A-Za-z0-9_.])(-?\d[\d_.]*\d|-?\d|true|false|null|none)(?![A-Za-z0-9_])", re.IGNORECASE)
+_SETTING = re.compile(r"^(?:please )?(?:set|setze?|change|imposta|pon|mets|définis|cambia)\b", re.IGNORECASE)
+_VERB = re.compile(
+    r"renam\w*|move|change|cambia|call(?:ed)?|benenn\w*|umbenenn\w*|renomm\w*|renombr\w*|rinomin\w*|should|um",
+    re.IGNORECASE,
+)
+_RENAMES = re.compile(
+    r"rename|umbenenn|benenn|renomme|renombra|rinomina|リネーム|名前|(?:should be|to be) (?:called|named)|"
+    r"(?:the )?name of|nombre de|nom de|nome di|namen von",
+    re.IGNORECASE,
+)
+_WITH = re.compile(
+    r"(?:content|contents|inhalt|contenu|contenido|contenuto|with(?: the text)?|that says|saying|mit)\s*:\s*(\S.*)$",
+    re.IGNORECASE,
+)
+
+
+def take_move(said: Sentence) -> Route:
+    """Takes one file and its new name or folder."""
+    if not says("moves", said.bare) or not said.files or said.quoted:
+        return None
+    old = said.files[0]
+    others = [path for path in said.paths if path != old] or list(said.files[1:2])
+    if others:
+        new = others[0]
+        return Routed(
+            Intent.CODE,
+            "move_file",
+            {"path": old, "new_path": new + old.rpartition("/")[2] if new.endswith("/") else new},
+        )
+    if (folder := FOLDER.search(without_paths(said))) is not None:
+        into = next(filter(None, folder.groups())).rstrip("/")
+        return Routed(Intent.CODE, "move_file", {"path": old, "new_path": f"{into}/{old.rpartition('/')[2]}"})
+    named = re.findall(IDENTIFIER, re.split(saying("moves"), said.bare, maxsplit=1)[-1].replace(old, ""))
+    return Missing(NEW_NAME) if not [word for word in named if word.lower() not in filling()] else None
+
+
+def take_delete(said: Sentence) -> Route:
+    """Takes one file that is to go."""
+    if (
+        not says("deletes", said.bare)
+        or said.quoted
+        or says("line", said.bare.replace(said.files[0] if said.files else "\0", ""))
+    ):
+        return None
+    if len(said.files) == 1 and not said.paths and words_left(said, "deletes") == 0:
+        return Routed(Intent.CODE, "delete_file", {"path": said.files[0]})
+    return Missing(FILE) if not said.files and not said.paths and words_left(said, "deletes") == 0 else None
+
+
+def take_remove(said: Sentence) -> Route:
+    """Takes a line of a file, by its number or its text."""
+    if not says("deletes", said.bare) or len(said.files) != 1:
+        return None
+    if (number := _NUMBERED.search(said.bare)) is not None and not said.quoted:
+        return Edited(said.files[0], Remove(int(next(filter(None, number.groups())))))
+    if len(said.quoted) == 1 and not says("part", said.bare):
+        return Edited(said.files[0], Remove(said.quoted[0]))
+    if (found := _BARE_IMPORT.search(said.bare)) is not None and not said.quoted:
+        return Edited(said.files[0], Remove(found[0]))
+    return (
+        Missing(LINE)
+        if not said.quoted
+        and re.search(r"\ba line\b|eine zeile|une ligne|una l[ií]nea|una riga", said.bare, re.IGNORECASE)
+        else None
+    )
+
+
+def take_insert(said: Sentence) -> Route:
+    """Takes a line and its place in one file."""
+    if not says("adds", said.bare):
+        return None
+    if not said.quoted and len(said.files) == 1 and (told := _BESIDE.search(said.bare)) is not None:
+        return Edited(said.files[0], Insert(told[1], Beside(told[3], told[2].lower() in {"below", "after", "under"})))
+    text = said.quoted[0] if said.quoted else found[0] if (found := _BARE_IMPORT.search(said.bare)) else None
+    if text is None or says("part", said.bare):
+        return None
+    place = _place(said, text)
+    if place is None or len(said.quoted) > (2 if isinstance(place, Beside) else 1):
+        return None
+    if len(said.files) != 1:
+        return Missing(FILE) if not said.files and not said.paths else None
+    return Edited(said.files[0], Insert(text, place))
+
+
+def _place(said: Sentence, text: str) -> AtLine | Beside | AmongImports | None:
+    after, before = says("after", said.bare), says("before", said.bare)
+    if (after or before) and (number := _NUMBERED.search(said.bare)) is not None:
+        named = int(next(filter(None, number.groups())))
+        return AtLine(named + bool(after), beside=named)
+    if (after or before) and len(said.quoted) == 2:
+        return Beside(said.quoted[1], bool(after))
+    if says("top", said.bare):
+        return AtLine(1)
+    if says("end", said.bare):
+        return AtLine(0)
+    return AmongImports() if re.match(r"(?:import|from) \w", text) else None
+
+
+def take_set_value(said: Sentence) -> Route:
+    """Takes a name and its new value in one file."""
+    if not says("sets", said.bare) or len(said.quoted) > 1:
+        return None
+    bare = re.sub(
+        r"(?:instead of|statt|au lieu de|en (?:lugar|vez) de|invece di) \S+",
+        " ",
+        without_paths(said),
+        flags=re.IGNORECASE,
+    )
+    literals = list(dict.fromkeys(_LITERALS.findall(bare)))
+    switch = re.search(r"(?:turn|switch) (on|off)|(enable|disable)", bare, re.IGNORECASE)
+    value = said.quoted[0] if said.quoted else literals[0] if len(literals) == 1 else None
+    if value is None and switch is not None:
+        value = "true" if (switch[1] or switch[2]).lower() in {"on", "enable"} else "false"
+    names = [
+        word
+        for word in dict.fromkeys(re.findall(IDENTIFIER, bare))
+        if word not in literals
+        and word.lower() not in _NO_NAMES
+        and (is_name(word) or word.lower() not in filling() or word == "name")
+        and not saying("sets").fullmatch(word)
+    ]
+    if len(names) != 1:
+        return None
+    if value is None:
+        return Missing(VALUE) if len(said.files) == 1 and not said.paths and _SETTING.search(said.bare) else None
+    if len(said.files) != 1:
+        return Missing(FILE, names[0]) if not said.files and not said.paths else None
+    return Edited(said.files[0], SetValue(names[0], value))
+
+
+def take_create(said: Sentence) -> Route:
+    """Takes the path of a new file, with its text where one is given."""
+    if not says("creates", said.bare) or (says("shows", said.bare) and not said.quoted) or said.files:
+        return None
+    paths = [path for path in said.paths if path not in said.quoted]
+    content = said.quoted[0] if len(said.quoted) == 1 else told[1] if (told := _WITH.search(said.text)) else None
+    if len(paths) == 1 and not paths[0].endswith("/") and len(said.quoted) <= 1:
+        if content is None and words_left(said, "creates") > 2:
+            return None
+        return Routed(Intent.CODE, "write_file", {"path": paths[0], "content": f"{content}\n" if content else ""})
+    return (
+        Missing(FILE)
+        if content is not None and not paths and re.search(r"file|datei|fichier|archivo|ファイル", said.bare)
+        else None
+    )
+
+
+def take_replace(said: Sentence) -> Route:
+    """Takes two texts in one file."""
+    if not says("replaces", said.bare):
+        return None
+    if len(said.files) == 1 and len(said.quoted) == 2:
+        old, new = said.quoted
+        if re.search(
+            r"instead of|statt|anstatt|au lieu de|en lugar de|en vez de|invece di|代わり", said.bare, re.IGNORECASE
+        ):
+            old, new = new, old
+        words = all(re.fullmatch(IDENTIFIER, text) for text in (old, new))
+        whole: dict[str, JsonValue] = {"whole_word": True} if words else {}
+        given: dict[str, JsonValue] = {"path": said.files[0], "old_text": old, "new_text": new, "replace_all": True}
+        return Routed(Intent.CODE, "edit_file", given | whole)
+    if (
+        len(said.files) == 1
+        and len(said.quoted) == 1
+        and re.search(r"replace|ersetz|remplace|reempla|sustitu|sostitui|置", said.bare)
+        and words_left(said, "replaces") <= 1
+    ):
+        return Missing(NEW_TEXT)
+    return Missing(FILE, said.quoted[0]) if not said.files and not said.paths and len(said.quoted) == 2 else None
+
+
+def take_rename(said: Sentence) -> Route:
+    """Takes two names in one file."""
+    if not _RENAMES.search(said.bare):
+        return None
+    names = [*said.quoted]
+    if not names:
+        bare = said.bare
+        for path in (*said.files, *said.paths):
+            bare = bare.replace(path, " ").replace(path.rpartition("/")[2], " ")
+        names = [
+            word for word in re.findall(IDENTIFIER, bare) if word.lower() not in filling() and not _VERB.fullmatch(word)
+        ]
+    if len(names) == 2 and len(said.files) == 1 and all(re.fullmatch(IDENTIFIER, name) for name in names):
+        old, new = names
+        return Routed(
+            Intent.CODE,
+            "edit_file",
+            {"path": said.files[0], "old_text": old, "new_text": new, "replace_all": True, "whole_word": True},
+        )
+    if len(names) == 1 and not said.paths:
+        return Missing(NEW_NAME)
+    return Missing(FILE, names[0]) if len(names) == 2 and not said.files and not said.paths else None
+
+
+_NUMBERED = re.compile(
+    r"(?:line|zeile|ligne|l[ií]nea|riga)\s*(?:no\.?\s*|number\s*|nr\.?\s*)?(\d{1,6})|(\d{1,6})\s*行|(\d{1,6})\.\s*zeile|"
+    r"(\d{1,6})(?:st|nd|rd|th) line",
+    re.IGNORECASE,
+)
+_NO_NAMES = frozenset(
+    {
+        "a", "all", "and", "auf", "be", "config", "constant", "de", "di", "el", "every", "file", "il", "in",
+        "instead", "is", "it", "la", "line", "of", "off", "on", "please", "setting", "settings", "should",
+        "switch", "that", "the", "this", "to", "turn", "valeur", "valor", "valore", "value", "variable", "von",
+        "wert", "zu", "à",
+    }
+)  # fmt: skip
+_BARE_IMPORT = re.compile(r"(?<!\w)(?:from [\w.]+ )?import [\w.]+(?: as \w+)?(?!\w)")

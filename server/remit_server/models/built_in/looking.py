@@ -1,0 +1,181 @@
+"""Rules for sentences that change no file: help, git, commands, tests, lists, files and searches (MOD-23). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+from remit_server.models.built_in.routes import COMMAND, FILE, TEXT, Help, Missing, Route, Routed
+from remit_server.models.built_in.sentences import (
+    FOLDER,
+    IDENTIFIER,
+    Sentence,
+    is_name,
+    says,
+    without_paths,
+    words_left,
+)
+
+DEFINED = r"""^[^#/"']*\b(def|class|func|function|fn|struct|type|interface|enum|trait|module) NAME\b"""
+"""A line that defines NAME by a keyword."""
+_KINDS = (
+    "class|function|method|constant|klasse|funktion|methode|konstante|classe|fonction|m[ée]thode|constante|clase|"
+    "funci[oó]n|m[ée]todo|funzione|costante"
+)
+_SAID_DEFINED = r"\s+(?:is\s+)?(?:defined|declared|definiert|défini\w*|definid\w+|definit\w)"
+_NAMED = re.compile(
+    rf"(?:{_KINDS})\s+([A-Za-z_][A-Za-z0-9_]*)(?=[^\w.]*(?:{_SAID_DEFINED}|[?.]|$))"
+    r"|where (?:is|are) ([A-Za-z_][A-Za-z0-9_]*) (?:used|called|defined|declared|imported|mentioned)"
+    r"|(?:which|what) file (?:defines|declares) ([A-Za-z_][A-Za-z0-9_]*)|\bthe word ([A-Za-z_][A-Za-z0-9_]*)",
+    re.IGNORECASE,
+)
+_LOOKED_FOR = re.compile(
+    r"(?:search(?: the (?:project|workspace|code))? for|grep(?: for)?|look for|suche? nach|such mal nach|buscar?|"
+    r"cerca(?:re)?|chercher?)\s+(?:the (?:word|text)\s+)?([A-Za-z_][A-Za-z0-9_]*)\W*$",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"\b(?:do|are|did|check)\b.*\b(?:pass|passing|green|work|ok)\b|laufen|passent|pasan|passano|通る|通って",
+    re.IGNORECASE,
+)
+_SOMETHING = re.compile(
+    r"\b(?:something|text|etwas|quelque chose|algo|qualcosa|code|workspace|project)\b", re.IGNORECASE
+)
+_WHICH_FILE = re.compile(
+    r"which file|what file|welcher datei|quel fichier|qu[eé] archivo|quale file|どのファイル", re.IGNORECASE
+)
+_COMMAND = re.compile(r"\b(?:commands?|befehl|commande|comando)\b|コマンド", re.IGNORECASE)
+_PROGRAMS = frozenset(
+    {
+        "bash", "cargo", "cat", "date", "df", "du", "echo", "env", "find", "git", "go", "gradle", "grep", "head",
+        "java", "ls", "make", "mvn", "node", "npm", "npx", "pip", "pwd", "pytest", "python", "python3", "rustc", "sh",
+        "sleep", "sort", "tail", "tree", "true", "uname", "uv", "wc", "which", "yarn",
+    }
+)  # fmt: skip
+"""What a command begins with that is not quoted."""
+_ENDINGS: Mapping[str, str] = {
+    "python": "*.py",
+    "typescript": "*.ts",
+    "javascript": "*.js",
+    "markdown": "*.md",
+    "json": "*.json",
+    "yaml": "*.yaml",
+    "text": "*.txt",
+    "rust": "*.rs",
+}
+
+
+def take_help(said: Sentence) -> Route:
+    """Takes a question for what can be done."""
+    return Help() if says("help", said.text) else None
+
+
+def take_git(said: Sentence) -> Route:
+    """Takes a wish for what git says: its status or diff."""
+    if re.fullmatch(r"(?:please )?(?:run )?[`\"']?git (status|diff)[`\"']?(?: please)?[.!]?", said.text, re.IGNORECASE):
+        return Routed(Intent.ANALYZE, "git_status" if "status" in said.text.lower() else "git_diff")
+    if said.quoted:
+        return None
+    if says("diff", said.bare):
+        return Routed(Intent.ANALYZE, "git_diff")
+    return Routed(Intent.ANALYZE, "git_status") if says("status", said.bare) and not said.files else None
+
+
+def take_run(said: Sentence) -> Route:
+    """Takes a command or the tests."""
+    if says("tests", said.bare) and not said.quoted and _PASSING.search(said.bare):
+        return Routed(Intent.EXECUTE, "run_tests")
+    if not says("run", said.bare):
+        return None
+    if (command := _command_in(said)) is not None:
+        return Routed(Intent.EXECUTE, "run_command", {"command": command})
+    if says("tests", said.bare):
+        path: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
+        return Routed(Intent.EXECUTE, "run_tests", path)
+    return Missing(COMMAND) if not said.files and words_left(said, "run") == len(_COMMAND.findall(said.bare)) else None
+
+
+def _command_in(said: Sentence) -> str | None:
+    """The command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands do."""
+    if said.quoted:
+        return said.quoted[0] if len(said.quoted) == 1 and not says("edits", said.bare) else None
+    if (told := re.match(r"(?:please )?(?:run|execute)[^:]{0,30}:\s*(\S.*)$", said.text, re.IGNORECASE)) is not None:
+        return told[1]
+    found = re.match(
+        r"(?:please |can you |could you |bitte )?(?:run|execute|start|launch)\s+(?:the (?:command|program)\s+)?(\S.*)$",
+        said.text,
+        re.IGNORECASE,
+    )
+    return found[1].rstrip(".!") if found and found[1].split()[0] in _PROGRAMS else None
+
+
+def take_list(said: Sentence) -> Route:
+    """Takes a wish for the files of a folder."""
+    if re.fullmatch(r"(?:please )?(?:ls|dir)[.!]?", said.text, re.IGNORECASE):
+        return Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})
+    asks = says("files", said.bare) or FOLDER.search(said.bare) is not None
+    if said.files or said.quoted or not (asks and says("lists", said.bare)) or says("edits", said.bare):
+        return None
+    lower = said.bare.lower()
+    pattern = next((glob for word, glob in _ENDINGS.items() if word in lower), "*")
+    folder = next((path.rstrip("/") for path in said.paths if path.endswith("/")), None)
+    if folder is None and (
+        named := re.search(
+            r"(?:in|under|inside|from|dans|en|nella|im|unter)\s+(?:the\s+|den\s+|dem\s+|le\s+|la\s+)?([\w/-]+)(?:\s+(?:folder|directory|ordner|verzeichnis|dossier))",
+            lower,
+        )
+    ):
+        folder = named[1]
+    return Routed(Intent.ANALYZE, "list_files", {"pattern": pattern, **({"path": folder} if folder else {})})
+
+
+def take_show(said: Sentence) -> Route:
+    """Takes a wish for what one file holds."""
+    if not says("shows", said.bare) or said.quoted or says("edits", said.bare):
+        return None
+    if len(said.files) == 1 and words_left(said, "shows") == 0:
+        return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0]})
+    return (
+        Missing(FILE)
+        if not said.files
+        and not said.paths
+        and words_left(said, "shows") == 0
+        and re.search(r"file|datei|fichier|archivo", said.bare)
+        else None
+    )
+
+
+def take_search(said: Sentence) -> Route:
+    """Takes a text or a name to look for."""
+    asks = says("searches", said.bare) or (says("defined", said.bare) and _WHICH_FILE.search(said.bare))
+    if not asks or says("edits", said.bare) or len(said.quoted) > 1:
+        return None
+    defined = says("defined", said.bare)
+    where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
+    words = list(said.quoted) or _names_in(said)
+    if len(words) == 1:
+        if defined and re.fullmatch(IDENTIFIER, words[0]):
+            return _defined(words[0])
+        return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(words[0]), "context_lines": 0, **where})
+    if not words and re.search(r"\bfiles?\b|dateien|fichiers|archivos|ファイル", said.bare, re.IGNORECASE):
+        return None
+    return (
+        Missing(TEXT)
+        if not words and words_left(said, "searches") <= len(_SOMETHING.findall(said.bare)) and not said.files
+        else None
+    )
+
+
+def _names_in(said: Sentence) -> list[str]:
+    """The words that are names of code, else the one that stands where a name does."""
+    words = [word for word in re.findall(r"[A-Za-z_][A-Za-z0-9_.]*", without_paths(said)) if is_name(word)]
+    named = _NAMED.search(said.bare) or _LOOKED_FOR.search(said.bare)
+    return words or ([next(filter(None, named.groups()))] if named else [])
+
+
+def _defined(name: str) -> Routed:
+    whole: dict[str, JsonValue] = {"context_lines": 0, "max_results": 1}
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": DEFINED.replace("NAME", name), **whole})

@@ -1,0 +1,64 @@
+"""The built-in model as a provider: it follows its rules within the server's process (MOD-23)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from remit_governance.intents import SELECT_INTENT
+from remit_server.contract import Ability
+from remit_server.errors import ModelFailed
+from remit_server.models.built_in.answers import Ending
+from remit_server.models.built_in.routes import Routed
+from remit_server.models.built_in.steps import next_step
+from remit_server.models.ports import (
+    CallProposed,
+    Finished,
+    GenerateRequest,
+    ModelEvent,
+    ModelState,
+    ProposedCall,
+    TextDelta,
+    new_call_id,
+)
+from remit_server.models.profile import BUILT_IN, Profile
+
+BUILT_IN_MODEL = "built-in"
+"""The reference of the model that comes with Remit."""
+NO_MODEL = "the built-in model follows rules for sentences about a workspace, and writes no text of its own"
+
+
+class BuiltInProvider:
+    """A `ModelProvider` that needs nothing: neither a process nor a network."""
+
+    name = BUILT_IN_MODEL
+    state: ModelState = "ready"
+    reads_context = False
+    """It reads the sentence, and takes nothing that stands beside it for what is meant."""
+    abilities = frozenset({Ability.RENAME})
+    context_tokens: int | None = None
+
+    async def meet(self) -> Profile:
+        """Returns the profile that only this model has."""
+        return BUILT_IN
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        """Streams one step: the call that a rule makes of the sentence, or the answer that ends the turn.
+
+        Raises ModelFailed for what is no step of a turn.
+        """
+        if request.paths is None:
+            raise ModelFailed(
+                "the model cannot answer this", NO_MODEL, "connect one, as in: remit ask --model ollama:NAME"
+            )
+        nameable = await request.paths.list()
+        match next_step(request, None if nameable is None else nameable.files):
+            case Routed(intent=intent, tool=tool, arguments=arguments):
+                yield CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent.value}))
+                yield CallProposed(ProposedCall(new_call_id(), tool, arguments))
+                yield Finished("stop")
+            case Ending(text=text, done=done):
+                yield TextDelta(text)
+                yield Finished("stop" if done else "declined")
+
+    async def close(self) -> None:
+        """Does nothing: it holds nothing."""

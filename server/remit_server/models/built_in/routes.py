@@ -1,0 +1,52 @@
+"""What a sentence can come to: a call, an edit of a line, help, or one exact question (MOD-23). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+from remit_server.models.built_in.line_edits import LineEdit
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """The one call that a sentence asks for."""
+
+    intent: Intent
+    tool: str
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The part that a sentence leaves out, as a question. A file that is left out is the one that alone has
+    `sought`."""
+
+    question: str
+    sought: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """The person asks what can be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A line of one file, which is read first."""
+
+    path: str
+    edit: LineEdit
+
+
+Route = Routed | Edited | Missing | Help | None
+FILE = "Which file? Name it in the sentence, as in: show notes.txt"
+NEW_NAME = "What is the new name? As in: rename total to subtotal in cart.py"
+NEW_TEXT = 'By which text? As in: replace "old" with "new" in README.md'
+TEXT = 'Which text shall I search for? As in: search for "total"'
+LINE = 'Which line? As in: remove line 3 from notes.txt, or: remove the line "milk" from notes.txt'
+VALUE = "Which value? As in: set RATE to 0.3 in tax.py"
+COMMAND = "Which command? As in: run `make test`"

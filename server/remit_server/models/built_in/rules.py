@@ -1,0 +1,33 @@
+"""The rules of the built-in model in their order: what a sentence asks for, in six languages (MOD-23). Pure.
+
+A rule takes a sentence only where all of it is clear: which file, which text. What no rule takes is declined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+
+from remit_server.models.built_in import changing, looking
+from remit_server.models.built_in.routes import Route
+from remit_server.models.built_in.sentences import Sentence, read_sentence
+
+MOST_CHARS = 600
+"""A longer sentence is no simple one."""
+
+
+def route(text: str, files: AbstractSet[str]) -> Route:
+    """Returns what a sentence asks for; None where no rule takes it."""
+    if len(text) > MOST_CHARS or "\n" in text.strip():
+        return None
+    said = read_sentence(text.strip(), files)
+    found = (rule(said) for rule in _RULES)
+    return next((each for each in found if each is not None), None)
+
+
+_RULES: Sequence[Callable[[Sentence], Route]] = (
+    looking.take_help, looking.take_git, looking.take_run, changing.take_move, changing.take_rename,
+    changing.take_replace, changing.take_remove, changing.take_delete, changing.take_insert, changing.take_set_value,
+    changing.take_create, looking.take_search, looking.take_list, looking.take_show,
+)  # fmt: skip
+"""In this order; the first that takes a sentence has it."""

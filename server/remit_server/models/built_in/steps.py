@@ -1,0 +1,132 @@
+"""What the built-in model does next: the call that a rule makes of the sentence, or the answer that ends the turn
+(MOD-23). Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import assert_never
+
+from remit_governance.values import Intent
+from remit_server.models.built_in.answers import (
+    DECLINED,
+    HELP,
+    UNCHANGED,
+    Ending,
+    answer,
+    answer_edit,
+    files_found,
+)
+from remit_server.models.built_in.line_edits import NoPlace, lines_of, plan_edit
+from remit_server.models.built_in.routes import Edited, Help, Missing, Routed
+from remit_server.models.built_in.rules import route
+from remit_server.models.built_in.sentences import read_sentence
+from remit_server.models.built_in.turns import Turn, turn_of
+from remit_server.models.ports import GenerateRequest, ProposedCall
+
+
+def next_step(request: GenerateRequest, known: AbstractSet[str] | None) -> Routed | Ending:
+    """Returns the next call of a rule, what is answered after it, or a question for what is missing.
+
+    It declines what no rule takes, and what needs a tool that is not offered. `known` are the files that may be named;
+    in a tree too large to be listed, where it is None, they are what the sentence names.
+    """
+    turn = turn_of(request.messages)
+    files = _named_in(turn.text) if known is None else known
+    before = files if turn.call is None else _before(turn.call, files)
+    followed = _follow(turn.text, turn, request, before)
+    if followed is not None:
+        return followed
+    if turn.call is None:
+        return Ending(DECLINED)
+    # The files are others than they were when the call was chosen: what it did is told all the same.
+    return answer(Routed(Intent.CODE, turn.call.name, turn.call.arguments), turn.result)
+
+
+def _named_in(text: str) -> AbstractSet[str]:
+    made = route(text, frozenset())
+    creates = isinstance(made, Routed) and made.tool == "write_file"
+    return frozenset() if creates else frozenset(read_sentence(text, frozenset()).paths)
+
+
+def _follow(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
+    found = route(text, files)
+    match found:
+        case Help():
+            return Ending(HELP, done=True)
+        case Missing(question=question):
+            return _seek(found, text, turn, request, files) if found.sought else Ending(question)
+        case Edited():
+            return _edit_line(found, turn, request)
+        case Routed() if turn.call is not None:
+            made = turn.call.name == found.tool and dict(turn.call.arguments) == dict(found.arguments)
+            return answer(found, turn.result) if made else None
+        case Routed():
+            return found if _is_offered(found, request) else None
+        case None:
+            return None
+        case _:
+            assert_never(found)
+
+
+def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
+    """Returns the next of its two calls, the read and the edit, or what is answered after the second."""
+    read = Routed(Intent.ANALYZE, "read_file", {"path": edited.path})
+    match turn.call:
+        case None:
+            return read if _is_offered(read, request) else None
+        case ProposedCall(name="edit_file"):
+            return answer_edit(edited.edit, turn.result)
+        case _ if turn.refused:
+            return answer(read, turn.result)
+        case _:
+            pass
+    try:
+        step = Routed(Intent.CODE, "edit_file", plan_edit(edited.path, edited.edit, lines_of(turn.result)))
+    except NoPlace as why:
+        return Ending(f"{UNCHANGED} {str(why)[:1].upper()}{str(why)[1:]}.")
+    return step if _is_offered(step, request) else Ending(UNCHANGED)
+
+
+def _seek(
+    missing: Missing, text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]
+) -> Routed | Ending | None:
+    """Looks for the one file that a sentence leaves out, by what is to be changed in it; then goes on as if it were
+    named."""
+    look = Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(missing.sought), "context_lines": 0})
+    if turn.call is None:
+        return look if _is_offered(look, request) else Ending(missing.question)
+    if turn.call.name != look.tool:
+        path = str(turn.call.arguments.get("path"))
+        return _follow(f"{text} in {path}", turn, request, files) if path in files else None
+    if turn.refused:
+        return answer(look, turn.result)
+    places = files_found(turn.result)
+    if len(places) != 1:
+        where = (
+            f"{missing.sought} is in {' and '.join(places[:4])}. "
+            if places
+            else f"I stopped: {missing.sought} is in no file. "
+        )
+        return Ending(f"{where}{missing.question}" if places else where.strip())
+    return _follow(f"{text} in {places[0]}", replace(turn, call=None), request, files)
+
+
+def _is_offered(step: Routed, request: GenerateRequest) -> bool:
+    return any(tool.name == step.tool for tool in request.intents.get(step.intent, ()))
+
+
+def _before(call: ProposedCall, files: AbstractSet[str]) -> AbstractSet[str]:
+    """The files as they were before a call that may have made, moved or removed one."""
+    path, new_path = str(call.arguments.get("path")), str(call.arguments.get("new_path"))
+    match call.name:
+        case "write_file":
+            return files - {path}
+        case "delete_file":
+            return files | {path}
+        case "move_file":
+            return (files - {new_path}) | {path}
+        case _:
+            return files

@@ -1,0 +1,156 @@
+"""The built-in model edits the file that was named and no other, and says only what happened."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from bench_runtime import Answering, Bench
+from messages import SAYS
+
+from remit_server.agent.offer import MOST_PATHS
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.settings import Settings
+from remit_server.workspace.ports import NoDocuments
+
+pytestmark = pytest.mark.slow
+
+CODE = "def old_name():\n    return old_name\n"
+RENAMED = CODE.replace("old_name", "new_name")
+SHARED = ("util.py", "src/a/util.py", "src/b/util.py")
+
+
+@asynccontextmanager
+async def built_in(folder: Path, *files: str) -> AsyncIterator[Bench]:
+    """A runtime on the built-in model, in a workspace where each of `files` holds the same code."""
+    workspace = folder / "workspace"
+    for name in files:
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(CODE)
+    settings = Settings(workspace, folder / "state", folder / "config" / "policy.yaml")
+    runtime = await open_runtime(settings, NoDocuments())
+    try:
+        yield Bench(runtime, workspace, settings)
+    finally:
+        await runtime.close()
+
+
+def changed(bench: Bench) -> dict[str, str]:
+    """The files that are not as they were."""
+    files = (file for file in bench.workspace.rglob("*") if file.is_file())
+    return {file.relative_to(bench.workspace).as_posix(): text for file in files if (text := file.read_text()) != CODE}
+
+
+@pytest.mark.parametrize("path", SHARED)
+@pytest.mark.parametrize(
+    "request_", ["Use `new_name` instead of `old_name` throughout {}", "rename old_name to new_name in {}"]
+)
+async def test_THR_model_of_files_that_share_a_name_the_one_that_is_named_is_edited(
+    tmp_path: Path, request_: str, path: str
+) -> None:
+    async with built_in(tmp_path, *SHARED) as bench:
+        result = await bench.ask(request_.format(path))
+        assert (result.status, result.final_output) == ("completed", SAYS.renamed_every_occurrence)
+        assert changed(bench) == {path: RENAMED}
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "Makefile",
+        "util.py",
+        "a/util.py",
+        "util",
+        "src/a",
+        "all of it",
+        "src/c/util.py",
+        "src/a/util.py and src/b/util.py",
+    ],
+)
+async def test_THR_model_a_file_that_is_not_named_is_not_edited(tmp_path: Path, place: str) -> None:
+    """No file is called so, or several may be meant: none is taken in its place, and nothing else is done instead."""
+    async with built_in(tmp_path, "src/a/util.py", "src/b/util.py") as bench:
+        result = await bench.ask(f"Use `new_name` instead of `old_name` throughout {place}", asker=Answering())
+        assert changed(bench) == {}
+        assert result.status == "declined"
+        assert result.final_output is not None
+        assert result.final_output.startswith("I stopped: ")
+        assert "run_command" not in {event.tool for event in bench.of("tool_call")}
+        assert result.reason
+
+
+async def test_THR_model_in_a_tree_too_large_to_list_several_named_files_are_no_guess_either(tmp_path: Path) -> None:
+    async with built_in(tmp_path, "src/a/util.py", "src/b/util.py") as bench:
+        (bench.workspace / "many").mkdir()
+        for number in range(MOST_PATHS):
+            (bench.workspace / "many" / f"f{number}").touch()
+        result = await bench.ask("rename old_name to new_name in src/a/util.py and src/b/util.py")
+        assert result.status == "declined"
+        assert all((bench.workspace / path).read_text() == CODE for path in ("src/a/util.py", "src/b/util.py"))
+        result = await bench.ask("rename old_name to new_name in src/b/util.py")
+        assert (result.status, (bench.workspace / "src/b/util.py").read_text()) == ("completed", RENAMED)
+        result = await bench.ask('create a file hi.txt with the content "hi"')
+        assert (result.status, (bench.workspace / "hi.txt").read_text()) == ("completed", "hi\n")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "set LIMIT to 5",
+        "delete the function old_name",
+        "add a docstring to old_name",
+        "replace old_name with new_name",
+        "make old_name better",
+        "swap old_name for new_name everywhere",
+    ],
+)
+async def test_B6_naming_a_place_is_no_answer_to_a_change(tmp_path: Path, asked: str) -> None:
+    async with built_in(tmp_path, "util.py") as bench:
+        result = await bench.ask(asked, asker=Answering("deny"))
+        assert result.status in {"declined", "denied"}
+        assert changed(bench) == {}
+        assert "defin" not in (result.final_output or "")
+
+
+async def test_B6_without_any_tool_it_declines(tmp_path: Path) -> None:
+    async with built_in(tmp_path, "util.py") as bench:
+        result = await bench.ask("rename old_name to new_name in util.py", policy={"allow_tools": []})
+        assert (result.status, changed(bench)) == ("declined", {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("explain old_name in util.py", "I stopped: no rule of mine fits"),
+        ("rename not_there to new_name in util.py", "I stopped: nothing was changed."),
+    ],
+)
+async def test_B6_a_turn_that_did_nothing_is_declined(tmp_path: Path, asked: str, said: str) -> None:
+    async with built_in(tmp_path, "util.py") as bench:
+        result = await bench.ask(asked)
+        assert (result.status, result.error) == ("declined", None)
+        assert result.final_output is not None
+        assert result.final_output.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [("where is old_name defined", "It is defined in util.py, line 1."), ("where is no_name defined", "I stopped: no")],
+)
+async def test_B6_a_question_that_was_answered_is_completed(tmp_path: Path, asked: str, said: str) -> None:
+    async with built_in(tmp_path, "util.py") as bench:
+        result = await bench.ask(asked)
+        assert result.status == "completed"
+        assert result.final_output is not None
+        assert result.final_output.startswith(said)
+
+
+async def test_B6_a_no_to_the_only_change_is_denied(tmp_path: Path) -> None:
+    async with built_in(tmp_path, "util.py") as bench:
+        result = await bench.ask("rename old_name to new_name in util.py", asker=Answering("deny"))
+        assert (result.status, changed(bench)) == ("denied", {})
+        assert result.reason == "this was not done: the person said no"
+        assert result.final_output is not None
+        assert result.final_output.startswith(SAYS.i_stopped_nothing_was_changed)

@@ -1,0 +1,241 @@
+"""MOD-23: what needs no model is found by rules, in six languages; what lacks a part is asked for by name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Bench
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import rows
+
+from remit_server.models.built_in.line_edits import (
+    AmongImports,
+    AtLine,
+    Beside,
+    Insert,
+    LineEdit,
+    NoPlace,
+    Remove,
+    SetValue,
+    plan_edit,
+)
+from remit_server.models.built_in.routes import (
+    COMMAND,
+    FILE,
+    NEW_NAME,
+    NEW_TEXT,
+    Edited,
+    Help,
+    Missing,
+    Routed,
+)
+from remit_server.models.built_in.rules import route
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.settings import Settings
+from remit_server.tools.edit.edit_file import EditFileArguments, edit_content
+from remit_server.workspace.paths.workspace_path import WorkspacePath
+from remit_server.workspace.ports import NoDocuments
+
+FILES = frozenset(
+    {"src/cart.py", "src/tax.py", "README.md", "notes.txt", "config.json", "tests/test_cart.py", "Makefile"}
+)
+
+CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("list the files", "list_files", {"pattern": "*"}),
+    ("which files are there?", "list_files", {"pattern": "*"}),
+    ("welche Dateien gibt es?", "list_files", {"pattern": "*"}),
+    ("liste les fichiers python", "list_files", {"pattern": "*.py"}),
+    ("muestra todos los archivos", "list_files", {"pattern": "*"}),
+    ("elenca i file", "list_files", {"pattern": "*"}),
+    ("ファイルの一覧を見せて", "list_files", {"pattern": "*"}),
+    ("show me the file src/cart.py please", "read_file", {"path": "src/cart.py"}),
+    ("open README", "read_file", {"path": "README.md"}),
+    ("zeig mir notes.txt", "read_file", {"path": "notes.txt"}),
+    ("notes.txtを見せて", "read_file", {"path": "notes.txt"}),
+    ('find "TODO"', "search_files", {"pattern": "TODO", "context_lines": 0}),
+    ("suche nach „Korb“", "search_files", {"pattern": "Korb", "context_lines": 0}),
+    ("where is total used?", "search_files", {"pattern": "total", "context_lines": 0}),
+    ("run `make test`", "run_command", {"command": "make test"}),
+    ("run python3 --version", "run_command", {"command": "python3 --version"}),
+    ("run the tests", "run_tests", {}),
+    ("führe die Tests aus", "run_tests", {}),
+    ("テストを実行して", "run_tests", {}),
+    ("git status", "git_status", {}),
+    ("what changed?", "git_status", {}),
+    ("show me the git diff", "git_diff", {}),
+    (
+        'create a file hi.txt with the content "hello there"',
+        "write_file",
+        {"path": "hi.txt", "content": "hello there\n"},
+    ),
+    ("delete notes.txt", "delete_file", {"path": "notes.txt"}),
+    ("lösche notes.txt", "delete_file", {"path": "notes.txt"}),
+    ("rename notes.txt to todo.txt", "move_file", {"path": "notes.txt", "new_path": "todo.txt"}),
+    ("move notes.txt to docs/", "move_file", {"path": "notes.txt", "new_path": "docs/notes.txt"}),
+]
+
+
+@rows("sentence, tool, arguments", CALLS)
+def test_MOD_23_a_sentence_that_needs_no_model_is_one_call(sentence: str, tool: str, arguments: dict[str, Any]) -> None:
+    found = route(sentence, FILES)
+    assert isinstance(found, Routed)
+    assert (found.tool, dict(found.arguments)) == (tool, arguments)
+
+
+EDITS: list[tuple[str, str, LineEdit]] = [
+    ('add "import os" at the top of src/tax.py', "src/tax.py", Insert("import os", AtLine(1))),
+    ("add import sys to src/tax.py", "src/tax.py", Insert("import sys", AmongImports())),
+    ('füge "Brot" am Ende von notes.txt ein', "notes.txt", Insert("Brot", AtLine(0))),
+    ('insert "tea" after line 2 in notes.txt', "notes.txt", Insert("tea", AtLine(3, beside=2))),
+    ('add "tea" before "eggs" in notes.txt', "notes.txt", Insert("tea", Beside("eggs", after=False))),
+    ("remove line 3 from notes.txt", "notes.txt", Remove(3)),
+    ('delete the line "eggs" from notes.txt', "notes.txt", Remove("eggs")),
+    ("set RATE to 0.3 in src/tax.py", "src/tax.py", SetValue("RATE", "0.3")),
+    ('change name to "shop" in config.json', "config.json", SetValue("name", "shop")),
+]
+
+
+@rows("sentence, path, edit", EDITS)
+def test_MOD_23_a_line_that_is_named_is_read_and_changed(sentence: str, path: str, edit: LineEdit) -> None:
+    assert route(sentence, FILES) == Edited(path, edit)
+
+
+MISSING = {
+    "delete the file": FILE,
+    'replace "milk" with "bread"': FILE,
+    "rename notes.txt": NEW_NAME,
+    "rename total in src/cart.py": NEW_NAME,
+    'replace "milk" in notes.txt': NEW_TEXT,
+    "run a command": COMMAND,
+}
+
+
+@rows("sentence", MISSING)
+def test_MOD_23_what_lacks_a_part_is_asked_for_that_part(sentence: str) -> None:
+    found = route(sentence, FILES)
+    assert isinstance(found, Missing)
+    assert found.question == MISSING[sentence]
+
+
+@rows("sentence", ["what can you do?", "help", "was kannst du?", "que sais-tu faire ?", "何ができますか"])
+def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
+    assert route(sentence, FILES) == Help()
+
+
+@rows(
+    "sentence",
+    [
+        "explain src/cart.py",
+        "refactor the cart class",
+        "fix the bug in src/tax.py",
+        "write a function that sorts numbers",
+        "what does src/cart.py do?",
+        "translate README.md into French",
+        "show how to sort a list in python",
+        "why does the test fail?",
+        "delete all comments in src/cart.py",
+        "create a class for users",
+        "find the bug",
+        "erkläre src/cart.py",
+        "remove the unused imports from src/cart.py",
+    ],
+)
+def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:
+    assert route(sentence, FILES) is None
+
+
+TEXTS = st.text(st.sampled_from("abc= \"'01{}:,#"), max_size=12)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(0, 7), TEXTS)
+def test_MOD_23_a_line_is_inserted_at_its_place_and_nothing_else_changes(lines: list[str], at: int, text: str) -> None:
+    try:
+        made = plan_edit("a.txt", Insert(text, AtLine(at)), lines)
+    except NoPlace:
+        return
+    after = edited("\n".join(lines) + "\n", made)
+    place = len(lines) if at == 0 else at - 1
+    assert after == "\n".join([*lines[:place], text, *lines[place:]]) + "\n"
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(-1, 8))
+def test_MOD_23_a_line_is_removed_and_nothing_else_changes(lines: list[str], at: int) -> None:
+    try:
+        made = plan_edit("a.txt", Remove(at), lines)
+    except NoPlace:
+        assert not 1 <= at <= len(lines)
+        return
+    assert edited("\n".join(lines) + "\n", made) == "".join(f"{line}\n" for n, line in enumerate(lines, 1) if n != at)
+
+
+VALUES = [
+    ("RATE = 0.2  # of all", "RATE", "0.3", "RATE = 0.3  # of all"),
+    ("NAME: str = 'a'", "NAME", "b", "NAME: str = 'b'"),
+    ('  "port": 80,', "port", "8080", '  "port": 8080,'),
+    ('  "name": "a"', "name", "b", '  "name": "b"'),
+    ("const limit = 5;", "limit", "6", "const limit = 6;"),
+]
+
+
+@rows("line, name, value, after", VALUES)
+def test_MOD_23_a_value_is_changed_as_it_is_spelled(line: str, name: str, value: str, after: str) -> None:
+    assert edited(f"{line}\n", plan_edit("a.py", SetValue(name, value), [line])) == f"{after}\n"
+
+
+def edited(content: str, arguments: Any) -> str:
+    path = WorkspacePath("a.txt", Path("/"))
+    return edit_content(path, content, EditFileArguments(**arguments), str)[0]
+
+
+@asynccontextmanager
+async def built_in(folder: Path) -> AsyncIterator[Bench]:
+    """A runtime on the built-in model."""
+    workspace = folder / "workspace"
+    (workspace / "src").mkdir(parents=True)
+    (workspace / "src" / "cart.py").write_text("class Cart:\n    total = 0\n")
+    (workspace / "notes.txt").write_text("milk\n")
+    settings = Settings(workspace, folder / "state", folder / "config" / "policy.yaml")
+    runtime = await open_runtime(settings, NoDocuments())
+    try:
+        yield Bench(runtime, workspace, settings)
+    finally:
+        await runtime.close()
+
+
+DONE = [
+    ("which files are there?", "completed", "notes.txt, src/cart.py"),
+    ("show notes.txt", "completed", "milk"),
+    ("where is the class Cart defined?", "completed", "It is defined in src/cart.py, line 1."),
+    ("delete the file", "declined", FILE),
+    ('replace "tea" with "bread" in notes.txt', "declined", None),
+    ('replace "tea" with "bread"', "declined", "I stopped: tea is in no file."),
+    ('delete the line "class Cart:" from src/cart.py', "declined", None),
+]
+
+
+@pytest.mark.parametrize(("sentence", "status", "answer"), DONE)
+async def test_MOD_23_it_is_answered(tmp_path: Path, sentence: str, status: str, answer: str | None) -> None:
+    async with built_in(tmp_path) as bench:
+        result = await bench.ask(sentence)
+        assert result.status == status
+        assert answer is None or result.final_output == answer
+
+
+async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        for sentence in (
+            'create a file hi.txt with the content "hi"',
+            "rename hi.txt to ho.txt",
+            'append "eggs" at the end of notes.txt',
+            "set total to 5 in src/cart.py",
+            "rename total to sum",
+            "delete ho.txt",
+        ):
+            assert (await bench.ask(sentence)).status == "completed", sentence
+        found = {p.relative_to(bench.workspace).as_posix(): p.read_text() for p in bench.workspace.rglob("*.*")}
+        assert found == {"notes.txt": "milk\neggs\n", "src/cart.py": "class Cart:\n    sum = 5\n"}
