@@ -76,7 +76,7 @@ async def test_THR_model_a_file_that_is_not_named_is_not_edited(tmp_path: Path, 
         assert changed(bench) == {}
         assert result.status == "declined"
         assert result.final_output is not None
-        assert result.final_output.startswith("I stopped: ")
+        assert result.final_output.startswith(("I stopped: ", "Which file"))
         assert "run_command" not in {event.tool for event in bench.of("tool_call")}
         assert result.reason
 

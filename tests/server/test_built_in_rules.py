@@ -21,6 +21,7 @@ from remit_server.models.built_in.line_edits import (
     LineEdit,
     NoPlace,
     Remove,
+    Rewrite,
     SetValue,
     plan_edit,
 )
@@ -80,6 +81,33 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
+CALLS += [
+    ("have a look at src/cart.py, would you", "read_file", {"path": "src/cart.py"}),
+    ("what does line 3 of notes.txt say?", "read_file", {"path": "notes.txt", "offset": 3, "limit": 1}),
+    ("show me lines 2 to 4 of notes.txt", "read_file", {"path": "notes.txt", "offset": 2, "limit": 3}),
+    ("files in src?", "list_files", {"pattern": "*", "path": "src"}),
+    ("does anything still call add_item?", "search_files", {"pattern": "add_item", "context_lines": 0}),
+    ("any TODOs left?", "search_files", {"pattern": "TODO", "context_lines": 0}),
+    ("who uses Cart", "search_files", {"pattern": "Cart", "context_lines": 0}),
+    ("git log --oneline", "run_command", {"command": "git log --oneline"}),
+    ("grep -rn total .", "run_command", {"command": "grep -rn total ."}),
+    ("pls run echo hi there", "run_command", {"command": "echo hi there"}),
+    ("mv notes.txt old.txt", "move_file", {"path": "notes.txt", "new_path": "old.txt"}),
+    ("touch docs/faq.md", "write_file", {"path": "docs/faq.md", "content": ""}),
+    ("new file VERSION containing 0.3.1", "write_file", {"path": "VERSION", "content": "0.3.1\n"}),
+    (
+        "let's call total `amount` instead (src/cart.py)",
+        "edit_file",
+        {"path": "src/cart.py", "old_text": "total", "new_text": "amount", "replace_all": True, "whole_word": True},
+    ),
+    (
+        "typo: teh -> the in README.md",
+        "edit_file",
+        {"path": "README.md", "old_text": "teh", "new_text": "the", "replace_all": True, "whole_word": True},
+    ),
+]
+
+
 @rows("sentence, tool, arguments", CALLS)
 def test_MOD_23_a_sentence_that_needs_no_model_is_one_call(sentence: str, tool: str, arguments: dict[str, Any]) -> None:
     found = route(sentence, FILES)
@@ -98,6 +126,22 @@ EDITS: list[tuple[str, str, LineEdit]] = [
     ("set RATE to 0.3 in src/tax.py", "src/tax.py", SetValue("RATE", "0.3")),
     ('change name to "shop" in config.json', "config.json", SetValue("name", "shop")),
 ]
+
+
+EDITS += [
+    ("add spinach to the end of notes.txt", "notes.txt", Insert("spinach", AtLine(0))),
+    ("after the third line of notes.txt insert dill, please", "notes.txt", Insert("dill", AtLine(4, beside=3))),
+    ("Füge nach der dritten Zeile von notes.txt „Dill“ ein", "notes.txt", Insert("Dill", AtLine(4, beside=3))),
+    ('before the line "return x" in src/tax.py add print("y", x)', "src/tax.py", Insert('print("y", x)', Beside("return x", after=False))),
+    ("supprime la dernière ligne de notes.txt stp", "notes.txt", Remove(-1)),
+    ("remvoe notes.txt:5", "notes.txt", Remove(5)),
+    ("in config.json delete the port line", "config.json", Remove("port")),
+    ("replace line 2 of notes.txt with oregano", "notes.txt", Rewrite(2, "oregano")),
+    ("change RATE from 0.2 to 0.3 in src/tax.py, it is too low", "src/tax.py", SetValue("RATE", "0.3")),
+    ("RATE in src/tax.py ought to be 0.3", "src/tax.py", SetValue("RATE", "0.3")),
+    ("make the theme in config.json dark", "config.json", SetValue("theme", "dark")),
+    ("Könntest du VERBOSE in src/tax.py einschalten?", "src/tax.py", SetValue("VERBOSE", "true")),
+]  # fmt: skip
 
 
 @rows("sentence, path, edit", EDITS)
@@ -143,10 +187,51 @@ def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
         "find the bug",
         "erkläre src/cart.py",
         "remove the unused imports from src/cart.py",
+        "add error handling to the end of src/cart.py",
+        "add a table of contents at the top of README.md",
+        "change the loop in src/cart.py to a comprehension",
+        "replace print with logging in src/cart.py",
+        "create a file src/test_tax.py with tests for the tax",
+        "make src/cart.py faster",
+        "delete notes.txt if nothing uses it",
+        "rename total to amount in src/cart.py and then run the tests",
     ],
 )
 def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:
     assert route(sentence, FILES) is None
+
+
+PIECES = st.sampled_from(
+    [
+        "add",
+        "change",
+        "to",
+        "the",
+        "line",
+        "in",
+        "notes.txt",
+        "3",
+        '"x"',
+        "`",
+        "“",
+        "and",
+        ",",
+        "delete",
+        "を",
+        "last",
+        "(",
+    ]
+)
+
+
+@given(st.lists(PIECES | st.text(max_size=5), max_size=30).map(" ".join))
+def test_MOD_23_whatever_is_said_there_is_a_route_or_none(sentence: str) -> None:
+    found = route(sentence, FILES)
+    if isinstance(found, Routed):
+        assert "\ue100" not in repr(found.arguments)
+    if isinstance(found, Edited):
+        assert found.path in FILES
+        assert "\ue100" not in repr(found.edit)
 
 
 TEXTS = st.text(st.sampled_from("abc= \"'01{}:,#"), max_size=12)
@@ -168,9 +253,11 @@ def test_MOD_23_a_line_is_removed_and_nothing_else_changes(lines: list[str], at:
     try:
         made = plan_edit("a.txt", Remove(at), lines)
     except NoPlace:
+        assert at != -1
         assert not 1 <= at <= len(lines)
         return
-    assert edited("\n".join(lines) + "\n", made) == "".join(f"{line}\n" for n, line in enumerate(lines, 1) if n != at)
+    gone = len(lines) if at == -1 else at
+    assert edited("\n".join(lines) + "\n", made) == "".join(f"{line}\n" for n, line in enumerate(lines, 1) if n != gone)
 
 
 VALUES = [
@@ -179,6 +266,8 @@ VALUES = [
     ('  "port": 80,', "port", "8080", '  "port": 8080,'),
     ('  "name": "a"', "name", "b", '  "name": "b"'),
     ("const limit = 5;", "limit", "6", "const limit = 6;"),
+    ("VERBOSE = False", "VERBOSE", "true", "VERBOSE = True"),
+    ("debug: yes", "debug", "false", "debug: no"),
 ]
 
 
@@ -239,3 +328,23 @@ async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:
             assert (await bench.ask(sentence)).status == "completed", sentence
         found = {p.relative_to(bench.workspace).as_posix(): p.read_text() for p in bench.workspace.rglob("*.*")}
         assert found == {"notes.txt": "milk\neggs\n", "src/cart.py": "class Cart:\n    sum = 5\n"}
+
+
+async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        (bench.workspace / "src" / "tax.py").write_text("from src.cart import Cart\n")
+        result = await bench.ask("rename Cart to Basket")
+        assert (result.status, result.final_output) == ("declined", f"Cart is in src/cart.py and src/tax.py. {FILE}")
+        result = await bench.ask("please rename Cart to Basket everywhere")
+        assert result.status == "completed"
+        assert (bench.workspace / "src" / "cart.py").read_text() == "class Basket:\n    total = 0\n"
+        assert (bench.workspace / "src" / "tax.py").read_text() == "from src.cart import Basket\n"
+
+
+async def test_MOD_23_of_files_of_one_name_it_asks_which(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        (bench.workspace / "docs").mkdir()
+        (bench.workspace / "docs" / "cart.py").write_text("")
+        result = await bench.ask("show cart.py")
+        assert (result.status, result.final_output) == ("declined", "Which file: docs/cart.py or src/cart.py?")
+        assert (await bench.ask("show docs/cart.py")).final_output == "docs/cart.py is empty."

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 import pytest
 from chat_server import Raw, chat_server
+from examples import rounds
+from stream_mutations import mutated
 
 from remit_server.errors import RemitError
-from remit_server.models.ports import CallProposed, ModelEvent, SystemMessage, ToolSpec, UserMessage
+from remit_server.models.ports import CallProposed, ModelEvent, SystemMessage, TextDelta, ToolSpec, UserMessage
 from remit_server.models.remote.ask import Among, Ask, Ended
 from remit_server.models.remote.choose import make_client
 from remit_server.models.remote.patience import Patience, stream_patiently
@@ -199,3 +202,38 @@ async def test_MOD_19_lines_that_are_no_objects_end_the_answer_in_words(protocol
     came = await heard(protocol, *(spelled(protocol, (stream[0], line, *stream[1:])) for line in odd))
     for said in came:
         assert isinstance(said, RemitError) or isinstance(said[-1], Ended)
+
+
+SEEDS = rounds(2_500, 100)
+"""For each protocol; a thorough run tries ten thousand."""
+MOST_CHARS = 3_000_000
+"""More than any of the streams says, and no end of it."""
+
+
+@pytest.mark.filterwarnings("ignore:.*is not a valid:UserWarning")
+@pytest.mark.parametrize("protocol", STREAMS)
+async def test_MOD_19_bytes_changed_by_chance_are_an_answer_or_an_error_in_words(protocol: str) -> None:
+    stream = spelled(protocol, STREAMS[protocol]).data
+    first = int.from_bytes(protocol.encode()[:4]) + random.SystemRandom().randrange(10**9) * (SEEDS > 100)
+    seeds = range(first, first + SEEDS)
+    came = await heard(protocol, *(Raw(mutated(stream, seed)) for seed in seeds))
+    for seed, said in zip(seeds, came, strict=True):
+        if isinstance(said, RemitError):
+            assert said.what, seed
+            assert said.fix, seed
+        else:
+            assert isinstance(said[-1], Ended), seed
+            assert sum(len(piece.text) for piece in said if isinstance(piece, TextDelta)) < MOST_CHARS, seed
+
+
+@pytest.mark.parametrize("protocol", STREAMS)
+async def test_MOD_19_a_whole_call_survives_lines_that_are_put_between(protocol: str) -> None:
+    """Comments, empty lines, and an answer that is cut after the call was whole."""
+    lines = spelled(protocol, STREAMS[protocol]).data.split(b"\n")
+    between = [
+        b"\n".join([*lines[:at], *odd, *lines[at:]]) for at in range(0, len(lines), 3) for odd in ([b""], [b"", b""])
+    ]
+    came = await heard(protocol, *map(Raw, between))
+    assert [said if isinstance(said, RemitError) else calls_of(said) for said in came] == [
+        [("read_file", ARGUMENTS)]
+    ] * len(between)

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
-from remit_server.models.built_in.line_edits import AmongImports, Insert, LineEdit, Remove, SetValue
+from remit_server.models.built_in.line_edits import AmongImports, Insert, LineEdit, Remove, Rewrite, SetValue
 from remit_server.models.built_in.looking import DEFINED
 from remit_server.models.built_in.routes import Routed
 
@@ -18,6 +18,7 @@ RENAMED = "Renamed every occurrence."
 REPLACED = "Replaced every occurrence."
 DELETED = "Deleted the line."
 INSERTED = "Inserted the line."
+REWRITTEN = "Replaced the line."
 IMPORTED = "Added the import."
 CHANGED = "Changed the value."
 UNCHANGED = "I stopped: nothing was changed."
@@ -70,6 +71,8 @@ def answer_edit(edit: LineEdit, result: str) -> Ending:
             return Ending(INSERTED, done=True)
         case Remove():
             return Ending(DELETED, done=True)
+        case Rewrite():
+            return Ending(REWRITTEN, done=True)
         case SetValue():
             return Ending(CHANGED, done=True)
         case _:

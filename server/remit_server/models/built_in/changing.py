@@ -42,6 +42,7 @@ _VERB = re.compile(
     r"renam\w*|move|change|cambia|call(?:ed)?|benenn\w*|umbenenn\w*|renomm\w*|renombr\w*|rinomin\w*|should|um",
     re.IGNORECASE,
 )
+_MOVES = re.compile(r"\bmove|\bput|schieb|sposta|muev|déplace|移動", re.IGNORECASE)
 _RENAMES = re.compile(
     r"rename|umbenenn|benenn|renomme|renombra|rinomina|リネーム|名前|(?:should be|to be) (?:called|named)|"
     r"(?:the )?name of|nombre de|nom de|nome di|namen von",
@@ -55,22 +56,26 @@ _WITH = re.compile(
 
 def take_move(said: Sentence) -> Route:
     """Takes one file and its new name or folder."""
+    if (typed := re.fullmatch(r"mv (\S+) ([\w./-]+)", said.text)) is not None and typed[1] in said.files:
+        return Routed(Intent.CODE, "move_file", {"path": typed[1], "new_path": typed[2]})
     if not says("moves", said.bare) or not said.files or said.quoted:
         return None
     old = said.files[0]
     others = [path for path in said.paths if path != old] or list(said.files[1:2])
     if others:
-        new = others[0]
-        return Routed(
-            Intent.CODE,
-            "move_file",
-            {"path": old, "new_path": new + old.rpartition("/")[2] if new.endswith("/") else new},
-        )
+        return Routed(Intent.CODE, "move_file", {"path": old, "new_path": _moved(old, others[0], said)})
     if (folder := FOLDER.search(without_paths(said))) is not None:
         into = next(filter(None, folder.groups())).rstrip("/")
         return Routed(Intent.CODE, "move_file", {"path": old, "new_path": f"{into}/{old.rpartition('/')[2]}"})
     named = re.findall(IDENTIFIER, re.split(saying("moves"), said.bare, maxsplit=1)[-1].replace(old, ""))
     return Missing(NEW_NAME) if not [word for word in named if word.lower() not in filling()] else None
+
+
+def _moved(old: str, new: str, said: Sentence) -> str:
+    """The path of a moved file: in a folder, where that is named, and what is moved to a name without an ending is."""
+    name = old.rpartition("/")[2]
+    into = "." in name and "." not in new.rpartition("/")[2] and _MOVES.search(said.bare)
+    return f"{new.rstrip('/')}/{name}" if into or new.endswith("/") else new
 
 
 def take_delete(said: Sentence) -> Route:
@@ -234,7 +239,7 @@ def take_rename(said: Sentence) -> Route:
 
 _NUMBERED = re.compile(
     r"(?:line|zeile|ligne|l[ií]nea|riga)\s*(?:no\.?\s*|number\s*|nr\.?\s*)?(\d{1,6})|(\d{1,6})\s*行|(\d{1,6})\.\s*zeile|"
-    r"(\d{1,6})(?:st|nd|rd|th) line",
+    r"(\d{1,6})(?:st|nd|rd|th) line|\.\w{1,8}:(\d{1,6})\b",
     re.IGNORECASE,
 )
 _NO_NAMES = frozenset(

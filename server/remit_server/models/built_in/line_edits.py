@@ -42,7 +42,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The line of this number, or the one that has this text."""
+    """The line of this number (-1 is the last), or the one that has this text."""
 
     line: int | str
 
@@ -55,7 +55,15 @@ class SetValue:
     value: str
 
 
-LineEdit = Insert | Remove | SetValue
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Another text for the line of this number; -1 is the last."""
+
+    line: int
+    text: str
+
+
+LineEdit = Insert | Remove | Rewrite | SetValue
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
 _LITERAL = re.compile(r"-?\d[\d_.]*|true|false|null|none", re.IGNORECASE)
@@ -80,15 +88,24 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
             before = _place(place, lines)
             return _insert(path, f"{_indent(place, before, lines)}{text}", before, lines)
         case Remove(line=line):
-            at = line if isinstance(line, int) else _only(lines, line)
-            if not 1 <= at <= len(lines):
-                raise NoPlace(f"the file has {len(lines)} lines")
+            at = _numbered(line, lines) if isinstance(line, int) else _only(lines, line)
             return _replace(path, at, lines, None)
+        case Rewrite(line=line, text=text):
+            at = _numbered(line, lines)
+            old = lines[at - 1]
+            return _replace(path, at, lines, f"{old[: len(old) - len(old.lstrip())]}{text}")
         case SetValue(name=name, value=value):
             at, changed = _with_value(lines, name, value)
             return _replace(path, at, lines, changed)
         case _:
             assert_never(edit)
+
+
+def _numbered(number: int, lines: Sequence[str]) -> int:
+    at = len(lines) if number == -1 else number
+    if not 1 <= at <= len(lines):
+        raise NoPlace(f"the file has {len(lines)} lines")
+    return at
 
 
 def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
@@ -138,6 +155,9 @@ def _after_imports(lines: Sequence[str]) -> int:
 def _only(lines: Sequence[str], text: str) -> int:
     exact = [number for number, line in enumerate(lines, 1) if line.strip() == text.strip()]
     found = exact or [number for number, line in enumerate(lines, 1) if text in line]
+    if len(found) > 1:  # of several lines the one that begins with it is meant: what it names, it sets or imports
+        begins = re.compile(rf"\s*(?:import |def |class |const |let |var )?[\"']?{re.escape(text)}\b")
+        found = [number for number in found if begins.match(lines[number - 1])] or found
     if len(found) != 1:
         raise NoPlace("no line has this text" if not found else f"{len(found)} lines have this text")
     return found[0]
@@ -164,6 +184,14 @@ def _replace(path: str, at: int, lines: Sequence[str], changed: str | None) -> M
     return {"path": path, "old_text": f"{before}\n{line}", "new_text": before, "line": at - 1}
 
 
+def _as_switch(value: str, old: str) -> str:
+    """The value as the file spells what is on or off."""
+    for on, off in (("True", "False"), ("true", "false"), ("yes", "no"), ("on", "off")):
+        if old in {on, off} and value.lower() in {"true", "false"}:
+            return on if value.lower() == "true" else off
+    return value
+
+
 def _with_value(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
     named = rf"""(?:(?:export\s+)?(?:const|let|var)\s+)?["']?{re.escape(name)}["']?"""
     form = re.compile(rf"(\s*{named}\s*(?::\s*[\w\[\], |]+?\s*(?==))?[=:]\s*)(.+?)([,;]?\s*(?:(?:\#|//).*)?)")
@@ -173,7 +201,7 @@ def _with_value(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
     number, match = found[0]
     old = match[2]
     quote = old[0] if old[:1] in "\"'" and old[-1:] == old[:1] else ""
-    spelled = f"{quote}{value}{quote}" if quote else value
+    spelled = f"{quote}{value}{quote}" if quote else _as_switch(value, old)
     if not quote and not _LITERAL.fullmatch(value) and not re.search(r"[\"'\[({]", value):
         spelled = f'"{value}"'
     return number, f"{match[1]}{spelled}{match[3]}"

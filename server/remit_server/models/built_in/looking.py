@@ -13,6 +13,7 @@ from remit_server.models.built_in.sentences import (
     FOLDER,
     IDENTIFIER,
     Sentence,
+    filling,
     is_name,
     says,
     without_paths,
@@ -29,7 +30,8 @@ _SAID_DEFINED = r"\s+(?:is\s+)?(?:defined|declared|definiert|défini\w*|definid\
 _NAMED = re.compile(
     rf"(?:{_KINDS})\s+([A-Za-z_][A-Za-z0-9_]*)(?=[^\w.]*(?:{_SAID_DEFINED}|[?.]|$))"
     r"|where (?:is|are) ([A-Za-z_][A-Za-z0-9_]*) (?:used|called|defined|declared|imported|mentioned)"
-    r"|(?:which|what) file (?:defines|declares) ([A-Za-z_][A-Za-z0-9_]*)|\bthe word ([A-Za-z_][A-Za-z0-9_]*)",
+    r"|(?:which|what) file (?:defines|declares) (?:the )?(?:class |function |method |constant |variable )?"
+    r"([A-Za-z_][A-Za-z0-9_]*)|\bthe word ([A-Za-z_][A-Za-z0-9_]*)",
     re.IGNORECASE,
 )
 _LOOKED_FOR = re.compile(
@@ -48,6 +50,10 @@ _WHICH_FILE = re.compile(
     r"which file|what file|welcher datei|quel fichier|qu[eé] archivo|quale file|どのファイル", re.IGNORECASE
 )
 _COMMAND = re.compile(r"\b(?:commands?|befehl|commande|comando)\b|コマンド", re.IGNORECASE)
+_SECOND = re.compile(
+    r"\w.*\b(?:and|then|und|dann|et|puis|y|luego|e|poi)\b (?:run|execute|führ\w*|lance|ejecuta|corre|esegui|lancia)\b",
+    re.IGNORECASE,
+)
 _PROGRAMS = frozenset(
     {
         "bash", "cargo", "cat", "date", "df", "du", "echo", "env", "find", "git", "go", "gradle", "grep", "head",
@@ -56,6 +62,8 @@ _PROGRAMS = frozenset(
     }
 )  # fmt: skip
 """What a command begins with that is not quoted."""
+_TYPED = frozenset({"cargo", "git", "ls", "npm", "npx", "pip", "pytest", "uv", "wc", "yarn"})
+"""Programs whose names begin no other sentence."""
 _ENDINGS: Mapping[str, str] = {
     "python": "*.py",
     "typescript": "*.ts",
@@ -85,7 +93,9 @@ def take_git(said: Sentence) -> Route:
 
 
 def take_run(said: Sentence) -> Route:
-    """Takes a command or the tests."""
+    """Takes a command or the tests; not the second of two wishes."""
+    if _SECOND.search(said.bare):
+        return None
     if says("tests", said.bare) and not said.quoted and _PASSING.search(said.bare):
         return Routed(Intent.EXECUTE, "run_tests")
     if not says("run", said.bare):
@@ -102,14 +112,25 @@ def _command_in(said: Sentence) -> str | None:
     """The command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands do."""
     if said.quoted:
         return said.quoted[0] if len(said.quoted) == 1 and not says("edits", said.bare) else None
-    if (told := re.match(r"(?:please )?(?:run|execute)[^:]{0,30}:\s*(\S.*)$", said.text, re.IGNORECASE)) is not None:
+    if (told := re.match(r"(?:run|execute)[^:]{0,30}:\s*(\S.*)$", said.short, re.IGNORECASE)) is not None:
         return told[1]
     found = re.match(
-        r"(?:please |can you |could you |bitte )?(?:run|execute|start|launch)\s+(?:the (?:command|program)\s+)?(\S.*)$",
-        said.text,
+        r"(?:run|execute|start|launch|ejecuta|corre|lance|exécute|esegui|lancia)\s+"
+        r"(?:(?:the|el|la|le|il) (?:command|program|comando|commande|programma)\s+)?(\S.*?)"
+        r"(?: in (?:the|a) (?:shell|terminal))?$",
+        said.short,
         re.IGNORECASE,
     )
     return found[1].rstrip(".!") if found and found[1].split()[0] in _PROGRAMS else None
+
+
+def take_shell(said: Sentence) -> Route:
+    """Takes a line as one types it into a shell: a program and its options."""
+    words = said.text.split()
+    if words[0] not in _PROGRAMS or any(word.lower() in filling() - {"-"} for word in words[1:] if word.isalpha()):
+        return None
+    typed = any(word.startswith("-") for word in words[1:]) or (words[0] in _TYPED and len(words) > 1)
+    return Routed(Intent.EXECUTE, "run_command", {"command": said.text}) if typed else None
 
 
 def take_list(said: Sentence) -> Route:

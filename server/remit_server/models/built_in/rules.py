@@ -5,11 +5,13 @@ A rule takes a sentence only where all of it is clear: which file, which text. W
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
 from remit_server.models.built_in import changing, looking
-from remit_server.models.built_in.routes import Route
+from remit_server.models.built_in.phrased import take_phrase
+from remit_server.models.built_in.routes import Missing, Route
 from remit_server.models.built_in.sentences import Sentence, read_sentence
 
 MOST_CHARS = 600
@@ -18,16 +20,25 @@ MOST_CHARS = 600
 
 def route(text: str, files: AbstractSet[str]) -> Route:
     """Returns what a sentence asks for; None where no rule takes it."""
-    if len(text) > MOST_CHARS or "\n" in text.strip():
+    if not text.strip() or len(text) > MOST_CHARS or "\n" in text.strip():
         return None
     said = read_sentence(text.strip(), files)
+    if said.alike:
+        return _ask_which(said, text, files)
     found = (rule(said) for rule in _RULES)
     return next((each for each in found if each is not None), None)
 
 
+def _ask_which(said: Sentence, text: str, files: AbstractSet[str]) -> Route:
+    """Asks which of several files of one name is meant, where the sentence is clear but for that."""
+    name = said.alike[0].rpartition("/")[2]
+    named = re.sub(rf"(?<![\w./-]){re.escape(name)}", said.alike[0], text, count=1)
+    return None if route(named, files) is None else Missing(f"Which file: {' or '.join(said.alike[:4])}?")
+
+
 _RULES: Sequence[Callable[[Sentence], Route]] = (
-    looking.take_help, looking.take_git, looking.take_run, changing.take_move, changing.take_rename,
-    changing.take_replace, changing.take_remove, changing.take_delete, changing.take_insert, changing.take_set_value,
-    changing.take_create, looking.take_search, looking.take_list, looking.take_show,
+    take_phrase, looking.take_help, looking.take_git, looking.take_shell, looking.take_run, changing.take_move,
+    changing.take_rename, changing.take_replace, changing.take_remove, changing.take_delete, changing.take_insert,
+    changing.take_set_value, changing.take_create, looking.take_search, looking.take_list, looking.take_show,
 )  # fmt: skip
 """In this order; the first that takes a sentence has it."""

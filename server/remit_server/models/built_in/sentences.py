@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import yaml
+
+QUOTE_MARKS = "".join(map(chr, range(0xE000, 0xE020)))
+"""What stands for the quoted texts of a sentence, one each, in a wording."""
+FILE_MARK = "\ue100"
+"""What stands for the one file of a sentence in a wording."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, its quoted texts, those of its words that are files, and its other words that look like a path."""
+    """A sentence, its quoted texts, those of its words that are files, and its other words that look like a path.
+
+    `alike` are the files that one of its words may mean, where these are several; `folders` are those of all files.
+    `wordings` are the sentence without its courtesy and reasons, once with a mark for its file and once without the
+    file; in them a mark stands for each text of `spelled`, which are the quoted texts with their quotes.
+    """
 
     text: str
     bare: str
     quoted: tuple[str, ...]
     files: tuple[str, ...]
     paths: tuple[str, ...]
+    alike: tuple[str, ...] = ()
+    folders: frozenset[str] = frozenset()
+    wordings: tuple[str, ...] = ()
+    spelled: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """The sentence without its courtesy."""
+        return without_courtesy(self.text)
+
+    def spell(self, part: str) -> str:
+        """Returns a part of a wording in the person's own words; without quotes where it is one quoted text."""
+        if len(part) == 1 and part in QUOTE_MARKS:
+            return _unquoted(self.spelled[QUOTE_MARKS.index(part)])
+        return re.sub(f"[{QUOTE_MARKS}]", lambda mark: self.spelled[QUOTE_MARKS.index(mark[0])], part)
 
 
 _QUOTED = re.compile(
@@ -49,13 +74,134 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
     named = {word: _file_of(word, files) for word in words}
     stems = (_file_by_stem(found[0], files) for found in re.finditer(r"[A-Za-z][\w-]{3,}", bare, re.ASCII))
     known = list(filter(None, named.values())) or list(filter(None, stems))
+    found = tuple(dict.fromkeys(known))
+    alike = next((several for word in named if len(several := _files_called(word, files)) > 1), ())
+    marked, spelled = _mark_quotes(_respell(text), named)
     return Sentence(
         text,
         bare,
         tuple(each for each in quoted if named.get(each) is None),
-        tuple(dict.fromkeys(known)),
+        found,
         tuple(word for word, path in named.items() if path is None),
+        alike=() if found else alike,
+        folders=frozenset(parent.as_posix() for path in files for parent in PurePosixPath(path).parents if parent.name),
+        wordings=tuple(_wordings(marked, [word for word, path in named.items() if path] or _stems(marked, found))),
+        spelled=spelled,
     )
+
+
+def _files_called(word: str, files: AbstractSet[str]) -> tuple[str, ...]:
+    """The files of this name, in whatever folder; none for one that is told with a folder."""
+    return tuple(sorted(path for path in files if path.rpartition("/")[2] == word)) if "/" not in word else ()
+
+
+def _mark_quotes(text: str, named: Mapping[str, str | None]) -> tuple[str, tuple[str, ...]]:
+    """The sentence with a mark in place of each quoted text that is no file, and these with their quotes."""
+    spelled: list[str] = []
+
+    def mark(found: re.Match[str]) -> str:
+        if named.get(_unquoted(found[0])) is not None:
+            return _unquoted(found[0])
+        if len(spelled) == len(QUOTE_MARKS):
+            return found[0]
+        spelled.append(found[0])
+        return QUOTE_MARKS[len(spelled) - 1]
+
+    return _QUOTED.sub(mark, text), tuple(spelled)
+
+
+def _unquoted(text: str) -> str:
+    found = _QUOTED.fullmatch(text)
+    return text if found is None else next(filter(None, found.groups()))
+
+
+def _stems(text: str, found: Sequence[str]) -> list[str]:
+    """The words that name a file without its ending."""
+    names = {path.rpartition("/")[2].partition(".")[0].lower() for path in found}
+    return [word for word in re.findall(r"[A-Za-z][\w-]{3,}", text, re.ASCII) if word.lower() in names]
+
+
+_COURTESY = re.compile(
+    r"(?:hey|hi|hello|ok|okay|so|please|pls|plz|kindly|bitte|mal|stp|svp|por favor|porfa|per favore)[, ]+|"
+    r"(?:(?:can|could|would|will) (?:you|u)|you (?:can|should)|i want you to|i'd like you to|i need you to|"
+    r"(?:i|we) (?:need|want) to|need to|i'd like to|we should|let's|how about we|go ahead and|just|"
+    r"k[öo]nntest du|kannst du|ich m[öo]chte|peux[- ]tu|pourrais[- ]tu|il faudrait|puedes|podr[ií]as|¿puedes|"
+    r"puoi|potresti|vorrei)(?: please| pls| bitte| mal)? ",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"[, ]*(?:please|pls|plz|thanks|thank you|thx|for me|would you|will you|right now|asap|bitte|danke|stp|svp|"
+    r"s'il te pla[iî]t|merci|por favor|porfa|gracias|per favore|grazie|ください|お願いします)$",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"(?:,|;|\.|!| -| –)? ?(?:\b(?:because|since|as it|so that|before i|before we|weil|da es|damit|parce qu|car |"
+    r"porque|ya que|perch[ée]|cos[iì] che)\b.*|[,;.!–] (?:it|it's|that|this|the|they|we|i|he|she|nobody|four|three|two|"
+    r"five|das|es|die|der|les?|las?|el|los|è)\b.*)$",
+    re.IGNORECASE,
+)
+_WHERE = re.compile(
+    r",? (?:everywhere|in (?:all|every)(?: the)? files?|throughout(?: the (?:project|code|repo))?|"
+    r"(?:across|in) the (?:whole |entire )?(?:project|code ?base|repo)|überall|in allen dateien|partout|"
+    r"dans tous les fichiers|en todas partes|en todos los archivos|ovunque|dappertutto|in tutti i file)$",
+    re.IGNORECASE,
+)
+"""All files: what is to be changed is looked for in any case."""
+_CONDITION = re.compile(
+    r"\b(?:if|unless|except|only|but|then|and|also|otherwise|wenn|au(?:ß|ss)er|nur|aber|und|si|sauf|sinon|mais|et|pero|"
+    r"salvo|solo|y|se|tranne|ma|e)\b",
+    re.IGNORECASE,
+)
+"""What makes a clause more than a reason."""
+
+
+def _wordings(text: str, files: Sequence[str]) -> Iterator[str]:
+    """Yields the sentence as phrases have it: with a mark for its file, and without the file; each once with all it
+    says and once without its reason."""
+    plain = " ".join(text.split()).strip(" .!?¡¿。！？…")
+    for told in dict.fromkeys((plain, _without_reason(plain))):
+        short = _WHERE.sub("", without_courtesy(told))
+        yield _with_file(short, files, FILE_MARK)
+        if files:
+            yield _with_file(short, files, "")
+
+
+def without_courtesy(text: str) -> str:
+    """Returns a sentence without what is only polite."""
+    before = None
+    while before != text:
+        before = text
+        text = _THANKS.sub("", re.sub(f"^(?:{_COURTESY.pattern})", "", text, flags=re.IGNORECASE)).strip(" .!?,。！？")
+    return text
+
+
+def _without_reason(text: str) -> str:
+    found = _REASON.search(text)
+    if found is None or _CONDITION.search(found[0]) or any(says(idea, found[0]) for idea in _WISHES):
+        return text
+    return text[: found.start()].strip()
+
+
+_WISHES = ("deletes", "adds", "replaces", "moves", "creates", "searches")
+
+
+_LEAD = (
+    r"(?:,? ?\b(?:in|of|from|to|into|inside|at|im|in der|in die|von|aus|an|dans|de|du|en|del|di|da|nel|nella|a|"
+    r"it's in|it is in)\b )?(?:\b(?:the|my|our|der|die|das|den|le|la|el|il|lo) )?"
+    r"(?:\b(?:file|datei|fichier|archivo|fichero) )?"
+)
+"""The words that lead to a file."""
+
+
+def _with_file(text: str, files: Sequence[str], mark: str) -> str:
+    """The text with a mark in place of its file, or without the file and the words that lead to it."""
+    for name in files:
+        told = rf"(?<![A-Za-z0-9_./-])(?:\./)?{re.escape(name)}(?![A-Za-z0-9_/-])"
+        if mark:
+            text = re.sub(told, mark, text)
+        else:
+            text = re.sub(rf"{_LEAD}\(?{told}\)?(?:の|に|から|[:,])?", " ", text, flags=re.IGNORECASE)
+    return " ".join(text.split()).strip(" ,.;:-–")
 
 
 def _respell(text: str) -> str:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import assert_never
@@ -25,6 +26,13 @@ from remit_server.models.built_in.rules import route
 from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.turns import Turn, turn_of
 from remit_server.models.ports import GenerateRequest, ProposedCall
+
+_EVERYWHERE = re.compile(
+    r"\beverywhere|\ball (?:the )?files|\bevery file|throughout|(?:across|in) the (?:whole |entire )?(?:project|repo)|"
+    r"überall|in allen dateien|partout|dans tous les fichiers|en todas partes|en todos los archivos|ovunque|"
+    r"dappertutto|in tutti i file|すべてのファイル|全ファイル|全部",
+    re.IGNORECASE,
+)
 
 
 def next_step(request: GenerateRequest, known: AbstractSet[str] | None) -> Routed | Ending:
@@ -98,20 +106,36 @@ def _seek(
     look = Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(missing.sought), "context_lines": 0})
     if turn.call is None:
         return look if _is_offered(look, request) else Ending(missing.question)
-    if turn.call.name != look.tool:
-        path = str(turn.call.arguments.get("path"))
-        return _follow(f"{text} in {path}", turn, request, files) if path in files else None
+    if turn.made > 1:
+        return _in_each(text, turn, request, files)
     if turn.refused:
         return answer(look, turn.result)
     places = files_found(turn.result)
-    if len(places) != 1:
-        where = (
-            f"{missing.sought} is in {' and '.join(places[:4])}. "
-            if places
-            else f"I stopped: {missing.sought} is in no file. "
-        )
-        return Ending(f"{where}{missing.question}" if places else where.strip())
+    if not places:
+        return Ending(f"I stopped: {missing.sought} is in no file.")
+    if len(places) > 1 and not _EVERYWHERE.search(text):
+        return Ending(f"{missing.sought} is in {' and '.join(places[:4])}. {missing.question}")
     return _follow(f"{text} in {places[0]}", replace(turn, call=None), request, files)
+
+
+def _in_each(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
+    """Goes on with the file of the last call, then with the next one in which the text was found."""
+    assert turn.call is not None
+    path, places = str(turn.call.arguments.get("path")), files_found(turn.found)
+    if path not in places:
+        return None
+    came = _follow(f"{text} in {path}", turn, request, files)
+    at = places.index(path) + 1
+    if not isinstance(came, Ending) or not came.done or at == len(places) or not _EVERYWHERE.search(text):
+        return came if at == 1 or not isinstance(came, Ending) else _told(came, at, places)
+    return _follow(f"{text} in {places[at]}", replace(turn, call=None), request, files)
+
+
+def _told(came: Ending, at: int, places: Sequence[str]) -> Ending:
+    """What is answered where several files were to be changed: all of them, or those before the one that failed."""
+    if came.done:
+        return Ending(f"{came.text} In {len(places)} files: {', '.join(places)}.", done=True)
+    return Ending(f"{came.text} Changed before that: {', '.join(places[: at - 1])}.")
 
 
 def _is_offered(step: Routed, request: GenerateRequest) -> bool:

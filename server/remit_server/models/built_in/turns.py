@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, UserMessage
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The last sentence of the person, and the last call for it with its result."""
+    """The last sentence of the person, the last call for it with its result, and what its first search found."""
 
     text: str
     call: ProposedCall | None = None
     result: str = ""
+    made: int = 0
+    found: str = ""
 
     @property
     def refused(self) -> bool:
@@ -30,9 +32,10 @@ def turn_of(messages: Sequence[Message]) -> Turn:
             case UserMessage(text):
                 turn = Turn(text)
             case AssistantMessage(_, calls):
-                turn = Turn(turn.text, calls[-1] if calls else None)
-            case ToolMessage(_, _, text):
-                turn = Turn(turn.text, turn.call, text)
+                turn = replace(turn, call=calls[-1] if calls else None, result="", made=turn.made + bool(calls))
+            case ToolMessage(_, tool, text):
+                found = text if tool == "search_files" and not turn.found else turn.found
+                turn = replace(turn, result=text, found=found)
             case _:
                 pass
     return turn

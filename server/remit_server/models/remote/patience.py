@@ -7,14 +7,14 @@ again only as long as nothing came: what the person has seen is not repeated.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.remote.ask import Busy, Piece
 
-_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
+_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 """What the libraries raise of an answer that is not of their protocol: they check little of it."""
 
 
@@ -45,19 +45,18 @@ async def stream_patiently(
     for attempt in range(patience.retries + 1):
         begun = False
         try:
-            async with aclosing(begin()) as pieces:
-                while True:
-                    limit = patience.between_tokens_s if begun else patience.first_token_s
-                    try:
-                        piece = await asyncio.wait_for(anext(pieces), limit)
-                    except StopAsyncIteration:
-                        return
-                    except TimeoutError as error:
-                        raise _silent(name, limit, begun=begun) from error
-                    begun = True
-                    yield piece
-        except _UNREADABLE as error:
-            raise _foreign(name, error) from error
+            with read_as_foreign(name):
+                async with aclosing(begin()) as pieces:
+                    while True:
+                        limit = patience.between_tokens_s if begun else patience.first_token_s
+                        try:
+                            piece = await asyncio.wait_for(anext(pieces), limit)
+                        except StopAsyncIteration:
+                            return
+                        except TimeoutError as error:
+                            raise _silent(name, limit, begun=begun) from error
+                        begun = True
+                        yield piece
         except Busy as busy:
             pause = None if begun else patience.pause(attempt, busy)
             if pause is None:
@@ -65,9 +64,15 @@ async def stream_patiently(
         await asyncio.sleep(pause)
 
 
-def _foreign(name: str, error: Exception) -> ModelFailed:
-    why = f"what it sent cannot be read: {str(error)[:200]}"
-    return ModelFailed(f"`{name}` answered in another protocol", why, "see whether its address and protocol are right")
+@contextmanager
+def read_as_foreign(name: str) -> Generator[None]:
+    """Turns what a library raises of an answer that it cannot read into ModelFailed (MOD-19)."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        why = f"what it sent cannot be read: {str(error)[:200]}"
+        fix = "see whether its address and protocol are right"
+        raise ModelFailed(f"`{name}` answered in another protocol", why, fix) from error
 
 
 def _silent(name: str, limit: float, *, begun: bool) -> ModelUnavailable:

@@ -47,7 +47,7 @@ from remit_server.models.remote.ask import (
     Served,
 )
 from remit_server.models.remote.leaked_calls import Held, find_leaked_call
-from remit_server.models.remote.patience import Patience, stream_patiently
+from remit_server.models.remote.patience import Patience, read_as_foreign, stream_patiently
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.sameness import goes_on_alike
@@ -199,7 +199,8 @@ class RemoteProvider:
                 # The libraries take a second or two to import.
                 self._client = await asyncio.to_thread(self._make, self._reference, self._patience)
             if self._served is None:
-                self._served = await self._client.describe(self._reference.model)
+                with read_as_foreign(self.name):
+                    self._served = await self._client.describe(self._reference.model)
             return self._client, self._served
 
     def _engine(self, served: Served) -> Engine:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, assert_never
 
@@ -80,9 +80,7 @@ class OllamaClient:
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
         """Ask, and stream the answer."""
-        # Not by the library's own types: what servers send is not always of them.
-        lines = self._client._request(dict, "POST", "/api/chat", json=self._request(ask), stream=True)  # noqa: SLF001
-        answer = self._answer(lines, self._pieces)
+        answer = self._answer(self._lines("/api/chat", self._request(ask)), self._pieces)
         try:
             async with aclosing(answer):
                 async for piece in answer:
@@ -93,15 +91,15 @@ class OllamaClient:
     async def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
         """Ask for what stands in a gap; the model's own template places the two texts."""
         wanted = {"temperature": ask.temperature, "num_ctx": self._window, "num_predict": ask.max_tokens}
-        request = self._client.generate(
-            model=ask.model,
-            prompt=ask.gap.before,
-            suffix=ask.gap.after,
-            stream=True,
-            keep_alive=KEEP_ALIVE,
-            options={name: value for name, value in wanted.items() if value is not None},
-        )
-        answer = self._answer(request, self._gap_pieces)
+        request = {
+            "model": ask.model,
+            "prompt": ask.gap.before,
+            "suffix": ask.gap.after,
+            "stream": True,
+            "keep_alive": KEEP_ALIVE,
+            "options": {name: value for name, value in wanted.items() if value is not None},
+        }
+        answer = self._answer(self._lines("/api/generate", request), self._gap_pieces)
         try:
             async with aclosing(answer):
                 async for piece in answer:
@@ -112,23 +110,45 @@ class OllamaClient:
                 raise CannotFill(self._host, said) from error
             raise self._status(error, ask.model) from error
 
-    async def _answer(self, request: Awaitable[Any], read: Callable[[Any], Iterator[Piece]]) -> AsyncGenerator[Piece]:
-        """Raises the library's `ResponseError` for what the server answers with an error."""
-        ended = False
+    async def _lines(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """Yields the lines of an answer, not by the library's types: what servers send is not always of them (MOD-19).
+
+        Its reader also ends at an empty line.
+        """
+        async with self._client._client.stream("POST", path, json=body) as response:  # noqa: SLF001
+            if not response.is_success:
+                await response.aread()
+                raise self._ollama.ResponseError(response.text, response.status_code)
+            async for line in response.aiter_lines():
+                chunk = json.loads(line) if line.strip() else {}
+                if said := chunk.get("error"):
+                    raise self._ollama.ResponseError(str(said))
+                yield chunk
+
+    async def _answer(
+        self, chunks: AsyncGenerator[Any], read: Callable[[Any], Iterator[Piece]]
+    ) -> AsyncGenerator[Piece]:
+        """Yields the pieces, and the end last, whatever came behind it.
+
+        Raises the library's `ResponseError` for what the server answers with an error.
+        """
+        ended: Ended | None = None
         try:
-            chunks = await request
             async with aclosing(chunks):
                 async for chunk in chunks:
                     for piece in read(chunk):
-                        ended = ended or isinstance(piece, Ended)
-                        yield piece
+                        if isinstance(piece, Ended):
+                            ended = piece
+                        else:
+                            yield piece
         except ConnectionError as error:
             raise Busy(f"it cannot be reached: {told_cause(error)}") from error
         except self._transport_errors() as error:
             raise Busy(f"it cannot be reached: {told_cause(error)}") from error
-        if not ended:
+        if ended is None:
             why = "the stream ended without saying how the answer ends"
             raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+        yield ended
 
     async def close(self) -> None:
         """Close the connections."""
@@ -171,11 +191,11 @@ class OllamaClient:
         if chunk.get("done") is True:
             yield self._ended(chunk)
 
-    def _gap_pieces(self, chunk: Any) -> Iterator[Piece]:
-        if chunk.response:
-            yield TextDelta(chunk.response)
-        if chunk.done:
-            yield self._ended(chunk.model_dump())
+    def _gap_pieces(self, chunk: Mapping[str, Any]) -> Iterator[Piece]:
+        if isinstance(text := chunk.get("response"), str) and text:
+            yield TextDelta(well_formed(text))
+        if chunk.get("done") is True:
+            yield self._ended(chunk)
 
     def _ended(self, chunk: Mapping[str, Any]) -> Ended:
         """Returns the end. Raises ModelFailed where the server has cut the conversation to make it fit."""

@@ -1,0 +1,245 @@
+"""What whole phrases come to: for each idea of `phrases.yaml` its route, where its parts are clear (MOD-23). Pure.
+
+Plain words are taken for a text only where they can hardly mean anything else: in quotes, as code, or one word for a
+file that holds no code. "Add error handling" is no text to add.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+from remit_server.models.built_in.line_edits import AtLine, Beside, Insert, LineEdit, Remove, Rewrite, SetValue
+from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
+from remit_server.models.built_in.routes import (
+    FILE,
+    NEW_NAME,
+    NEW_TEXT,
+    TEXT,
+    VALUE,
+    Edited,
+    Help,
+    Missing,
+    Route,
+    Routed,
+)
+from remit_server.models.built_in.sentences import IDENTIFIER, Sentence, filling, is_name
+
+_CODE = re.compile(r"\.(?:py|pyi|[cm]?[jt]sx?|java|go|rs|c|cc|cpp|h|hpp|cs|rb|php|swift|kt|sh|bash|lua|sql)$")
+_PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")
+_LIKE_CODE = re.compile(r"[=(){}\[\];<>\"'#@]|^(?:import|from|use) \S|^- |\w: \S|^//")
+_LITERAL = re.compile(r"-?\d[\w.]*|true|false|null|none|yes|no", re.IGNORECASE)
+_ON = re.compile(
+    r"on|enable|activate|ein|an|einschalten|aktivieren|activer?z?|activar?|attiva|abilita|オン|有効", re.IGNORECASE
+)
+_OFF = re.compile(
+    r"off|disable|deactivate|aus|ausschalten|deaktivieren|d[ée]sactive[rz]?|desactivar?|disattiva|disabilita|オフ|無効",
+    re.IGNORECASE,
+)
+_TYPO = re.compile(r"\btypo|\bspelling|\bmisspell|^s/|tippfehler|faute", re.IGNORECASE)
+
+
+def take_phrase(said: Sentence) -> Route:
+    """Takes a sentence that is one phrase from end to end."""
+    for idea, rule in _IDEAS.items():
+        for parts in find_phrases(idea, said):
+            if (route := rule(said, parts)) is not None:
+                return route
+    return None
+
+
+def _is_text(said: Sentence, parts: Parts, part: str) -> bool:
+    """Returns whether a part is surely meant as a text."""
+    text = parts[part]
+    if part in parts.quoted or _LIKE_CODE.search(text):
+        return True
+    path = said.files[0] if said.files else ""
+    return bool(path) and " " not in text and not _CODE.search(path) and not _PROSE.search(path)
+
+
+def _edit(said: Sentence, edit: LineEdit, sought: str = "") -> Route:
+    if len(said.files) == 1:
+        return Edited(said.files[0], edit)
+    return None if said.files or said.paths else Missing(FILE, sought)
+
+
+def _set_value(said: Sentence, parts: Parts) -> Route:
+    name, value = parts["name"], parts["value"]
+    if _ON.fullmatch(value) or _OFF.fullmatch(value):
+        value = "true" if _ON.fullmatch(value) else "false"
+    if not re.fullmatch(r"[\w.-]+", name) or name.lower() in filling() - {"name"}:
+        return None
+    plain = "value" not in parts.quoted and not _LITERAL.fullmatch(value)
+    if plain and not (said.files and not _CODE.search(said.files[0])):
+        return None
+    if not said.files and not is_name(name) and not _LITERAL.fullmatch(value):
+        return None
+    return _edit(said, SetValue(name, value), name)
+
+
+def _is_config(said: Sentence) -> bool:
+    return bool(said.files) and not _CODE.search(said.files[0])
+
+
+def _replace(said: Sentence, parts: Parts) -> Route:
+    old, new = parts["old"], parts["new"]
+    both = {"old", "new"} <= parts.quoted
+    plain = " " not in old and " " not in new
+    clear = both or _TYPO.search(said.text) or not re.fullmatch(IDENTIFIER, old) or _is_config(said)
+    if not clear or not (both or plain) or old == new:
+        return None
+    if len(said.files) != 1:
+        others = [path for path in said.paths if path not in old and path not in new]
+        return Missing(FILE, old) if not said.files and not others else None
+    words = all(re.fullmatch(IDENTIFIER, text) for text in (old, new))
+    whole: dict[str, JsonValue] = {"whole_word": True} if words else {}
+    given: dict[str, JsonValue] = {"path": said.files[0], "old_text": old, "new_text": new, "replace_all": True}
+    return Routed(Intent.CODE, "edit_file", given | whole)
+
+
+def _rename(said: Sentence, parts: Parts) -> Route:
+    old, new = parts["old"], parts["new"]
+    if not all(re.fullmatch(IDENTIFIER, name) for name in (old, new)) or old == new or old.lower() in filling():
+        return None
+    if len(said.files) != 1:
+        return Missing(FILE, old) if not said.files and not said.paths else None
+    given: dict[str, JsonValue] = {"path": said.files[0], "old_text": old, "new_text": new}
+    return Routed(Intent.CODE, "edit_file", given | {"replace_all": True, "whole_word": True})
+
+
+def _change_line(said: Sentence, parts: Parts) -> Route:
+    return _edit(said, Rewrite(parts.line, parts["text"])) if _is_text(said, parts, "text") else None
+
+
+def _insert_at(number: int) -> Callable[[Sentence, Parts], Route]:
+    def rule(said: Sentence, parts: Parts) -> Route:
+        return _edit(said, Insert(parts["text"], AtLine(number))) if _is_text(said, parts, "text") else None
+
+    return rule
+
+
+def _insert_beside(*, after: bool) -> Callable[[Sentence, Parts], Route]:
+    def rule(said: Sentence, parts: Parts) -> Route:
+        if not (_is_text(said, parts, "text") and _is_anchor(parts)):
+            return None
+        return _edit(said, Insert(parts["text"], Beside(parts["anchor"], after)), parts["anchor"])
+
+    return rule
+
+
+def _insert_by_line(*, after: bool) -> Callable[[Sentence, Parts], Route]:
+    def rule(said: Sentence, parts: Parts) -> Route:
+        if not _is_text(said, parts, "text"):
+            return None
+        if parts.line == LAST:
+            return _edit(said, Insert(parts["text"], AtLine(0))) if after else None
+        return _edit(said, Insert(parts["text"], AtLine(parts.line + after, beside=parts.line)))
+
+    return rule
+
+
+def _is_anchor(parts: Parts) -> bool:
+    """Returns whether a line can be known by this text."""
+    anchor = parts["anchor"]
+    word = " " not in anchor and anchor.lower() not in filling()
+    return "anchor" in parts.quoted or word or bool(_LIKE_CODE.search(anchor))
+
+
+def _remove_line(said: Sentence, parts: Parts) -> Route:
+    return _edit(said, Remove(parts.line))
+
+
+def _remove_text(said: Sentence, parts: Parts) -> Route:
+    return _edit(said, Remove(parts["anchor"]), parts["anchor"]) if _is_anchor(parts) else None
+
+
+def _search(said: Sentence, parts: Parts) -> Route:
+    text = next(found for name in ("name", "word", "mark") if (found := parts.get(name)) is not None)
+    where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(text), "context_lines": 0, **where})
+
+
+def _show(said: Sentence, _: Parts) -> Route:
+    return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0]}) if len(said.files) == 1 else None
+
+
+def _show_lines(said: Sentence, parts: Parts) -> Route:
+    first, last = int(parts["number"]), int(parts.get("last") or parts["number"])
+    if len(said.files) != 1 or not 1 <= first <= last:
+        return None
+    lines: dict[str, JsonValue] = {"offset": first, "limit": last - first + 1}
+    return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], **lines})
+
+
+def _list_folder(said: Sentence, parts: Parts) -> Route:
+    named = parts["folder"].strip("/")
+    found = [each for each in said.folders if each == named or each.endswith(f"/{named}")]
+    return Routed(Intent.ANALYZE, "list_files", {"pattern": "*", "path": found[0]}) if len(found) == 1 else None
+
+
+def _create(said: Sentence, parts: Parts) -> Route:
+    path, text = parts["path"], parts.get("text")
+    if said.files or said.alike or not re.search(r"[./]|^[A-Z]+$", path) or path.endswith("/"):
+        return None
+    if text is not None and "text" not in parts.quoted and " " in text and not _LIKE_CODE.search(text):
+        return None
+    return Routed(Intent.CODE, "write_file", {"path": path, "content": f"{text}\n" if text else ""})
+
+
+def _move(said: Sentence, parts: Parts) -> Route:
+    if len(said.files) != 1:
+        return None
+    old, name = said.files[0], said.files[0].rpartition("/")[2]
+    folder = parts.get("folder")
+    new = f"{folder.strip('/')}/{name}" if folder is not None else parts["path"]
+    if not re.search(r"[./]|^[A-Z]+$", new) or new == old:
+        return None
+    beside = new if "/" in new or folder is not None or said.text.startswith("mv ") else f"{old[: -len(name)]}{new}"
+    return Routed(Intent.CODE, "move_file", {"path": old, "new_path": beside})
+
+
+def _delete(said: Sentence, _: Parts) -> Route:
+    return Routed(Intent.CODE, "delete_file", {"path": said.files[0]}) if len(said.files) == 1 else None
+
+
+def _found(route: Route) -> Callable[[Sentence, Parts], Route]:
+    return lambda _, __: route
+
+
+_IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
+    "help": _found(Help()),
+    "tests": _found(Routed(Intent.EXECUTE, "run_tests")),
+    "show_lines": _show_lines,
+    "show": _show,
+    "list_all": _found(Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})),
+    "list_folder": _list_folder,
+    "create_something": _found(Missing(FILE)),
+    "create_with": _create,
+    "create_empty": _create,
+    "move_something": lambda said, _: Missing(NEW_NAME if said.files else FILE),
+    "move": _move,
+    "delete": _delete,
+    "change_line": _change_line,
+    "insert_after_line": _insert_by_line(after=True),
+    "insert_before_line": _insert_by_line(after=False),
+    "insert_end": _insert_at(0),
+    "insert_top": _insert_at(1),
+    "insert_after": _insert_beside(after=True),
+    "insert_before": _insert_beside(after=False),
+    "value_missing": lambda said, parts: (
+        Missing(VALUE) if len(said.files) == 1 and parts["name"].lower() not in filling() else None
+    ),
+    "show_something": _found(Missing(FILE)),
+    "text_missing": _found(Missing(NEW_TEXT)),
+    "remove_line": _remove_line,
+    "remove_text": _remove_text,
+    "rename": _rename,
+    "set_value": _set_value,
+    "replace": _replace,
+    "look_for_something": _found(Missing(TEXT)),
+    "search": _search,
+}
+"""In this order: what names more comes first."""

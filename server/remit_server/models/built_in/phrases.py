@@ -1,0 +1,112 @@
+"""Whole sentences by what they come to: the patterns of `phrases.yaml`, and the parts that one finds (MOD-23). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from remit_server.models.built_in.sentences import FILE_MARK, QUOTE_MARKS, Sentence
+
+_QUOTE = f"[{QUOTE_MARKS[0]}-{QUOTE_MARKS[-1]}]"
+_WORD = rf"[^\s{FILE_MARK}]+?"
+_TERM = rf"{_QUOTE}|{_WORD}(?: {_WORD}){{0,6}}?"
+_PARTS: Mapping[str, str] = {
+    **dict.fromkeys(("old", "new", "text", "anchor"), _TERM),
+    "name": rf"{_QUOTE}|[A-Za-z_][\w.-]*",
+    "value": rf"{_QUOTE}|{_WORD}",
+    "word": rf"{_QUOTE}|{_WORD}",
+    "mark": rf"{_QUOTE}|(?-i:[A-Z]{{3,}})",
+    "number": r"\d{1,6}",
+    "last": r"\d{1,6}",
+    "file": FILE_MARK,
+    "path": r"[\w./-]+",
+    "folder": r"[\w./-]+",
+}
+_ORDINALS: Sequence[Sequence[str]] = (
+    ("last", "letzten?", "derni[èe]re", "[úu]ltima", "ultima", "最終", "最後"),
+    ("first", "ersten?", "premi[èe]re", "primera", "prima", "最初"),
+    ("second", "zweiten?", "deuxi[èe]me", "segunda", "seconda"),
+    ("third", "dritten?", "troisi[èe]me", "tercera", "terza"),
+    ("fourth", "vierten?", "quatri[èe]me", "cuarta", "quarta"),
+    ("fifth", "fünften?", "cinqui[èe]me", "quinta"),
+    ("sixth", "sechsten?", "sixi[èe]me", "sexta", "sesta"),
+)
+"""The words of a line's number: the last, the first, the second …"""
+LAST = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a phrase found, by the names of its parts, and which of these stood in quotes."""
+
+    texts: Mapping[str, str]
+    quoted: frozenset[str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.texts[name]
+
+    def get(self, name: str) -> str | None:
+        """Returns a part, if the sentence has it."""
+        return self.texts.get(name)
+
+    @property
+    def line(self) -> int:
+        """The number of the line that is named; `LAST` for the last."""
+        if (number := self.texts.get("number")) is not None:
+            return int(number)
+        word = self.texts["ordinal"].lower()
+        found = next(at for at, words in enumerate(_ORDINALS) if any(re.fullmatch(each, word) for each in words))
+        return found or LAST
+
+
+def find_phrases(idea: str, said: Sentence) -> Iterator[Parts]:
+    """Yields the parts of each phrase that a sentence is from end to end."""
+    for wording in said.wordings:
+        for pattern in _patterns(idea):
+            if (found := pattern.fullmatch(wording)) is not None:
+                yield _parts(found, said)
+
+
+def _parts(found: re.Match[str], said: Sentence) -> Parts:
+    texts, quoted = dict[str, str](), set[str]()
+    for group, text in found.groupdict().items():
+        if text is not None:
+            name = group.rpartition("_")[0] or group
+            texts[name] = said.spell(text)
+            if re.fullmatch(_QUOTE, text):
+                quoted.add(name)
+    return Parts(texts, frozenset(quoted))
+
+
+@cache
+def _patterns(idea: str) -> Sequence[re.Pattern[str]]:
+    table = _table()
+    return tuple(re.compile(_spell(phrase, table.places), re.IGNORECASE) for phrase in table.phrases[idea])
+
+
+def _spell(phrase: str, places: Mapping[str, str]) -> str:
+    """Returns a phrase as a pattern, each of its parts a group of its own name, numbered."""
+    numbers = count()
+    whole = re.sub(r"<(\w+)>(?!\()", lambda found: places.get(found[1], found[0]), phrase)
+    ordinals = "|".join(word for words in _ORDINALS for word in words)
+    known = {**_PARTS, "ordinal": ordinals}
+    return re.sub(r"\{([a-z]+)\}", lambda found: f"(?P<{found[1]}_{next(numbers)}>{known[found[1]]})", whole)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    places: Mapping[str, str]
+    phrases: Mapping[str, Sequence[str]]
+
+
+@cache
+def _table() -> _Table:
+    rows: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("phrases.yaml").read_text("utf-8"))
+    return _Table(rows.pop("places"), rows)
