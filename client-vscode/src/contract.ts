@@ -18,6 +18,7 @@ export type AgentEvent =
   | IntentSelected
   | TokenDelta
   | ThinkingDelta
+  | PromptProgress
   | ToolCallEvent
   | ToolOutput
   | ToolResultEvent
@@ -530,6 +531,18 @@ export interface PrefixSent {
   readonly type: "condensed";
   readonly upto: number;
   readonly prefix: readonly SentMessage[];
+}
+
+/** So many tokens of the step's prompt the model has read, of `total`; its first word comes after the last. */
+export interface PromptProgress {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "prompt_progress";
+  readonly done: number;
+  readonly total: number;
 }
 
 /** A question to the person ended, after they were waited for. */

@@ -44,6 +44,18 @@ def test_CLI_05_an_answer_is_drawn_into_the_scrollback(chat: Any, size: tuple[in
         assert SAYS.goes_on_with_this_session in terminal.all_text
 
 
+def test_CLI_05_a_message_that_waits_stands_above_its_own_answer(chat: Any) -> None:
+    with chat({"text": "the first answer", "delay_s": 2.0}, {"text": "the second answer"}) as terminal:
+        terminal.send("one question\r")
+        terminal.until("running")
+        terminal.send("another question\r")
+        terminal.until("then: another question")
+        terminal.until(r"the second answer[^§]*completed")
+        said = [line.strip() for line in terminal.all_text.splitlines()]
+        wanted = ["❯ one question", "the first answer", "❯ another question", "the second answer"]
+        assert [line for line in said if line in wanted] == wanted
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_CLI_07_one_key_answers_and_not_too_early(chat: Any, remit: CommandLine, size: tuple[int, int]) -> None:
     with chat(*writes("new.py"), *writes("other.py"), size=size) as terminal:

@@ -40,6 +40,7 @@ from remit_server.models.ports import (
     Finished,
     Message,
     ModelEvent,
+    PromptRead,
     SystemMessage,
     TextDelta,
     ToolMessage,
@@ -197,6 +198,8 @@ async def long_generation(provider: MlxProvider, session: str) -> AsyncIterator[
             ask(intents=ENDLESS, session=f"{session}{seed}", temperature=1.0, seed=seed, max_tokens=3500)
         )
         first = await anext(stream)
+        while isinstance(first, PromptRead):
+            first = await anext(stream)
         if isinstance(first, CallProposed | TextDelta) and provider.state == "busy":
             return stream
         await stream.aclose()
@@ -261,6 +264,19 @@ async def test_cancel_mid_prefill(folder: Path) -> None:
         assert said[0] == said[1] == said[2]
     finally:
         await host.close()
+
+
+async def test_MOD_24_how_much_of_a_prompt_is_read_is_told_before_the_first_word(folder: Path) -> None:
+    provider = MlxProvider(str(folder))
+    try:
+        events = await collect(provider, ask("def f(x): return x\n" * 420, session="long", max_tokens=5))
+    finally:
+        await provider.close()
+    read = [event for event in events if isinstance(event, PromptRead)]
+    assert len(read) > 3
+    assert events[: len(read)] == read
+    assert [event.done for event in read] == sorted(event.done for event in read)
+    assert {event.total for event in read} == {last(events).prompt_tokens}
 
 
 async def test_cancel_while_queued(provider: MlxProvider) -> None:

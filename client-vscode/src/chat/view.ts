@@ -52,6 +52,8 @@ export interface Turn {
   readonly reason: string | null;
   readonly items: readonly Item[];
   readonly usage: TokenUsage | null;
+  /** How much of the step's prompt the model has read, in percent, until something else comes. */
+  readonly read: number | null;
   readonly started: string | null;
   readonly ended: string | null;
 }
@@ -216,7 +218,7 @@ export function tookLong({ started, ended }: Pick<Turn, 'started' | 'ended'>): b
 
 function newTurn({ session_id, turn_id, prompt, attached, folders }: Asked): Turn {
   return {
-    session_id, turn_id, prompt, attached, folders, workspace: null, seq: 0, status: 'running', reason: null, items: [], usage: null,
+    session_id, turn_id, prompt, attached, folders, workspace: null, seq: 0, status: 'running', reason: null, items: [], usage: null, read: null,
     started: null, ended: null,
   };
 }
@@ -246,7 +248,7 @@ function onEvent(view: View, event: AgentEvent): View {
     if (turn.status !== 'running' || event.session_id !== turn.session_id || event.seq <= turn.seq) return turn;
     const missing = event.seq - turn.seq - 1;
     const complete = missing === 0 ? turn : append(turn, gap(turn, missing));
-    return applyEvent({ ...complete, seq: event.seq, ended: event.time }, event);
+    return applyEvent({ ...complete, read: null, seq: event.seq, ended: event.time }, event);
   });
   if (changed === view) return view;
   if (event.kind === 'run_started') return { ...changed, model: event.model };
@@ -268,6 +270,8 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       return addText(turn, 'text', event.seq, event.text);
     case 'thinking_delta':
       return addText(turn, 'thinking', event.seq, event.text);
+    case 'prompt_progress':
+      return { ...turn, read: Math.floor((event.done * 100) / event.total) };
     case 'tool_call':
       return append(turn, {
         kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: event.arguments, printed: '', result: null,

@@ -119,7 +119,7 @@ const ENDINGS = {
 function Ending({ turn, send }: { readonly turn: Turn; readonly send: Send }) {
   if (turn.status === 'running') {
     const waiting = turn.items.some((item) => item.kind === 'approval' && isOpen(item));
-    return waiting ? null : <Working />;
+    return waiting ? null : <Working read={turn.read} />;
   }
   // Not all that was asked for was done: then it has no check mark either.
   const [icon, word] = turn.status === 'completed' && turn.reason ? ['info', 'Partly done'] as const : ENDINGS[turn.status];
@@ -156,7 +156,7 @@ function price(usd: number | null): string | null {
 }
 
 /** After a few seconds it also counts them, so that a slow model is told from a stuck one. */
-function Working() {
+function Working({ read }: { readonly read: number | null }) {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => setSeconds((before) => before + 1), 1000);
@@ -164,7 +164,7 @@ function Working() {
   }, []);
   return (
     <div class="working">
-      <i /> <span>{say('Working')}{seconds >= 3 && ` · ${clock(seconds)}`}</span>
+      <i /> <span>{read === null ? say('Working') : say('The model reads the prompt: {0} %', read)}{seconds >= 3 && ` · ${clock(seconds)}`}</span>
     </div>
   );
 }

@@ -52,6 +52,14 @@ describe('the stream', () => {
     expect(view.turns[0]!.usage).toEqual({ prompt_tokens: 7, cached_tokens: 1, completion_tokens: 3, price_usd: 0.75 });
   });
 
+  test('how much of the prompt is read shows until something else comes', () => {
+    const [begun, read, said] = events(
+      started, { kind: 'prompt_progress', done: 512, total: 900 }, { kind: 'token_delta', text: 'a' },
+    );
+    expect(after([begun!, read!]).turns[0]!.read).toBe(56);
+    expect(after([begun!, read!, said!]).turns[0]!.read).toBeNull();
+  });
+
   test('an event that comes twice counts once', () => {
     const [first, second] = events(started, { kind: 'token_delta', text: 'a' });
     const view = after([first!, second!, second!, first!]);

@@ -21,7 +21,7 @@ from remit_server.agent.exit_check import ExitCheck
 from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import nameable_paths
 from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text, work_items_text
-from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta, WarningEvent
+from remit_server.contract import ContextPayload, ErrorCode, PromptProgress, TextInput, TokenDelta, WarningEvent
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall
@@ -37,6 +37,7 @@ from remit_server.models.ports import (
     Message,
     ModelProvider,
     PathsOnOffer,
+    PromptRead,
     ProposedCall,
     SystemMessage,
     TextDelta,
@@ -263,8 +264,10 @@ class Agent:
         try:
             async with aclosing(self.provider.generate(request)) as events:
                 async for event in events:
-                    begun = True
+                    begun = begun or not isinstance(event, PromptRead)
                     match event:
+                        case PromptRead(done=done, total=total):
+                            turn.emit(PromptProgress, done=done, total=total)
                         case TextDelta(text=more):
                             left = _chars_left(more, left)
                             text.append(more)

@@ -23,6 +23,7 @@ from remit_server.contract import (
     ErrorPayload,
     Event,
     IntentSelected,
+    PromptProgress,
     ReasonPayload,
     ReviewRequired,
     ReviewResolved,
@@ -133,7 +134,7 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
             yield from draw_ending(event.result)
         case WarningEvent() | ErrorEvent() | ContextCondensed() | StateChanged():
             yield from _draw_notice(event)
-        case TokenDelta() | ThinkingDelta() | UsageEvent() | ReviewRequired() | ReviewResolved():
+        case TokenDelta() | ThinkingDelta() | PromptProgress() | UsageEvent() | ReviewRequired() | ReviewResolved():
             return
         case _:
             assert_never(event)

@@ -55,6 +55,14 @@ class ThinkingDelta(Event):
     text: str
 
 
+class PromptProgress(Event):
+    """So many tokens of the step's prompt the model has read, of `total`; its first word comes after the last."""
+
+    kind: Literal["prompt_progress"] = "prompt_progress"
+    done: int = Field(ge=0)
+    total: int = Field(gt=0)
+
+
 class ToolCallEvent(Event):
     """Stage two: a tool is asked for. Nothing has run yet."""
 
@@ -225,6 +233,7 @@ AgentEvent = Annotated[
     | IntentSelected
     | TokenDelta
     | ThinkingDelta
+    | PromptProgress
     | ToolCallEvent
     | ToolOutput
     | ToolResultEvent

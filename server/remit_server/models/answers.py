@@ -36,9 +36,13 @@ class Answered:
     text: str
     finished: Finished
 
-    def crowded(self, max_tokens: int) -> bool:
-        """Returns whether the answer ended before `max_tokens` because the model's context was full."""
-        return self.finished.reason == "length" and self.finished.completion_tokens < max_tokens
+    def crowded(self, max_tokens: int, window: int | None) -> bool:
+        """Returns whether the answer ended before `max_tokens` because the model's context was full.
+
+        A server that reserves less for an answer ends it earlier, with room left in its `window`.
+        """
+        told, said = self.finished.context_tokens, self.finished.completion_tokens
+        return self.finished.reason == "length" and said < max_tokens and (window is None or told + said >= window - 1)
 
 
 def full_prompt(prompt: str, content: str) -> str:

@@ -24,6 +24,7 @@ from remit_server.models.ports import (
     CallProposed,
     Finished,
     GenerateRequest,
+    PromptRead,
     TextDelta,
     ThinkingDelta,
     ToolSpec,
@@ -116,7 +117,7 @@ async def _check_served(reference: str) -> ModelReport:
                         calls.append(call.name)
                     case Finished():
                         last = event
-                    case ThinkingDelta():
+                    case ThinkingDelta() | PromptRead():
                         pass
                     case _:
                         assert_never(event)

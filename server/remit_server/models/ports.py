@@ -181,6 +181,14 @@ class ThinkingDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptRead:
+    """So many tokens of the prompt have been read, of `total`; nothing of the answer came yet (MOD-24)."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallProposed:
     """A complete tool call, in the order that the model made them."""
 
@@ -208,7 +216,7 @@ class Finished:
         return self.longest_prompt or self.prompt_tokens
 
 
-ModelEvent = TextDelta | ThinkingDelta | CallProposed | Finished
+ModelEvent = TextDelta | ThinkingDelta | PromptRead | CallProposed | Finished
 
 
 @dataclass(frozen=True, slots=True)

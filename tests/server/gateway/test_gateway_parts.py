@@ -178,7 +178,7 @@ async def test_a_session_remembers_and_its_instructions_stay_first() -> None:
 
 
 async def test_what_cannot_be_answered_is_asked_with_the_older_half_left_out() -> None:
-    provider, heard = await told(5, {"text": "half ", "error": "no room"}, {"error": "no room"}, {"text": "yes"})
+    provider, heard = await told(5, {"text": "half ", "error": "too long"}, {"error": "too long"}, {"text": "yes"})
     questions = [[m.text for m in r.messages if isinstance(m, UserMessage)] for r in provider.requests]
     assert questions == [["q0", "q1", "q2", "q3", "q4", "now"], ["q3", "q4", "now"], ["q4", "now"]]
     assert all(r.messages[0] == SystemMessage("be brief") for r in provider.requests)
@@ -191,8 +191,29 @@ async def test_a_session_remembers_so_many_exchanges_and_no_more() -> None:
 
 
 async def test_what_fails_by_itself_fails() -> None:
-    with pytest.raises(ModelFailed, match="no room"):
-        await told(1, {"error": "no room"}, {"error": "no room"}, {"text": "never"})
+    with pytest.raises(ModelFailed, match="does not fit"):
+        await told(1, {"error": "too long"}, {"error": "too long"}, {"text": "never"})
+    with pytest.raises(ModelFailed, match="the model failed"):
+        await told(5, {"error": "its answer is none"}, {"text": "never"})
+
+
+@rows(
+    "prompt, said, window, crowded",
+    [(90, 9, 100, True), (60, 9, 100, False), (60, 9, None, True), (60, 20, 100, False)],
+)
+def test_an_answer_is_cut_for_want_of_room_or_for_its_own_length(
+    prompt: int, said: int, window: int | None, crowded: bool
+) -> None:
+    answer = Answered("so f", Finished("length", prompt_tokens=prompt, completion_tokens=said))
+    assert answer.crowded(20, window) == crowded
+
+
+async def test_a_response_says_what_was_forgotten() -> None:
+    script = [{"text": "a"}, {"text": "b"}, {"error": "too long"}, {"text": "c"}, {"text": "d"}]
+    provider = ScriptedProvider([ScriptedStep.model_validate(step) for step in script])
+    ask = {"command": "message", "session_id": "S", "prompt": "say", "content": "x", "output_format": "text"}
+    said = await answers(provider, ask, ask, ask, ask)
+    assert [each.get("forgotten", 0) for each in said] == [0, 0, 1, 0]
 
 
 async def answers(provider: ScriptedProvider, *requests: dict[str, Any]) -> list[dict[str, Any]]:

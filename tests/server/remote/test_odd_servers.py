@@ -22,6 +22,7 @@ from remit_server.models.ports import (
     Finished,
     GenerateRequest,
     ModelEvent,
+    PromptRead,
     ProposedCall,
     SystemMessage,
     TextDelta,
@@ -410,6 +411,18 @@ async def test_MOD_11_a_server_of_ones_own_is_asked_for_likely_words(engine: str
     with chat_server(stream(chunk({"content": '{"answer": "hi"}'}), STOP)) as server, suppress(ModelFailed):
         await heard(server, engine)
     assert server.requests[0].get("temperature") == sent
+
+
+@pytest.mark.parametrize(("engine", "asked"), [("llama.cpp", True), ("vllm", None)])
+async def test_MOD_24_llama_cpp_is_asked_how_much_of_the_prompt_it_has_read(engine: str, asked: bool | None) -> None:
+    told = [
+        {**chunk({}), "prompt_progress": each} for each in ({"total": 900, "processed": 512}, {"total": 0}, 7, None)
+    ]
+    owner = {"llama.cpp": "llamacpp"}.get(engine, engine)
+    with chat_server(stream(*told, chunk({"content": '{"answer": "hi"}'}), STOP), owner=owner) as server:
+        events = await heard(server)
+    assert server.requests[0].get("return_progress") == asked
+    assert [event for event in events if isinstance(event, PromptRead)] == [PromptRead(512, 900)]
 
 
 SCRAMBLED = st.recursive(

@@ -42,8 +42,22 @@ TWICE_S = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 LIVE_ROWS = 8
 LONG_TURN_S = 30
+MOST_WAITING = 3
 SHOWN_ON_LOAD = 12
 """Parts of a session that are shown again where it is gone on with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A line as it was typed, with words for what was pasted, and as it is meant."""
+
+    shown: str
+    text: str
+
+    def line(self, width: int) -> str:
+        """Returns its beginning, on one line."""
+        one = visible(" ".join(self.shown.split()), "show")
+        return one if len(one) <= width else f"{one[: max(1, width - 1)]}…"
 
 
 @dataclass(slots=True)
@@ -55,7 +69,7 @@ class TerminalChat:
     style: AskingStyle = "callback"
     turn: asyncio.Task[None] | None = None
     question: Question | None = None
-    waiting: deque[str] = field(default_factory=deque[str])
+    waiting: deque[Typed] = field(default_factory=deque["Typed"])
     pastes: dict[str, str] = field(default_factory=dict[str, str])
     transcript: Transcript = field(init=False)
     session: PromptSession[str] = field(init=False)
@@ -79,19 +93,20 @@ class TerminalChat:
             prompt_continuation="  ",
             mouse_support=False,
             enable_suspend=True,
+            erase_when_done=True,  # what is sent is shown where its answer comes: a message that waits, later
         )
 
     async def run(self, first: str | None = None) -> None:
         """Takes messages until the person leaves; `first` is sent at once."""
         with printed_above():
             if first:
-                await self._take(first)
+                await self._take(Typed(first, first))
             while not self._leaving:
                 try:
                     text = await self.session.prompt_async()
                 except EOFError:
                     break
-                await self._take(self._expand(text))
+                await self._take(Typed(text, self._expand(text)))
             await self._end_turn()
 
     async def show_session(self, session_id: str) -> None:
@@ -169,15 +184,16 @@ class TerminalChat:
         self.pastes.clear()
         return text
 
-    async def _take(self, text: str) -> None:
-        if not text.strip():
+    async def _take(self, typed: Typed) -> None:
+        if not typed.text.strip():
             return
-        if self.turn is not None and not is_command(text):
-            self.waiting.append(text)
-            say(style_text("it is sent when this turn has ended", "dim"))
+        if self.turn is not None and not is_command(typed.text):
+            self.waiting.append(typed)
+            self._redraw()
             return
+        say(style_text("❯ ", "bold") + visible(typed.shown).replace("\n", "\n  "))
         try:
-            await self._follow(await read_line(self.chat, text))
+            await self._follow(await read_line(self.chat, typed.text))
         except RemitError as error:
             _complain(error)
 
@@ -253,7 +269,8 @@ class TerminalChat:
         if self.question is not None:
             return ANSI(style_text(self.question.line, "yellow") + " ")
         rows = min(LIVE_ROWS, shutil.get_terminal_size().lines - 4)
-        return ANSI("\n".join([*self.transcript.live(rows), style_text("❯ ", "bold")]))
+        waiting = [style_text(f"  then: {each.line(self.transcript.columns() - 10)}", "dim") for each in self.waiting]
+        return ANSI("\n".join([*self.transcript.live(rows), *waiting[:MOST_WAITING], style_text("❯ ", "bold")]))
 
     def _toolbar(self) -> AnyFormattedText:
         """Returns where the work stands, first so that it is never cut off; intent, model, context use, session."""

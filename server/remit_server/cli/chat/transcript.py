@@ -15,6 +15,7 @@ from remit_server.contract import (
     ApprovalRequired,
     Event,
     IntentSelected,
+    PromptProgress,
     RunCompleted,
     RunStarted,
     ThinkingDelta,
@@ -27,7 +28,8 @@ from remit_server.contract import (
 class Transcript:
     """Draws the events of turns. `say` prints above the prompt, `changed` has the prompt drawn again.
 
-    `intent` is the one that was declared last, `context` the tokens that the model was sent last.
+    `intent` is the one that was declared last, `context` the tokens that the model was sent last, `read` the share
+    of the prompt that it has read, in percent.
     """
 
     say: Callable[[str], None]
@@ -37,18 +39,22 @@ class Transcript:
     intent: str = ""
     context: int = 0
     thinking: bool = False
+    read: int | None = None
     spoke: bool = False
 
     def take(self, event: Event) -> None:
         """Draws one event."""
         match cast("AgentEvent", event):
             case TokenDelta(text=text):
-                self.thinking, self.spoke = False, True
+                self.thinking, self.read, self.spoke = False, None, True
                 for block in self.blocks.take(text):
                     self._block(block)
                 self.changed()
             case ThinkingDelta():
                 self.thinking = True
+                self.changed()
+            case PromptProgress(done=done, total=total):
+                self.read = done * 100 // total
                 self.changed()
             case UsageEvent(usage=usage):
                 self.context = usage.prompt_tokens or self.context
@@ -69,11 +75,13 @@ class Transcript:
         """Returns the last lines of what is still being written, as many as there is room for."""
         if self.thinking:
             return ["… thinking"]
+        if self.read is not None:
+            return [f"… the model reads the prompt: {self.read} %"]
         lines = visible_again(self.blocks.rest).split("\n") if self.blocks.rest.strip() else []
         return [line[: self.columns() - 1] for line in lines[-rows:]] if rows > 0 else []
 
     def _finish(self) -> None:
-        self.thinking = False
+        self.thinking, self.read = False, None
         for block in self.blocks.finish():
             self._block(block)
         self.changed()

@@ -48,6 +48,11 @@ _RENAMES = re.compile(
     r"(?:the )?name of|nombre de|nom de|nome di|namen von",
     re.IGNORECASE,
 )
+_HOLDS = re.compile(
+    r"\b(?:with|w/|contain\w*|content\w*|text|saying|says|holding|mit|inhalt|avec|conten\w+|con|dice|che dice|into|"
+    r"in it)\b",
+    re.IGNORECASE,
+)
 _WITH = re.compile(
     r"(?:content|contents|inhalt|contenu|contenido|contenuto|with(?: the text)?|that says|saying|mit)\s*:\s*(\S.*)$",
     re.IGNORECASE,
@@ -179,9 +184,12 @@ def take_create(said: Sentence) -> Route:
     paths = [path for path in said.paths if path not in said.quoted]
     content = said.quoted[0] if len(said.quoted) == 1 else told[1] if (told := _WITH.search(said.text)) else None
     if len(paths) == 1 and not paths[0].endswith("/") and len(said.quoted) <= 1:
-        if content is None and words_left(said, "creates") > 2:
+        if content is None and (words_left(said, "creates") > 2 or _HOLDS.search(said.bare)):
             return None
-        return Routed(Intent.CODE, "write_file", {"path": paths[0], "content": f"{content}\n" if content else ""})
+        folder = FOLDER.search(without_paths(said))
+        into = f"{next(filter(None, folder.groups())).strip('/')}/" if folder and "/" not in paths[0] else ""
+        text = f"{content}\n" if content else ""
+        return Routed(Intent.CODE, "write_file", {"path": f"{into}{paths[0]}", "content": text})
     return (
         Missing(FILE)
         if content is not None and not paths and re.search(r"file|datei|fichier|archivo|ファイル", said.bare)

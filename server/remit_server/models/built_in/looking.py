@@ -15,13 +15,17 @@ from remit_server.models.built_in.sentences import (
     Sentence,
     filling,
     is_name,
+    saying,
     says,
     without_paths,
     words_left,
 )
 
-DEFINED = r"""^[^#/"']*\b(def|class|func|function|fn|struct|type|interface|enum|trait|module) NAME\b"""
-"""A line that defines NAME by a keyword."""
+DEFINED = (
+    r"""^[^#/"']*\b(def|class|func|function|fn|struct|type|interface|enum|trait|module|const|let|var) NAME\b"""
+    r"""|^\s*["']?NAME["']?\s*(:[^=:]*)?=[^=]"""
+)
+"""A line that defines NAME, by a keyword or by setting it."""
 _KINDS = (
     "class|function|method|constant|klasse|funktion|methode|konstante|classe|fonction|m[ée]thode|constante|clase|"
     "funci[oó]n|m[ée]todo|funzione|costante"
@@ -62,6 +66,7 @@ _PROGRAMS = frozenset(
     }
 )  # fmt: skip
 """What a command begins with that is not quoted."""
+MOST_OTHERS = 3
 _TYPED = frozenset({"cargo", "git", "ls", "npm", "npx", "pip", "pytest", "uv", "wc", "yarn"})
 """Programs whose names begin no other sentence."""
 _ENDINGS: Mapping[str, str] = {
@@ -117,7 +122,7 @@ def _command_in(said: Sentence) -> str | None:
     found = re.match(
         r"(?:run|execute|start|launch|ejecuta|corre|lance|exécute|esegui|lancia)\s+"
         r"(?:(?:the|el|la|le|il) (?:command|program|comando|commande|programma)\s+)?(\S.*?)"
-        r"(?: in (?:the|a) (?:shell|terminal))?$",
+        r"(?: in (?:the|a) (?:shell|terminal))?(?: for me)?(?:,? and (?:tell|show) me .*)?$",
         said.short,
         re.IGNORECASE,
     )
@@ -140,6 +145,8 @@ def take_list(said: Sentence) -> Route:
     asks = says("files", said.bare) or FOLDER.search(said.bare) is not None
     if said.files or said.quoted or not (asks and says("lists", said.bare)) or says("edits", said.bare):
         return None
+    if _others(said) > MOST_OTHERS:
+        return None
     lower = said.bare.lower()
     pattern = next((glob for word, glob in _ENDINGS.items() if word in lower), "*")
     folder = next((path.rstrip("/") for path in said.paths if path.endswith("/")), None)
@@ -151,6 +158,13 @@ def take_list(said: Sentence) -> Route:
     ):
         folder = named[1]
     return Routed(Intent.ANALYZE, "list_files", {"pattern": pattern, **({"path": folder} if folder else {})})
+
+
+def _others(said: Sentence) -> int:
+    """Counts the words that are not about files: more than a few, and the files are not what is asked for."""
+    left = saying("files").sub(" ", saying("lists").sub(" ", without_paths(said)))
+    known = filling() | _ENDINGS.keys() | {word for folder in said.folders for word in folder.split("/")}
+    return len([word for word in re.findall(r"[A-Za-zÀ-ž]{2,}", left) if word.lower() not in known])
 
 
 def take_show(said: Sentence) -> Route:
@@ -179,7 +193,7 @@ def take_search(said: Sentence) -> Route:
     words = list(said.quoted) or _names_in(said)
     if len(words) == 1:
         if defined and re.fullmatch(IDENTIFIER, words[0]):
-            return _defined(words[0])
+            return definition_of(words[0])
         return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(words[0]), "context_lines": 0, **where})
     if not words and re.search(r"\bfiles?\b|dateien|fichiers|archivos|ファイル", said.bare, re.IGNORECASE):
         return None
@@ -197,6 +211,7 @@ def _names_in(said: Sentence) -> list[str]:
     return words or ([next(filter(None, named.groups()))] if named else [])
 
 
-def _defined(name: str) -> Routed:
+def definition_of(name: str) -> Routed:
+    """Returns the search for where a name is defined."""
     whole: dict[str, JsonValue] = {"context_lines": 0, "max_results": 1}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": DEFINED.replace("NAME", name), **whole})

@@ -12,7 +12,17 @@ from collections.abc import Callable, Mapping
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.line_edits import AtLine, Beside, Insert, LineEdit, Remove, Rewrite, SetValue
+from remit_server.models.built_in.line_edits import (
+    AmongImports,
+    AtLine,
+    Beside,
+    Insert,
+    LineEdit,
+    Remove,
+    Rewrite,
+    SetValue,
+)
+from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
 from remit_server.models.built_in.routes import (
     FILE,
@@ -26,7 +36,7 @@ from remit_server.models.built_in.routes import (
     Route,
     Routed,
 )
-from remit_server.models.built_in.sentences import IDENTIFIER, Sentence, filling, is_name
+from remit_server.models.built_in.sentences import IDENTIFIER, WISHES, Sentence, filling, is_name, says
 
 _CODE = re.compile(r"\.(?:py|pyi|[cm]?[jt]sx?|java|go|rs|c|cc|cpp|h|hpp|cs|rb|php|swift|kt|sh|bash|lua|sql)$")
 _PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")
@@ -78,6 +88,13 @@ def _set_value(said: Sentence, parts: Parts) -> Route:
     if not said.files and not is_name(name) and not _LITERAL.fullmatch(value):
         return None
     return _edit(said, SetValue(name, value), name)
+
+
+def _value_told(said: Sentence, parts: Parts) -> Route:
+    """A name and its value alone: only where both can be nothing else."""
+    name = parts["name"]
+    clear = is_name(name) or "-" in name or (_is_config(said) and not any(says(idea, name) for idea in WISHES))
+    return _set_value(said, parts) if clear and _LITERAL.fullmatch(parts["value"]) else None
 
 
 def _is_config(said: Sentence) -> bool:
@@ -153,13 +170,37 @@ def _remove_line(said: Sentence, parts: Parts) -> Route:
 
 
 def _remove_text(said: Sentence, parts: Parts) -> Route:
+    if (odd := parts.get("odd")) is not None:
+        return _edit(said, Remove(odd), odd)
     return _edit(said, Remove(parts["anchor"]), parts["anchor"]) if _is_anchor(parts) else None
 
 
 def _search(said: Sentence, parts: Parts) -> Route:
-    text = next(found for name in ("name", "word", "mark") if (found := parts.get(name)) is not None)
+    text = next(found for name in ("name", "word", "odd", "mark") if (found := parts.get(name)) is not None)
     where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(text), "context_lines": 0, **where})
+
+
+def _look_up(_: Sentence, parts: Parts) -> Route:
+    return definition_of(parts["name"]) if re.fullmatch(IDENTIFIER, parts["name"]) else None
+
+
+def _show_line(said: Sentence, parts: Parts) -> Route:
+    if len(said.files) != 1 or parts.line == LAST:
+        return None
+    lines: dict[str, JsonValue] = {"offset": parts.line, "limit": 1}
+    return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], **lines})
+
+
+def _move_up(said: Sentence, _: Parts) -> Route:
+    if len(said.files) != 1 or "/" not in said.files[0]:
+        return None
+    name = said.files[0].rpartition("/")[2]
+    return Routed(Intent.CODE, "move_file", {"path": said.files[0], "new_path": name})
+
+
+def _insert_import(said: Sentence, parts: Parts) -> Route:
+    return _edit(said, Insert(parts["text"], AmongImports()))
 
 
 def _show(said: Sentence, _: Parts) -> Route:
@@ -180,13 +221,25 @@ def _list_folder(said: Sentence, parts: Parts) -> Route:
     return Routed(Intent.ANALYZE, "list_files", {"pattern": "*", "path": found[0]}) if len(found) == 1 else None
 
 
+def _is_code(text: str) -> bool:
+    """Returns whether it looks like code. A word before a quoted text does not: "con scritto 'hola'"."""
+    return bool(_LIKE_CODE.search(text)) and re.match(r"[\w ]+ [\"'`„«“]", text) is None
+
+
 def _create(said: Sentence, parts: Parts) -> Route:
     path, text = parts["path"], parts.get("text")
     if said.files or said.alike or not re.search(r"[./]|^[A-Z]+$", path) or path.endswith("/"):
         return None
-    if text is not None and "text" not in parts.quoted and " " in text and not _LIKE_CODE.search(text):
+    if text is not None and "text" not in parts.quoted and " " in text and not _is_code(text):
         return None
     return Routed(Intent.CODE, "write_file", {"path": path, "content": f"{text}\n" if text else ""})
+
+
+def _create_text(said: Sentence, parts: Parts) -> Route:
+    path = parts["path"]
+    if said.files or said.alike or not re.search(r"[./]|^[A-Z]+$", path) or path.endswith("/"):
+        return None
+    return Routed(Intent.CODE, "write_file", {"path": path, "content": f"{parts['text']}\n"})
 
 
 def _move(said: Sentence, parts: Parts) -> Route:
@@ -211,20 +264,26 @@ def _found(route: Route) -> Callable[[Sentence, Parts], Route]:
 
 _IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "help": _found(Help()),
+    "git_status": _found(Routed(Intent.ANALYZE, "git_status")),
+    "git_diff": _found(Routed(Intent.ANALYZE, "git_diff")),
     "tests": _found(Routed(Intent.EXECUTE, "run_tests")),
     "show_lines": _show_lines,
+    "show_line": _show_line,
     "show": _show,
     "list_all": _found(Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})),
     "list_folder": _list_folder,
     "create_something": _found(Missing(FILE)),
+    "create_text": _create_text,
     "create_with": _create,
     "create_empty": _create,
     "move_something": lambda said, _: Missing(NEW_NAME if said.files else FILE),
+    "move_up": _move_up,
     "move": _move,
     "delete": _delete,
     "change_line": _change_line,
     "insert_after_line": _insert_by_line(after=True),
     "insert_before_line": _insert_by_line(after=False),
+    "insert_import": _insert_import,
     "insert_end": _insert_at(0),
     "insert_top": _insert_at(1),
     "insert_after": _insert_beside(after=True),
@@ -238,8 +297,11 @@ _IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "remove_text": _remove_text,
     "rename": _rename,
     "set_value": _set_value,
+    "value_told": _value_told,
     "replace": _replace,
+    "defined": _look_up,
     "look_for_something": _found(Missing(TEXT)),
+    "value_of": lambda said, parts: _search(said, parts) if len(said.files) == 1 else None,
     "search": _search,
 }
 """In this order: what names more comes first."""

@@ -22,6 +22,7 @@ _PARTS: Mapping[str, str] = {
     "name": rf"{_QUOTE}|[A-Za-z_][\w.-]*",
     "value": rf"{_QUOTE}|{_WORD}",
     "word": rf"{_QUOTE}|{_WORD}",
+    "odd": rf"{_QUOTE}|[^\s{FILE_MARK}]*[\d._:/-][^\s{FILE_MARK}]*",
     "mark": rf"{_QUOTE}|(?-i:[A-Z]{{3,}})",
     "number": r"\d{1,6}",
     "last": r"\d{1,6}",

@@ -14,6 +14,10 @@ from remit_server.models.built_in.phrased import take_phrase
 from remit_server.models.built_in.routes import Missing, Route
 from remit_server.models.built_in.sentences import Sentence, read_sentence
 
+_CONDITION = re.compile(r"(?:if|unless|when|in case|wenn|falls|si|se|quando|cuando|もし)\b", re.IGNORECASE)
+"""What begins so is done only where something holds, which no rule looks at."""
+_SECTION = re.compile(r"\b(?:section|paragraph|chapter|abschnitt|absatz|kapitel|secci[oó]n|sezione)\b", re.IGNORECASE)
+"""A part of a file that no rule finds."""
 MOST_CHARS = 600
 """A longer sentence is no simple one."""
 
@@ -21,6 +25,8 @@ MOST_CHARS = 600
 def route(text: str, files: AbstractSet[str]) -> Route:
     """Returns what a sentence asks for; None where no rule takes it."""
     if not text.strip() or len(text) > MOST_CHARS or "\n" in text.strip():
+        return None
+    if _CONDITION.match(text.strip()) or _SECTION.search(text):
         return None
     said = read_sentence(text.strip(), files)
     if said.alike:

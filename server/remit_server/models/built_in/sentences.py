@@ -74,6 +74,8 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
     named = {word: _file_of(word, files) for word in words}
     stems = (_file_by_stem(found[0], files) for found in re.finditer(r"[A-Za-z][\w-]{3,}", bare, re.ASCII))
     known = list(filter(None, named.values())) or list(filter(None, stems))
+    described = {} if known else _described(bare, files)
+    known = known or list(described.values())
     found = tuple(dict.fromkeys(known))
     alike = next((several for word in named if len(several := _files_called(word, files)) > 1), ())
     marked, spelled = _mark_quotes(_respell(text), named)
@@ -85,9 +87,39 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         tuple(word for word, path in named.items() if path is None),
         alike=() if found else alike,
         folders=frozenset(parent.as_posix() for path in files for parent in PurePosixPath(path).parents if parent.name),
-        wordings=tuple(_wordings(marked, [word for word, path in named.items() if path] or _stems(marked, found))),
+        wordings=tuple(
+            _wordings(
+                marked, [word for word, path in named.items() if path] or list(described) or _stems(marked, found)
+            )
+        ),
         spelled=spelled,
     )
+
+
+_DESCRIBED = re.compile(
+    r"\b(?:the|our|my|this|der|die|das|den|dem|im|le|la|el|il|lo|del|du) "
+    r"((?:(\w+) )?(?:script|skript|file|module|config|tests?|datei|fichier|archivo|page))\b|"
+    r"\b(?:the|our|my|der|die|das|den|dem|im|le|la|el|il|lo|del|du) (\w{5,})\b",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def _described(text: str, files: AbstractSet[str]) -> dict[str, str]:
+    """The one file that is told by its name without an ending ("the backup script", "the changelog"), or by its kind
+    ("the ini file"), by the words that tell of it."""
+    found = dict[str, str]()
+    for told in _DESCRIBED.finditer(text):
+        words, word = (told[1], told[2]) if told[1] else (told[3], told[3])
+        paths = [path for path in files if word and _is_called(path, word.lower(), plainly=told[3] is not None)]
+        if len(paths) == 1:
+            found[words] = paths[0]
+    return found if len(found) == 1 else {}
+
+
+def _is_called(path: str, word: str, *, plainly: bool) -> bool:
+    stem, _, ending = path.rpartition("/")[2].lower().partition(".")
+    code = ending in {"py", "ts", "js", "tsx", "jsx", "go", "rs", "java", "c", "cpp", "rb"}
+    return stem == word and not code if plainly else word in {stem, ending}
 
 
 def _files_called(word: str, files: AbstractSet[str]) -> tuple[str, ...]:
@@ -159,7 +191,7 @@ def _wordings(text: str, files: Sequence[str]) -> Iterator[str]:
     """Yields the sentence as phrases have it: with a mark for its file, and without the file; each once with all it
     says and once without its reason."""
     plain = " ".join(text.split()).strip(" .!?¡¿。！？…")
-    for told in dict.fromkeys((plain, _without_reason(plain))):
+    for told in dict.fromkeys((plain, _without_reason(plain), _without_preface(plain))):
         short = _WHERE.sub("", without_courtesy(told))
         yield _with_file(short, files, FILE_MARK)
         if files:
@@ -177,16 +209,33 @@ def without_courtesy(text: str) -> str:
 
 def _without_reason(text: str) -> str:
     found = _REASON.search(text)
-    if found is None or _CONDITION.search(found[0]) or any(says(idea, found[0]) for idea in _WISHES):
+    if found is None or _CONDITION.search(found[0]) or any(says(idea, found[0]) for idea in (*WISHES, *_PLACES)):
         return text
     return text[: found.start()].strip()
 
 
-_WISHES = ("deletes", "adds", "replaces", "moves", "creates", "searches")
+def _without_preface(text: str) -> str:
+    """What a sentence wishes, without what it says before that."""
+    before, mark, rest = next(
+        (found for sign in (": ", ", so ", ". ", "! ", ".. ", ", ") if (found := text.partition(sign))[1]),
+        (text, "", ""),
+    )
+    wishes = any(says(idea, before) for idea in WISHES) or _PATH.search(before) or any(m in before for m in QUOTE_MARKS)
+    if not mark or wishes or _CONDITION.search(before) or len(before.split()) < MOST_BARE:
+        return text
+    return rest.removeprefix("so ").removeprefix("please ").strip()
+
+
+MOST_BARE = 3
+"""Fewer words say nothing before a wish: they are part of it."""
+_PLACES = ("after", "before", "top", "end", "line")
+WISHES = ("deletes", "adds", "replaces", "moves", "creates", "searches", "shows", "lists", "run")
+"""The ideas that a sentence wishes for."""
 
 
 _LEAD = (
-    r"(?:,? ?\b(?:in|of|from|to|into|inside|at|im|in der|in die|von|aus|an|dans|de|du|en|del|di|da|nel|nella|a|"
+    r"(?:,? ?\b(?:in|of|from|to|for|für|pour|para|per|"
+    r"into|inside|at|im|in der|in die|von|aus|an|dans|de|du|en|del|di|da|nel|nella|a|"
     r"it's in|it is in)\b )?(?:\b(?:the|my|our|der|die|das|den|le|la|el|il|lo) )?"
     r"(?:\b(?:file|datei|fichier|archivo|fichero) )?"
 )

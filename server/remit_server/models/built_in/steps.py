@@ -47,10 +47,18 @@ def next_step(request: GenerateRequest, known: AbstractSet[str] | None) -> Route
     followed = _follow(turn.text, turn, request, before)
     if followed is not None:
         return followed
-    if turn.call is None:
+    if turn.call is None or turn.call.name in _LOOKS:
         return Ending(DECLINED)
     # The files are others than they were when the call was chosen: what it did is told all the same.
     return answer(Routed(Intent.CODE, turn.call.name, turn.call.arguments), turn.result)
+
+
+_LOOKS = frozenset({"read_file", "search_files", "list_files"})
+
+
+def _naming(text: str, path: str) -> str:
+    """The sentence with the file that it leaves out."""
+    return f"{text.rstrip(' .!?')} in {path}"
 
 
 def _named_in(text: str) -> AbstractSet[str]:
@@ -115,7 +123,7 @@ def _seek(
         return Ending(f"I stopped: {missing.sought} is in no file.")
     if len(places) > 1 and not _EVERYWHERE.search(text):
         return Ending(f"{missing.sought} is in {' and '.join(places[:4])}. {missing.question}")
-    return _follow(f"{text} in {places[0]}", replace(turn, call=None), request, files)
+    return _follow(_naming(text, places[0]), replace(turn, call=None), request, files)
 
 
 def _in_each(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
@@ -124,11 +132,11 @@ def _in_each(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet
     path, places = str(turn.call.arguments.get("path")), files_found(turn.found)
     if path not in places:
         return None
-    came = _follow(f"{text} in {path}", turn, request, files)
+    came = _follow(_naming(text, path), turn, request, files)
     at = places.index(path) + 1
     if not isinstance(came, Ending) or not came.done or at == len(places) or not _EVERYWHERE.search(text):
         return came if at == 1 or not isinstance(came, Ending) else _told(came, at, places)
-    return _follow(f"{text} in {places[at]}", replace(turn, call=None), request, files)
+    return _follow(_naming(text, places[at]), replace(turn, call=None), request, files)
 
 
 def _told(came: Ending, at: int, places: Sequence[str]) -> Ending:

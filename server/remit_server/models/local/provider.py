@@ -33,6 +33,7 @@ from remit_server.models.ports import (
     ModelEvent,
     ModelState,
     Nameable,
+    PromptRead,
     ProposedCall,
     SystemMessage,
     TextDelta,
@@ -162,7 +163,7 @@ class MlxProvider:
             async for event in events:
                 if not isinstance(event, wire.Progress):
                     self._backoff = Backoff()
-                    yield _event(event)
+                yield _event(event)
 
     async def close(self) -> None:
         """Stops the model process, by force if it does not stop by itself. Idempotent."""
@@ -312,8 +313,12 @@ def _call(call: ProposedCall) -> wire.CallSpelling:
     return wire.CallSpelling(id=call.id, name=call.name, arguments=arguments)
 
 
-def _event(event: wire.Delta | wire.Thinking | wire.Call | wire.Unreadable | wire.Finished) -> ModelEvent:
+def _event(
+    event: wire.Progress | wire.Delta | wire.Thinking | wire.Call | wire.Unreadable | wire.Finished,
+) -> ModelEvent:
     match event:
+        case wire.Progress(done=done, total=total):
+            return PromptRead(done, total)
         case wire.Delta(text=text):
             return TextDelta(text)
         case wire.Thinking(text=text):

@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from remit_server.contract import Ability
-from remit_server.errors import ModelFailed, ModelUnavailable, SetupError
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, SetupError
 from remit_server.models.ports import (
     EVERY_ABILITY,
     IN_TURNS,
@@ -45,8 +45,8 @@ class ScriptedStep(BaseModel):
     """One generation: waits `delay_s`, emits the text with `pace_s` between its words, proposes the calls, then fails
     with `error`, hangs, or finishes.
 
-    `error` is the reason; `unavailable` means that there is no model. With `declined` the model finishes by saying that
-    it did not do what it was asked.
+    `error` is the reason; `unavailable` means that there is no model, `too long` that it reads less than it is sent.
+    With `declined` the model finishes by saying that it did not do what it was asked.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -158,6 +158,8 @@ async def _play(step: ScriptedStep, number: int) -> AsyncGenerator[ModelEvent]:
         await asyncio.Event().wait()
     if step.error == "unavailable":
         raise ModelUnavailable("there is no model", "the script says so", "use another step")
+    if step.error == "too long":
+        raise PromptTooLong("the conversation does not fit the model", "the script says so", "ask for less")
     if step.error is not None:
         raise ModelFailed("the model failed", step.error, "ask again")
     yield Finished("declined" if step.declined else "stop", completion_tokens=len(pieces) + len(step.calls))

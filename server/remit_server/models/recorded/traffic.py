@@ -24,6 +24,7 @@ from remit_server.models.ports import (
     GenerateRequest,
     Message,
     ModelEvent,
+    PromptRead,
     ProposedCall,
     SystemMessage,
     TextDelta,
@@ -100,6 +101,7 @@ _LINES: TypeAdapter[Header | Asked | Said | Ended] = TypeAdapter(AnyLine)
 _EVENTS: Mapping[Any, TypeAdapter[ModelEvent]] = {
     "text": TypeAdapter[ModelEvent](TextDelta),
     "thinking": TypeAdapter[ModelEvent](ThinkingDelta),
+    "read": TypeAdapter[ModelEvent](PromptRead),
     "call": TypeAdapter[ModelEvent](CallProposed),
     "finished": TypeAdapter[ModelEvent](Finished),
 }
@@ -142,6 +144,8 @@ def event_value(event: ModelEvent, redact: Redact) -> dict[str, Any]:
             return {"type": "text", "text": redact(text)}
         case ThinkingDelta(text):
             return {"type": "thinking", "text": redact(text)}
+        case PromptRead(done, total):
+            return {"type": "read", "done": done, "total": total}
         case CallProposed(call):
             return {"type": "call", "call": map_strings(_call_value(call), redact)}
         case Finished():

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import JsonValue
 
 from remit_server.errors import ModelFailed
-from remit_server.models.ports import CallProposed, Effort, Gap, Message, TextDelta, ThinkingDelta, ToolSpec
+from remit_server.models.ports import CallProposed, Effort, Gap, Message, PromptRead, TextDelta, ThinkingDelta, ToolSpec
 from remit_server.models.remote.stages import Filling
 
 
@@ -73,7 +73,7 @@ class Ended:
     written_tokens: int = 0
 
 
-Piece = TextDelta | ThinkingDelta | CallProposed | Ended
+Piece = TextDelta | ThinkingDelta | PromptRead | CallProposed | Ended
 
 
 @dataclass(frozen=True, slots=True)

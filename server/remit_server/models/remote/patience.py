@@ -12,6 +12,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 
 from remit_server.errors import ModelFailed, ModelUnavailable
+from remit_server.models.ports import PromptRead
 from remit_server.models.remote.ask import Busy, Piece
 
 _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
@@ -55,7 +56,7 @@ async def stream_patiently(
                             return
                         except TimeoutError as error:
                             raise _silent(name, limit, begun=begun) from error
-                        begun = True
+                        begun = begun or not isinstance(piece, PromptRead)
                         yield piece
         except Busy as busy:
             pause = None if begun else patience.pause(attempt, busy)

@@ -26,6 +26,7 @@ from remit_server.models.ports import (
     Message,
     ModelEvent,
     ModelState,
+    PromptRead,
     ProposedCall,
     SystemMessage,
     TextDelta,
@@ -289,7 +290,7 @@ class RemoteProvider:
                     case TextDelta(text=text):
                         for delta in reader.feed(text):
                             yield delta
-                    case ThinkingDelta():
+                    case ThinkingDelta() | PromptRead():
                         yield piece
                     case Ended():
                         await self._count(counted, piece)
@@ -378,7 +379,7 @@ class RemoteProvider:
                     case TextDelta(text=more):
                         if certain := held.feed(more):
                             yield TextDelta(certain)
-                    case ThinkingDelta():
+                    case ThinkingDelta() | PromptRead():
                         yield piece
                     case _:
                         assert_never(piece)

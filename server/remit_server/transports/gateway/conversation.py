@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from remit_server.errors import ModelFailed
+from remit_server.errors import PromptTooLong
 from remit_server.models.answers import Answered, AnswerFormat, OnText, schema_of, stream_answer, value_of
 from remit_server.models.ports import (
     AssistantMessage,
@@ -26,11 +26,12 @@ MOST_EXCHANGES = 200
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, and the session's exchanges with it."""
+    """An answer, the session's exchanges with it, and how many older ones were left out for want of room."""
 
     value: JsonValue
     exchanges: tuple[Exchange, ...]
     finished: Finished
+    forgotten: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ async def converse(
     max_tokens: int,
     listener: Listener | None = None,
 ) -> Reply:
-    """Asks, and after a failure or without room for the answer asks again without the older half of the exchanges.
+    """Asks, and where the conversation leaves no room asks again without the older half of the exchanges.
 
     So a question that can be answered by itself is answered. Half of them are dropped at once, because after any change
     the model has to read all the rest again. Raises ModelUnavailable and ModelFailed; the session is then unchanged.
@@ -68,7 +69,8 @@ async def converse(
         answer = await _attempt(provider, request, listener, last=not exchanges)
         if answer is not None:
             said = (*exchanges, Exchange(question, answer.text))
-            return Reply(value_of(wanted, answer), said, answer.finished)
+            forgotten = len(session.exchanges) - len(exchanges)
+            return Reply(value_of(wanted, answer), said, answer.finished, forgotten)
         exchanges = _newer_half(exchanges)
         if listener is not None:
             await listener.on_restart()
@@ -89,11 +91,11 @@ def _newer_half(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
 async def _attempt(
     provider: ModelProvider, request: GenerateRequest, listener: Listener | None, *, last: bool
 ) -> Answered | None:
-    """Tries once. Returns None where a shorter prompt may succeed."""
+    """Tries once. Returns None where the conversation is too long, and a shorter one may not be."""
     try:
         answer = await stream_answer(provider, request, listener.on_text if listener is not None else None)
-    except ModelFailed:
+    except PromptTooLong:
         if last:
             raise
         return None
-    return None if answer.crowded(request.max_tokens) and not last else answer
+    return None if answer.crowded(request.max_tokens, provider.context_tokens) and not last else answer

@@ -193,7 +193,7 @@ class Gateway:
                 listener=self._listener(request_id) if asked.stream else None,
             )
             _log_processed(asked, reply, time.monotonic() - started)
-            return Answered(reply.value)
+            return Answered(reply.value, reply.forgotten)
         except ModelUnavailable as error:
             return Failed("model_unavailable", f"{error}; fix: {error.fix}")
         except ModelFailed as error:

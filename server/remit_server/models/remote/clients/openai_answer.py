@@ -12,7 +12,14 @@ from pydantic import JsonValue
 
 from remit_governance.secrets.redaction import map_strings
 from remit_server.errors import ModelFailed
-from remit_server.models.ports import UNREADABLE_CALL, CallProposed, ProposedCall, ThinkingDelta, new_call_id
+from remit_server.models.ports import (
+    UNREADABLE_CALL,
+    CallProposed,
+    PromptRead,
+    ProposedCall,
+    ThinkingDelta,
+    new_call_id,
+)
 from remit_server.models.remote.ask import Ended, Piece
 from remit_server.models.remote.thought_aloud import ThoughtAloud
 from remit_server.models.remote.understood import well_formed
@@ -41,6 +48,15 @@ def _is_whole(arguments: str) -> bool:
         return False
 
 
+def _progress(told: Any) -> PromptRead | None:
+    """How much of the prompt was read, as llama.cpp's server tells it."""
+    match told:
+        case {"processed": int(done), "total": int(total)} if 0 <= done <= total and total > 0:
+            return PromptRead(done, total)
+        case _:
+            return None
+
+
 @dataclass(slots=True)
 class Heard:
     """What has come of an answer. Nothing of it is taken to have the type that the protocol gives it (MOD-19)."""
@@ -54,6 +70,8 @@ class Heard:
     def pieces(self, chunk: Any) -> Iterator[Piece]:
         """Yields what a chunk brings, but for calls, which are whole only at the end."""
         self.usage = getattr(chunk, "usage", None) or self.usage
+        if (read := _progress(getattr(chunk, "prompt_progress", None))) is not None:
+            yield read
         choices = getattr(chunk, "choices", None)
         if not isinstance(choices, list) or not choices:
             return

@@ -54,7 +54,15 @@ _OLLAMA_WINDOW = 4_096
 
 
 _NOT_TAKEN = frozenset({400, 422})
-_CAN_BE_LEFT_OUT = ("stream_options", "reasoning_effort", "seed", "top_p", "temperature", "tool_choice")
+_CAN_BE_LEFT_OUT = (
+    "stream_options",
+    "reasoning_effort",
+    "seed",
+    "top_p",
+    "temperature",
+    "tool_choice",
+    "return_progress",
+)
 
 
 def _marked_stream(openai: Any, chunk: Any) -> Any:
@@ -86,6 +94,7 @@ class OpenAIClient:
         self._left_out: set[str] = set()
         self._any_tool = False
         self._window: int | None = None
+        self._tells_progress = False
         self._chunk = ChatCompletionChunk
         self._stream = _marked_stream(openai, self._chunk)
         timeout = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
@@ -113,7 +122,8 @@ class OpenAIClient:
         row = next((each for each in found if each.get("id") == model), found[0] if found else {})
         if self._own:
             return Served("openai", None)
-        return Served(_engine_of(row), _window_of(row), model, _weights_of(row), fills_gaps(row))
+        self._tells_progress = (engine := _engine_of(row)) == "llama.cpp"
+        return Served(engine, _window_of(row), model, _weights_of(row), fills_gaps(row))
 
     def _named(self, model: str, listed: Sequence[str]) -> str:
         """Returns the model that is asked, the only one of a server where none was named. Raises ModelUnavailable."""
@@ -212,6 +222,8 @@ class OpenAIClient:
         request |= {name: value for name, value in wanted.items() if value is not None}
         if ask.seed:
             request["seed"] = ask.seed
+        if self._tells_progress:
+            request["return_progress"] = True
         if ask.tools:
             request["tools"] = [spell_tool(tool) for tool in ask.tools]
             if (choice := spell_choice(ask.choice, ask.tools)) is not None:

@@ -19,6 +19,7 @@ from remit_server.contract import (
     ApprovalRequired,
     Event,
     IntentSelected,
+    PromptProgress,
     RunCompleted,
     StateChanged,
     ToolCallEvent,
@@ -99,6 +100,8 @@ def progress_line(event: Event) -> str | None:
             line = f"{tool} {path}"
         case ToolCallEvent(tool=tool):
             line = tool
+        case PromptProgress(done=done, total=total):
+            line = f"the model reads the prompt: {done * 100 // total} %"
         case ToolOutput(text=text):
             line = _last_line(text)
         case ToolResultEvent(tool=tool, exit_code=int(), summary=summary):
