@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import io
 import os
+import stat
 import sys
 import threading
 from contextlib import suppress
@@ -26,6 +27,16 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def piped_in() -> int | None:
+    """The descriptor of standard input where that is a pipe, a file or a socket: not a terminal, and not nothing."""
+    try:
+        descriptor = sys.stdin.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (AttributeError, OSError, ValueError):
+        return None
+    return descriptor if stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode) else None
 
 
 def forget_stdout() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 from bench_runtime import Bench
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
 
@@ -25,6 +27,8 @@ from remit_server.models.built_in.line_edits import (
     SetValue,
     plan_edit,
 )
+from remit_server.models.built_in.phrased import IDEAS, take_phrase
+from remit_server.models.built_in.phrases import patterns
 from remit_server.models.built_in.routes import (
     COMMAND,
     FILE,
@@ -36,6 +40,7 @@ from remit_server.models.built_in.routes import (
     Routed,
 )
 from remit_server.models.built_in.rules import route
+from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.tools.edit.edit_file import EditFileArguments, edit_content
@@ -348,3 +353,16 @@ async def test_MOD_23_of_files_of_one_name_it_asks_which(tmp_path: Path) -> None
         result = await bench.ask("show cart.py")
         assert (result.status, result.final_output) == ("declined", "Which file: docs/cart.py or src/cart.py?")
         assert (await bench.ask("show docs/cart.py")).final_output == "docs/cart.py is empty."
+
+
+PATTERNS = [(idea, pattern) for idea in IDEAS for pattern in patterns(idea)]
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.data(), st.sampled_from(PATTERNS), st.sampled_from([(), ("notes.txt",), ("src/cart.py",)]))
+def test_MOD_23_each_phrase_has_the_parts_that_its_rule_takes(
+    data: st.DataObject, phrase: tuple[str, re.Pattern[str]], files: tuple[str, ...]
+) -> None:
+    idea, pattern = phrase
+    text = data.draw(st.from_regex(re.compile(pattern.pattern.replace("(?-i:", "(?:")), fullmatch=True), label=idea)
+    take_phrase(Sentence(text, text, (), files, (), wordings=(text,), spelled=("`a`",) * len(QUOTE_MARKS)))

@@ -208,12 +208,13 @@ def test_an_answer_is_cut_for_want_of_room_or_for_its_own_length(
     assert answer.crowded(20, window) == crowded
 
 
-async def test_a_response_says_what_was_forgotten() -> None:
+async def test_the_log_says_what_was_forgotten(caplog: pytest.LogCaptureFixture) -> None:
     script = [{"text": "a"}, {"text": "b"}, {"error": "too long"}, {"text": "c"}, {"text": "d"}]
     provider = ScriptedProvider([ScriptedStep.model_validate(step) for step in script])
     ask = {"command": "message", "session_id": "S", "prompt": "say", "content": "x", "output_format": "text"}
     said = await answers(provider, ask, ask, ask, ask)
-    assert [each.get("forgotten", 0) for each in said] == [0, 0, 1, 0]
+    assert [sorted(each) for each in said] == [["ok", "result"]] * 4
+    assert [record.args[1] for record in caplog.records if record.levelname == "WARNING" and record.args] == [1]  # type: ignore[index]
 
 
 async def answers(provider: ScriptedProvider, *requests: dict[str, Any]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from remit_server.cli.approval import TerminalAsker, can_ask
 from remit_server.cli.console import show, sink
 from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
 from remit_server.cli.new_ids import new_session, new_turn
+from remit_server.cli.piped import PATIENCE_S, piped_text, with_piped
 from remit_server.cli.trust import settle_trust
 from remit_server.cli.usage import WrongUsage, first_problem
 from remit_server.cli.workspace_arguments import add_common_arguments
@@ -61,7 +62,12 @@ class YesForThisSession:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("prompt", nargs="*", metavar="PROMPT", help="what to do (default: a chat in the terminal)")
+    parser.add_argument(
+        "prompt",
+        nargs="*",
+        metavar="PROMPT",
+        help="what to do; `-` is what is piped in (default: a chat in the terminal)",
+    )
     add_common_arguments(parser)
     parser.add_argument(
         "--model", help="`built-in`, a model folder, `org/name` of a model that was pulled, or `PROVIDER:MODEL[@URL]`"
@@ -112,7 +118,7 @@ def model_reference(arguments: argparse.Namespace) -> str | None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs one turn; without a prompt, a chat."""
-    text = prompt(" ".join(arguments.prompt)) if arguments.prompt else None
+    text = _asked(arguments.prompt)
     if arguments.approve == "ask" and not arguments.json and can_ask():
         settle_trust(existing_folder(arguments.workspace))
     settings = _read_settings(arguments)
@@ -129,6 +135,25 @@ def run(arguments: argparse.Namespace) -> int:
     asker = choose_asker(arguments.approve, as_json=arguments.json, shows=arguments.quiet)
     take = sink(as_json=arguments.json, quiet=arguments.quiet)
     return EXIT_CODES[asyncio.run(run_request(settings, request, asker, take)).status]
+
+
+def _asked(words: Sequence[str]) -> TextInput | None:
+    """Returns the request, with what was piped in; `-` is all of that. None where there is neither.
+
+    Raises WrongUsage.
+    """
+    if list(words) == ["-"]:
+        if (piped := piped_text()) is None:
+            raise WrongUsage(
+                "there is no prompt",
+                "nothing was piped in",
+                'pipe it in, as in `git diff | remit -`, or write it: `remit "…"`',
+            )
+        return prompt(piped)
+    if not words:
+        return None
+    piped = piped_text(PATIENCE_S)
+    return prompt(" ".join(words) if piped is None else with_piped(" ".join(words), piped))
 
 
 def _read_settings(arguments: argparse.Namespace) -> Settings:

@@ -77,8 +77,13 @@ def take_move(said: Sentence) -> Route:
 
 
 def _moved(old: str, new: str, said: Sentence) -> str:
-    """The path of a moved file: in a folder, where that is named, and what is moved to a name without an ending is."""
-    name = old.rpartition("/")[2]
+    """The path of a moved file: in a folder, where that is named, and what is moved to a name without an ending is.
+
+    A mere new name stays in its folder.
+    """
+    folder, _, name = old.rpartition("/")
+    if "/" not in new and "." in new and folder and not _MOVES.search(said.bare):
+        return f"{folder}/{new}"
     into = "." in name and "." not in new.rpartition("/")[2] and _MOVES.search(said.bare)
     return f"{new.rstrip('/')}/{name}" if into or new.endswith("/") else new
 

@@ -25,6 +25,7 @@ from remit_server.models.built_in.line_edits import (
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
 from remit_server.models.built_in.routes import (
+    COMMAND,
     FILE,
     NEW_NAME,
     NEW_TEXT,
@@ -54,7 +55,7 @@ _TYPO = re.compile(r"\btypo|\bspelling|\bmisspell|^s/|tippfehler|faute", re.IGNO
 
 def take_phrase(said: Sentence) -> Route:
     """Takes a sentence that is one phrase from end to end."""
-    for idea, rule in _IDEAS.items():
+    for idea, rule in IDEAS.items():
         for parts in find_phrases(idea, said):
             if (route := rule(said, parts)) is not None:
                 return route
@@ -170,8 +171,8 @@ def _remove_line(said: Sentence, parts: Parts) -> Route:
 
 
 def _remove_text(said: Sentence, parts: Parts) -> Route:
-    if (odd := parts.get("odd")) is not None:
-        return _edit(said, Remove(odd), odd)
+    if (known := parts.get("odd") or parts.get("mark")) is not None:
+        return _edit(said, Remove(known), known)
     return _edit(said, Remove(parts["anchor"]), parts["anchor"]) if _is_anchor(parts) else None
 
 
@@ -223,7 +224,8 @@ def _list_folder(said: Sentence, parts: Parts) -> Route:
 
 def _is_code(text: str) -> bool:
     """Returns whether it looks like code. A word before a quoted text does not: "con scritto 'hola'"."""
-    return bool(_LIKE_CODE.search(text)) and re.match(r"[\w ]+ [\"'`„«“]", text) is None
+    quoted_within = re.match(r"[\w ]+ [\"'`„«“]", text) or re.fullmatch(r"([\"'`]).*\1 \w[\w ]*", text)
+    return bool(_LIKE_CODE.search(text)) and quoted_within is None
 
 
 def _create(said: Sentence, parts: Parts) -> Route:
@@ -262,7 +264,7 @@ def _found(route: Route) -> Callable[[Sentence, Parts], Route]:
     return lambda _, __: route
 
 
-_IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
+IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "help": _found(Help()),
     "git_status": _found(Routed(Intent.ANALYZE, "git_status")),
     "git_diff": _found(Routed(Intent.ANALYZE, "git_diff")),
@@ -288,6 +290,8 @@ _IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "insert_top": _insert_at(1),
     "insert_after": _insert_beside(after=True),
     "insert_before": _insert_beside(after=False),
+    "name_missing": lambda said, _: Missing(NEW_NAME) if len(said.files) == 1 else None,
+    "command_missing": _found(Missing(COMMAND)),
     "value_missing": lambda said, parts: (
         Missing(VALUE) if len(said.files) == 1 and parts["name"].lower() not in filling() else None
     ),

@@ -70,7 +70,7 @@ class Parts:
 def find_phrases(idea: str, said: Sentence) -> Iterator[Parts]:
     """Yields the parts of each phrase that a sentence is from end to end."""
     for wording in said.wordings:
-        for pattern in _patterns(idea):
+        for pattern in patterns(idea):
             if (found := pattern.fullmatch(wording)) is not None:
                 yield _parts(found, said)
 
@@ -87,7 +87,8 @@ def _parts(found: re.Match[str], said: Sentence) -> Parts:
 
 
 @cache
-def _patterns(idea: str) -> Sequence[re.Pattern[str]]:
+def patterns(idea: str) -> Sequence[re.Pattern[str]]:
+    """Returns the phrases that say an idea."""
     table = _table()
     return tuple(re.compile(_spell(phrase, table.places), re.IGNORECASE) for phrase in table.phrases[idea])
 

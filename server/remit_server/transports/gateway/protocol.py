@@ -72,10 +72,9 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The model's answer, in the wanted format; `forgotten` exchanges of the session did not fit any more."""
+    """The model's answer, in the wanted format."""
 
     value: JsonValue
-    forgotten: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +218,8 @@ def _fields(response: Response) -> dict[str, JsonValue]:
     match response:
         case Opened(session_id):
             return {"ok": True, "session_id": session_id}
-        case Answered(value, forgotten):
-            return {"ok": True, "result": value, **({"forgotten": forgotten} if forgotten else {})}
+        case Answered(value):
+            return {"ok": True, "result": value}
         case Available(reason):
             return {"ok": True, "available": True} if reason is None else _unavailable(reason)
         case Done():
