@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import io
 import os
+import select
 import stat
 import sys
+import termios
 import threading
 from contextlib import suppress
 from typing import NoReturn
@@ -37,6 +40,17 @@ def piped_in() -> int | None:
     except (AttributeError, OSError, ValueError):
         return None
     return descriptor if stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode) else None
+
+
+def brings_something() -> bool:
+    """Whether something is piped in. Waits for the first byte, or for the end."""
+    descriptor = piped_in()
+    if descriptor is None:
+        return False
+    select.select([descriptor], [], [])
+    waiting = bytearray(4)
+    fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
+    return any(waiting)
 
 
 def forget_stdout() -> None:

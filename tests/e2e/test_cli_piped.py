@@ -43,7 +43,7 @@ def test_CLI_17_without_any_words_it_is_the_prompt(remit: CommandLine) -> None:
     assert "I list, show and search files" in done.out
 
 
-@pytest.mark.parametrize(("words", "stdin"), [((), ""), (("-",), ""), (("explain it",), "x" * 200_000)])
+@pytest.mark.parametrize(("words", "stdin"), [(("-",), ""), (("ask", "-"), ""), (("explain it",), "x" * 200_000)])
 def test_CLI_17_nothing_and_too_much_are_errors(remit: CommandLine, words: tuple[str, ...], stdin: str) -> None:
     done = remit(*words, stdin=stdin)
     assert done.code == 2

@@ -146,7 +146,7 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
     """Parses the arguments, with the chosen command's module as `command`. Returns None where help was printed."""
     if not words and sys.stdin.isatty() and sys.stdout.isatty():
         words = ["ask"]  # without a prompt: the chat
-    if not words and streams.piped_in() is not None:
+    if not words and streams.brings_something():
         words = ["ask", "-"]
     bare = is_prompt(words)
     if bare:

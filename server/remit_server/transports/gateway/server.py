@@ -192,9 +192,9 @@ class Gateway:
                 max_tokens=self._limits.max_tokens,
                 listener=self._listener(request_id) if asked.stream else None,
             )
-            _log_processed(asked, reply, time.monotonic() - started)
             if reply.forgotten:
                 log.warning("Session %s: the oldest %d exchanges fit no more", asked.session_id, reply.forgotten)
+            _log_processed(asked, reply, time.monotonic() - started)
             return Answered(reply.value)
         except ModelUnavailable as error:
             return Failed("model_unavailable", f"{error}; fix: {error.fix}")
