@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from pydantic import JsonValue
-
 from remit_governance.values import Intent
 from remit_server.models.built_in.line_edits import AmongImports, AtLine, Beside, Insert, Remove, SetValue
 from remit_server.models.built_in.routes import (
@@ -18,6 +16,7 @@ from remit_server.models.built_in.routes import (
     Missing,
     Route,
     Routed,
+    replaced_everywhere,
 )
 from remit_server.models.built_in.sentences import (
     FOLDER,
@@ -212,10 +211,7 @@ def take_replace(said: Sentence) -> Route:
             r"instead of|statt|anstatt|au lieu de|en lugar de|en vez de|invece di|代わり", said.bare, re.IGNORECASE
         ):
             old, new = new, old
-        words = all(re.fullmatch(IDENTIFIER, text) for text in (old, new))
-        whole: dict[str, JsonValue] = {"whole_word": True} if words else {}
-        given: dict[str, JsonValue] = {"path": said.files[0], "old_text": old, "new_text": new, "replace_all": True}
-        return Routed(Intent.CODE, "edit_file", given | whole)
+        return replaced_everywhere(said.files[0], old, new)
     if (
         len(said.files) == 1
         and len(said.quoted) == 1
@@ -240,11 +236,7 @@ def take_rename(said: Sentence) -> Route:
         ]
     if len(names) == 2 and len(said.files) == 1 and all(re.fullmatch(IDENTIFIER, name) for name in names):
         old, new = names
-        return Routed(
-            Intent.CODE,
-            "edit_file",
-            {"path": said.files[0], "old_text": old, "new_text": new, "replace_all": True, "whole_word": True},
-        )
+        return replaced_everywhere(said.files[0], old, new)
     if len(names) == 1 and not said.paths:
         return Missing(NEW_NAME)
     return Missing(FILE, names[0]) if len(names) == 2 and not said.files and not said.paths else None

@@ -36,6 +36,7 @@ from remit_server.models.built_in.routes import (
     Missing,
     Route,
     Routed,
+    replaced_everywhere,
 )
 from remit_server.models.built_in.sentences import IDENTIFIER, WISHES, Sentence, filling, is_name, says
 
@@ -112,10 +113,7 @@ def _replace(said: Sentence, parts: Parts) -> Route:
     if len(said.files) != 1:
         others = [path for path in said.paths if path not in old and path not in new]
         return Missing(FILE, old) if not said.files and not others else None
-    words = all(re.fullmatch(IDENTIFIER, text) for text in (old, new))
-    whole: dict[str, JsonValue] = {"whole_word": True} if words else {}
-    given: dict[str, JsonValue] = {"path": said.files[0], "old_text": old, "new_text": new, "replace_all": True}
-    return Routed(Intent.CODE, "edit_file", given | whole)
+    return replaced_everywhere(said.files[0], old, new)
 
 
 def _rename(said: Sentence, parts: Parts) -> Route:
@@ -124,8 +122,7 @@ def _rename(said: Sentence, parts: Parts) -> Route:
         return None
     if len(said.files) != 1:
         return Missing(FILE, old) if not said.files and not said.paths else None
-    given: dict[str, JsonValue] = {"path": said.files[0], "old_text": old, "new_text": new}
-    return Routed(Intent.CODE, "edit_file", given | {"replace_all": True, "whole_word": True})
+    return replaced_everywhere(said.files[0], old, new)
 
 
 def _change_line(said: Sentence, parts: Parts) -> Route:
@@ -228,9 +225,14 @@ def _is_code(text: str) -> bool:
     return bool(_LIKE_CODE.search(text)) and quoted_within is None
 
 
+def _names_file(path: str) -> bool:
+    """Returns whether a word is surely a file's path: it has an ending or a folder, or is in capitals (`LICENSE`)."""
+    return bool(re.search(r"[./]|^[A-Z]+$", path)) and not path.endswith("/")
+
+
 def _create(said: Sentence, parts: Parts) -> Route:
     path, text = parts["path"], parts.get("text")
-    if said.files or said.alike or not re.search(r"[./]|^[A-Z]+$", path) or path.endswith("/"):
+    if said.files or said.alike or not _names_file(path):
         return None
     if text is not None and "text" not in parts.quoted and " " in text and not _is_code(text):
         return None
@@ -239,7 +241,7 @@ def _create(said: Sentence, parts: Parts) -> Route:
 
 def _create_text(said: Sentence, parts: Parts) -> Route:
     path = parts["path"]
-    if said.files or said.alike or not re.search(r"[./]|^[A-Z]+$", path) or path.endswith("/"):
+    if said.files or said.alike or not _names_file(path):
         return None
     return Routed(Intent.CODE, "write_file", {"path": path, "content": f"{parts['text']}\n"})
 
@@ -250,7 +252,7 @@ def _move(said: Sentence, parts: Parts) -> Route:
     old, name = said.files[0], said.files[0].rpartition("/")[2]
     folder = parts.get("folder")
     new = f"{folder.strip('/')}/{name}" if folder is not None else parts["path"]
-    if not re.search(r"[./]|^[A-Z]+$", new) or new == old:
+    if not _names_file(new) or new == old:
         return None
     beside = new if "/" in new or folder is not None or said.text.startswith("mv ") else f"{old[: -len(name)]}{new}"
     return Routed(Intent.CODE, "move_file", {"path": old, "new_path": beside})

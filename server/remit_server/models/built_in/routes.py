@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from pydantic import JsonValue
 
 from remit_governance.values import Intent
 from remit_server.models.built_in.line_edits import LineEdit
+from remit_server.models.built_in.sentences import IDENTIFIER
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,14 @@ class Routed:
     intent: Intent
     tool: str
     arguments: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+
+def replaced_everywhere(path: str, old: str, new: str) -> Routed:
+    """Returns the edit of a text wherever it stands in a file; of a name only where it is the whole word."""
+    words = all(re.fullmatch(IDENTIFIER, text) for text in (old, new))
+    whole: dict[str, JsonValue] = {"whole_word": True} if words else {}
+    given: dict[str, JsonValue] = {"path": path, "old_text": old, "new_text": new, "replace_all": True}
+    return Routed(Intent.CODE, "edit_file", given | whole)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class MlxProvider:
 
     @property
     def context_tokens(self) -> int | None:
-        """As the model's folder says, once it is loaded."""
+        """The tokens that the model's folder names, once it is loaded."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         return None if host is None else host.ready.context
 
