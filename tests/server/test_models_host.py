@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,22 @@ async def test_text_without_intents(provider: MlxProvider) -> None:
         text, calls = comparable(events)
         assert not calls
         assert "<tool_call" not in text
+
+
+async def test_MOD_21_a_step_that_has_to_answer_calls_nothing_under_the_same_prompt(provider: MlxProvider) -> None:
+    calls, read = 0, set[int]()
+    for seed in range(10):
+        request = ask("run the tests", session=f"a{seed}", temperature=1.0, seed=seed, max_tokens=60)
+        for must_answer in (False, True):
+            events = await collect(provider, replace(request, must_answer=must_answer))
+            finished = events[-1]
+            assert isinstance(finished, Finished)
+            read.add(finished.prompt_tokens)
+            proposed = [event for event in events if isinstance(event, CallProposed)]
+            assert not (must_answer and proposed)
+            calls += len(proposed)
+    assert calls >= 3
+    assert len(read) == 1
 
 
 async def test_token_limit_drops_half_a_call(provider: MlxProvider) -> None:

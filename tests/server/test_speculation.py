@@ -78,16 +78,14 @@ def written(model: Any, sampling: Any, most: int, drafter: Drafter | None, guide
     from remit_server.models.local.host.grammar.guide import Guide
     from remit_server.models.local.host.grammar.step_grammar import Grammars
     from remit_server.models.local.host.grammar.unguided import Unguided
-    from remit_server.models.local.wire import ToolSchema
 
     constraint: Any = Unguided(model.vocabulary)
     if guided:
         spelling = model.spelling(COMPACT)
         schema = {"type": "object", "properties": {"content": {"type": "string"}}, "required": ["content"]}
-        tool = ToolSchema(name="write_file", description="", parameters=schema)
         grammars = Grammars(model.grammar_tokenizer(spelling), spelling)
-        _, matcher = grammars.step({"WRITE_FILE": (tool,)}, 4_000, must_call=True)
-        constraint = Guide(matcher, model.end_tokens)
+        _, matcher, closer = grammars.answer(schema, 4_000, 4_000)
+        constraint = Guide(matcher, model.end_tokens, closer)
     cache, prompt = model.new_cache(), model.encode("write the file again, with what is to be changed")
     model.read(prompt[:-1], cache)
     row = model.row(cache, prompt[-1], constraint, max_tokens=most, sampling=sampling, drafter=drafter)

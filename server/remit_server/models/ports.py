@@ -139,7 +139,7 @@ class GenerateRequest:
     `temperature` and `top_p` are the model's own where they are None. `effort` is how much it may think, where it can.
     With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
     Where it finishes with `length`, the value is whole, but was cut short to fit `max_tokens`.
-    With `must_call` the model calls a tool, without any text before it; with `must_answer` it calls none.
+    With `must_answer` the model calls no tool.
     With a `gap` the answer's text is what goes there; `messages` and `intents` are empty then. Only a model with the
     ability to complete is asked for it.
     Where several requests wait for one model, those of a higher `priority` come first.
@@ -159,7 +159,6 @@ class GenerateRequest:
     answer_schema: Mapping[str, JsonValue] | None = None
     paths: PathsOnOffer | None = None
     priority: Priority = "turn"
-    must_call: bool = False
     must_answer: bool = False
     gap: Gap | None = None
     work_items: tuple[str, ...] = ()

@@ -135,13 +135,13 @@ def test_MOD_21_the_instructions_are_short_and_the_same_each_time() -> None:
     assert standing_messages(SMALL, "other instructions", OFFER) == STANDING
 
 
-@pytest.mark.parametrize("must", ["must_call", "must_answer"])
-def test_MOD_21_a_step_is_an_answer_or_a_call_where_only_that_may_be(must: str) -> None:
-    request = GenerateRequest("s", (), OFFER, must_call=must == "must_call", must_answer=must == "must_answer")
+@pytest.mark.parametrize("must_answer", [False, True])
+def test_MOD_21_a_step_is_an_answer_alone_where_only_that_may_be(must_answer: bool) -> None:
+    request = GenerateRequest("s", (), OFFER, must_answer=must_answer)
     judge = Draft202012Validator(step_schema(request, Form.TOOL_FIRST))  # type: ignore[arg-type]
     call = {"tool": "read_file", "intent": "ANALYZE", "arguments": {"path": "a.py"}}
-    assert judge.is_valid(call) == (must == "must_call")
-    assert judge.is_valid({"answer": "It defines f."}) == (must == "must_answer")
+    assert judge.is_valid(call) == (not must_answer)
+    assert judge.is_valid({"answer": "It defines f."})
 
 
 def test_MOD_21_only_files_that_are_there_can_be_named_and_any_file_written() -> None:

@@ -278,9 +278,9 @@ def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.
         answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
         paths=None if nameable is None else nameable.paths,
         path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
-        must_call=request.must_call,
         gap=None if request.gap is None else wire.Gap(before=request.gap.before, after=request.gap.after),
         work_items=request.work_items,
+        must_answer=request.must_answer,
     )
 
 

@@ -87,7 +87,7 @@ class Generate(Frame):
 
     Without a `temperature` or a `top_p` they are those that the model's folder states. With `paths`, the argument that
     `path_arguments` names for a tool is one of them, in addition to its schema. A declaration may name one of the
-    `work_items`.
+    `work_items`. With `must_answer` the output is text alone, under the same prompt.
     """
 
     kind: Literal["generate"] = "generate"
@@ -102,11 +102,11 @@ class Generate(Frame):
     answer_schema: dict[str, JsonValue] | None = None
     paths: tuple[str, ...] | None = None
     path_arguments: dict[str, str] = {}
-    must_call: bool = False
     effort: Effort | None = None
     priority: Priority = "turn"
     gap: Gap | None = None
     work_items: tuple[str, ...] = ()
+    must_answer: bool = False
 
 
 class Cancel(Frame):

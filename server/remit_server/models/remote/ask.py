@@ -22,10 +22,9 @@ class Forced:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """The tools that may be called, maybe none at all; with `required` one of them has to be."""
+    """The tools that may be called, maybe none at all."""
 
     names: tuple[str, ...]
-    required: bool = False
 
 
 Choice = Forced | Among | None

@@ -318,8 +318,7 @@ class RemoteProvider:
 
     async def _unheld(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         tools = all_tools(request.intents, request.work_items)
-        choice = Among(tuple(tool.name for tool in tools), required=True) if request.must_call else None
-        async with aclosing(self._calls(client, replace(ask, tools=tools, choice=choice), _Counted())) as events:
+        async with aclosing(self._calls(client, replace(ask, tools=tools), _Counted())) as events:
             async for event in events:
                 yield event
 
@@ -332,7 +331,7 @@ class RemoteProvider:
         declared = await self._declaration(client, replace(asked, choice=Forced(SELECT_INTENT)), counted)
         opened = request.intents.get(_intent_of(declared, request.intents), ())
         names = (SELECT_INTENT, *(tool.name for tool in opened))
-        held = Among(names, required=request.must_call) if engine.tools is Hold.ALLOWED else None
+        held = Among(names) if engine.tools is Hold.ALLOWED else None
         said = request.selected(declared.arguments)
         told = with_declaration(asked.messages, declared, said and self._redact(said))
         second = replace(asked, messages=told, choice=held)

@@ -100,12 +100,11 @@ class ModelAdapter:
             paths = Paths(request.paths, request.path_arguments)
             before = self._before(request, prompt)
             key, matcher = self._grammars.step(
-                request.intents,
+                {} if request.must_answer else request.intents,
                 longest,
                 paths,
                 before,
-                must_call=request.must_call,
-                work_items=request.work_items,
+                request.work_items,
             )
             return key, Guide(matcher, ends)
         except GrammarError as error:

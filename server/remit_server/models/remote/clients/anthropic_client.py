@@ -270,7 +270,7 @@ def spell_choice(choice: Choice) -> Mapping[str, Any] | None:
             return {"type": "tool", "name": name, "disable_parallel_tool_use": True}
         case Among(names=()):
             return {"type": "none"}
-        case Among(required=required):
-            return {"type": "any"} if required else None
+        case Among():
+            return None
         case _:
             assert_never(choice)

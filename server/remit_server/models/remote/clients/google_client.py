@@ -287,7 +287,7 @@ def spell_choice(choice: Choice) -> dict[str, Any]:
             return {"mode": "ANY", "allowed_function_names": [name]}
         case Among(names=()):
             return {"mode": "NONE"}
-        case Among(names=names, required=required):
-            return {"mode": "ANY" if required else "VALIDATED", "allowed_function_names": list(names)}
+        case Among(names=names):
+            return {"mode": "VALIDATED", "allowed_function_names": list(names)}
         case _:
             assert_never(choice)

@@ -327,12 +327,11 @@ def spell_choice(choice: Choice, tools: Sequence[ToolSpec]) -> Any:
             return {"type": "function", "function": {"name": name}}
         case Among(names=()):
             return "none"
-        case Among(names=names, required=required) if len(names) == len(tools):
-            return "required" if required else None
-        case Among(names=names, required=required):
+        case Among(names=names) if len(names) == len(tools):
+            return None
+        case Among(names=names):
             allowed = [{"type": "function", "function": {"name": name}} for name in names]
-            mode = "required" if required else "auto"
-            return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}
+            return {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": allowed}}
         case _:
             assert_never(choice)
 

@@ -46,7 +46,7 @@ def step_schema(request: GenerateRequest, form: Form, nameable: Nameable | None 
     intents = limit_paths(request, nameable)
     spelled = _intent_first if form is Form.INTENT_FIRST else _tool_first
     steps = spelled(intents, request.work_items)
-    return {"anyOf": steps if request.must_call else [answer, *steps]}
+    return {"anyOf": [answer, *steps]}
 
 
 def limit_paths(request: GenerateRequest, nameable: Nameable | None) -> Intents:

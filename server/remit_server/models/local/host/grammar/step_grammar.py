@@ -74,13 +74,12 @@ def intent_grammar(
     paths: Paths = ANY_PATH,
     thinking: Thinking | None = None,
     *,
-    must_call: bool = False,
     work_items: Sequence[str] = (),
 ) -> str:
     """Returns the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
     An intent without tools may be declared, and nothing else then; a tool without a possible path is left out. Without
-    intents a step is text. With `must_call` it is calls only.
+    intents a step is text.
     """
     dialect = spelling.dialect
     thought = [] if thinking is None else [thinking.markers.open, thinking.markers.close]
@@ -95,7 +94,7 @@ def intent_grammar(
     marker, again = spelling.literal(dialect.marker), spelling.literal(dialect.between + dialect.marker)
     lines = [
         *_thinking_rules(thinking),
-        *(["body: phases"] if must_call else _body(spelling, plain_text)),
+        *_body(spelling, plain_text),
         f"phases: {marker} first more{{0,{MOST_PHASES - 1}}}",
         f"more: {again} first",
         "first: " + " | ".join(f"rest_{number}" for number in range(len(intents))),
@@ -190,7 +189,7 @@ class _Compiled:
     tokens: int = 0
 
 
-_Offer: TypeAlias = "tuple[Intents, int, Paths, Thinking | None, bool, tuple[str, ...]]"
+_Offer: TypeAlias = "tuple[Intents, int, Paths, Thinking | None, tuple[str, ...]]"
 
 
 class Grammars:
@@ -212,12 +211,10 @@ class Grammars:
         longest: int,
         paths: Paths = ANY_PATH,
         thinking: Thinking | None = None,
-        *,
-        must_call: bool = False,
         work_items: tuple[str, ...] = (),
     ) -> tuple[str, LLMatcher]:
         """Returns a new matcher of one step, and the key for `used`. Raises GrammarError."""
-        return self._matcher(self._text((intents, longest, paths, thinking, must_call, work_items)))
+        return self._matcher(self._text((intents, longest, paths, thinking, work_items)))
 
     def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, JsonCloser]:
         """Returns a new matcher of one JSON value, the key for `used`, and what closes the value in time.
@@ -235,13 +232,11 @@ class Grammars:
 
     def _text(self, wanted: _Offer) -> str:
         """Returns the grammar of the offer, from a cache where possible: rendering takes longer."""
-        intents, longest, paths, thinking, must_call, work_items = wanted
+        intents, longest, paths, thinking, work_items = wanted
         for rendered, text in self._rendered:
             if rendered == wanted:
                 return text
-        text = intent_grammar(
-            intents, self._spelling, longest, paths, thinking, must_call=must_call, work_items=work_items
-        )
+        text = intent_grammar(intents, self._spelling, longest, paths, thinking, work_items=work_items)
         self._rendered.appendleft((wanted, text))
         return text
 
