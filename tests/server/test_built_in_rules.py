@@ -19,6 +19,8 @@ from remit_server.models.built_in.line_edits import (
     AmongImports,
     AtLine,
     Beside,
+    Comment,
+    Document,
     Insert,
     LineEdit,
     NoPlace,
@@ -54,6 +56,10 @@ FILES = frozenset(
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("list the files", "list_files", {"pattern": "*"}),
     ("which files are there?", "list_files", {"pattern": "*"}),
+    ("print the first 5 lines of src/cart.py", "read_file", {"path": "src/cart.py", "offset": 1, "limit": 5}),
+    ("last 3 commits", "run_command", {"command": "git log --oneline -n 3"}),
+    ("what have I changed so far?", "git_status", {}),
+    ("what is in the json file?", "read_file", {"path": "config.json"}),
     ("welche Dateien gibt es?", "list_files", {"pattern": "*"}),
     ("liste les fichiers python", "list_files", {"pattern": "*.py"}),
     ("muestra todos los archivos", "list_files", {"pattern": "*"}),
@@ -146,6 +152,10 @@ EDITS += [
     ("RATE in src/tax.py ought to be 0.3", "src/tax.py", SetValue("RATE", "0.3")),
     ("make the theme in config.json dark", "config.json", SetValue("theme", "dark")),
     ("Könntest du VERBOSE in src/tax.py einschalten?", "src/tax.py", SetValue("VERBOSE", "true")),
+    ('add the docstring "Adds tax." to add_tax in src/tax.py', "src/tax.py", Document("add_tax", "Adds tax.")),
+    ('put the comment "why" above `x = 1` in src/tax.py', "src/tax.py", Comment("why", Beside("x = 1", after=False))),
+    ("right after f(); in src/tax.py add g();", "src/tax.py", Insert("g();", Beside("f();", after=True))),
+    ("get rid of the port key in the json file", "config.json", Remove("port")),
 ]  # fmt: skip
 
 
@@ -161,6 +171,9 @@ MISSING = {
     "rename total in src/cart.py": NEW_NAME,
     'replace "milk" in notes.txt': NEW_TEXT,
     "run a command": COMMAND,
+    "show lines 3 to 8": FILE,
+    "open_count in src/cart.py, could you rename that one": NEW_NAME,
+    "put a comment above f in src/cart.py": NEW_TEXT,
 }
 
 
@@ -171,7 +184,19 @@ def test_MOD_23_what_lacks_a_part_is_asked_for_that_part(sentence: str) -> None:
     assert found.question == MISSING[sentence]
 
 
-@rows("sentence", ["what can you do?", "help", "was kannst du?", "que sais-tu faire ?", "何ができますか"])
+@rows(
+    "sentence",
+    [
+        "good morning!",
+        "hey there :)",
+        "Bonjour !",
+        "what can you do?",
+        "help",
+        "was kannst du?",
+        "que sais-tu faire ?",
+        "何ができますか",
+    ],
+)
 def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
     assert route(sentence, FILES) == Help()
 
@@ -200,6 +225,7 @@ def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
         "make src/cart.py faster",
         "delete notes.txt if nothing uses it",
         "rename total to amount in src/cart.py and then run the tests",
+        "borra la línea 2 de notes.txt y después escribe una función",
     ],
 )
 def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:
@@ -344,6 +370,28 @@ async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path)
         assert result.status == "completed"
         assert (bench.workspace / "src" / "cart.py").read_text() == "class Basket:\n    total = 0\n"
         assert (bench.workspace / "src" / "tax.py").read_text() == "from src.cart import Basket\n"
+
+
+DOCUMENTED = ["def f(a,", "      b):", "    return a", "class C:", "    def g(self):", '        """Does it."""']
+
+
+@rows("name, at, line", [("f", 3, '    """Adds."""'), ("C", 5, '    """Adds."""')])
+def test_MOD_23_a_docstring_stands_below_its_header(name: str, at: int, line: str) -> None:
+    made = edited("\n".join(DOCUMENTED), plan_edit("a.py", Document(name, "Adds."), DOCUMENTED))
+    assert made.split("\n") == [*DOCUMENTED[: at - 1], line, *DOCUMENTED[at - 1 :]]
+
+
+@pytest.mark.parametrize("name", ["g", "h"])
+def test_MOD_23_what_has_a_docstring_or_is_not_there_gets_none(name: str) -> None:
+    with pytest.raises(NoPlace):
+        plan_edit("a.py", Document(name, "Adds."), DOCUMENTED)
+
+
+@rows("path, after", [("a.py", "  # why"), ("a.js", "  // why"), ("a.yaml", "  # why"), ("a.lua", "  -- why")])
+def test_MOD_23_a_comment_is_spelled_as_the_file_spells_it(path: str, after: str) -> None:
+    lines = ["a:", "  b: 1"]
+    made = edited("\n".join(lines), plan_edit(path, Comment("why", Beside("b: 1", after=False)), lines))
+    assert made.split("\n") == ["a:", after, "  b: 1"]
 
 
 async def test_MOD_23_of_files_of_one_name_it_asks_which(tmp_path: Path) -> None:

@@ -10,13 +10,23 @@ from typing import assert_never
 
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
-from remit_server.models.built_in.line_edits import AmongImports, Insert, LineEdit, Remove, Rewrite, SetValue
+from remit_server.models.built_in.line_edits import (
+    AmongImports,
+    Comment,
+    Document,
+    Insert,
+    LineEdit,
+    Remove,
+    Rewrite,
+    SetValue,
+)
 from remit_server.models.built_in.looking import DEFINED
 from remit_server.models.built_in.routes import Routed
 
 RENAMED = "Renamed every occurrence."
 REPLACED = "Replaced every occurrence."
 DELETED = "Deleted the line."
+ADDED = "Added it."
 INSERTED = "Inserted the line."
 REWRITTEN = "Replaced the line."
 IMPORTED = "Added the import."
@@ -30,8 +40,8 @@ DECLINED = (
 )
 HELP = (
     "I am what comes with Remit: rules, and no language model. I list, show and search files, run a command or the "
-    "tests, show what git says, and make small edits that one sentence names: rename, replace, add or remove a line, "
-    "change a value, create, move or delete a file. For anything else connect a model, as in: "
+    "tests, show what git says, and make small edits that one sentence names: rename, replace, add or remove a line, a "
+    "comment or a docstring, change a value, create, move or delete a file. For anything else connect a model, as in: "
     "remit ask --model ollama:NAME."
 )
 MOST_SHOWN = 4_000
@@ -69,6 +79,8 @@ def answer_edit(edit: LineEdit, result: str) -> Ending:
             return Ending(IMPORTED, done=True)
         case Insert():
             return Ending(INSERTED, done=True)
+        case Comment() | Document():
+            return Ending(ADDED, done=True)
         case Remove():
             return Ending(DELETED, done=True)
         case Rewrite():

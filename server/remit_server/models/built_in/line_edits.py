@@ -41,6 +41,22 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment on a line of its own, in the file's language."""
+
+    text: str
+    place: Beside
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The docstring of a function or a class of Python."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Remove:
     """The line of this number (-1 is the last), or the one that has this text."""
 
@@ -63,7 +79,7 @@ class Rewrite:
     text: str
 
 
-LineEdit = Insert | Remove | Rewrite | SetValue
+LineEdit = Insert | Comment | Document | Remove | Rewrite | SetValue
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
 _LITERAL = re.compile(r"-?\d[\d_.]*|true|false|null|none", re.IGNORECASE)
@@ -87,6 +103,13 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
         case Insert(text=text, place=place):
             before = _place(place, lines)
             return _insert(path, f"{_indent(place, before, lines)}{text}", before, lines)
+        case Comment(text=text, place=place):
+            before = _place(place, lines)
+            return _insert(path, f"{_indent(place, before, lines)}{_as_comment(text, path)}", before, lines)
+        case Document(name=name, text=text):
+            before = _below_header(lines, name)
+            indent = _indent(AtLine(before, beside=before), before, lines)
+            return _insert(path, f'{indent}"""{text}"""', before, lines)
         case Remove(line=line):
             at = _numbered(line, lines) if isinstance(line, int) else _only(lines, line)
             return _replace(path, at, lines, None)
@@ -99,6 +122,35 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
             return _replace(path, at, lines, changed)
         case _:
             assert_never(edit)
+
+
+_COMMENTS: Mapping[str, str] = {
+    **dict.fromkeys(("py", "sh", "yaml", "yml", "toml", "ini", "cfg", "conf", "rb", "mk", "env"), "# "),
+    **dict.fromkeys(("js", "ts", "jsx", "tsx", "mjs", "java", "go", "rs", "c", "h", "cpp", "cs", "swift", "kt"), "// "),
+    **dict.fromkeys(("sql", "lua"), "-- "),
+}
+"""What begins a comment, by a file's ending."""
+
+
+def _as_comment(text: str, path: str) -> str:
+    mark = _COMMENTS.get(path.rpartition(".")[2].lower())
+    if mark is None:
+        raise NoPlace("I do not know how this file spells a comment")
+    return text if text.startswith(mark.strip()) else f"{mark}{text}"
+
+
+def _below_header(lines: Sequence[str], name: str) -> int:
+    """The number of the line below the header of a function or class that has no docstring."""
+    header = re.compile(rf"\s*(?:async )?(?:def|class) {re.escape(name)}\b")
+    found = [number for number, line in enumerate(lines, 1) if header.match(line)]
+    if len(found) != 1:
+        raise NoPlace(f"`{name}` is defined nowhere in it" if not found else f"`{name}` is defined {len(found)} times")
+    at = next((number for number in range(found[0], len(lines)) if lines[number - 1].rstrip().endswith(":")), 0)
+    if not at or not lines[at].strip():
+        raise NoPlace(f"I cannot tell where the body of `{name}` begins")
+    if re.match(r"\s*[rRuU]?[\"']", lines[at]):
+        raise NoPlace(f"`{name}` has a docstring")
+    return at + 1
 
 
 def _numbered(number: int, lines: Sequence[str]) -> int:

@@ -16,6 +16,8 @@ from remit_server.models.built_in.line_edits import (
     AmongImports,
     AtLine,
     Beside,
+    Comment,
+    Document,
     Insert,
     LineEdit,
     Remove,
@@ -27,6 +29,7 @@ from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
 from remit_server.models.built_in.routes import (
     COMMAND,
     FILE,
+    LINE,
     NEW_NAME,
     NEW_TEXT,
     TEXT,
@@ -43,6 +46,7 @@ from remit_server.models.built_in.sentences import IDENTIFIER, WISHES, Sentence,
 _CODE = re.compile(r"\.(?:py|pyi|[cm]?[jt]sx?|java|go|rs|c|cc|cpp|h|hpp|cs|rb|php|swift|kt|sh|bash|lua|sql)$")
 _PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")
 _LIKE_CODE = re.compile(r"[=(){}\[\];<>\"'#@]|^(?:import|from|use) \S|^- |\w: \S|^//")
+_STATES = re.compile(r"(?:const|let|var|def|class|function|export|import|from|return|set) \w")
 _LITERAL = re.compile(r"-?\d[\w.]*|true|false|null|none|yes|no", re.IGNORECASE)
 _ON = re.compile(
     r"on|enable|activate|ein|an|einschalten|aktivieren|activer?z?|activar?|attiva|abilita|オン|有効", re.IGNORECASE
@@ -63,10 +67,18 @@ def take_phrase(said: Sentence) -> Route:
     return None
 
 
+_NO_TEXT = re.compile(r"[=:,)\]}]|\w+ (?:in|on|up|out|down|me|us) |([\"'`]).*\1 \w[\w ]*$", re.IGNORECASE)
+"""What begins with the end of something, with a verb, or with a quoted text that goes on in plain words."""
+
+
 def _is_text(said: Sentence, parts: Parts, part: str) -> bool:
     """Returns whether a part is surely meant as a text."""
     text = parts[part]
-    if part in parts.quoted or _LIKE_CODE.search(text):
+    if part in parts.quoted:
+        return True
+    if _NO_TEXT.match(text):
+        return False
+    if _LIKE_CODE.search(text):
         return True
     path = said.files[0] if said.files else ""
     return bool(path) and " " not in text and not _CODE.search(path) and not _PROSE.search(path)
@@ -84,7 +96,7 @@ def _set_value(said: Sentence, parts: Parts) -> Route:
         value = "true" if _ON.fullmatch(value) else "false"
     if not re.fullmatch(r"[\w.-]+", name) or name.lower() in filling() - {"name"}:
         return None
-    plain = "value" not in parts.quoted and not _LITERAL.fullmatch(value)
+    plain = "value" not in parts.quoted and re.fullmatch(IDENTIFIER, value) and not _LITERAL.fullmatch(value)
     if plain and not (said.files and not _CODE.search(said.files[0])):
         return None
     if not said.files and not is_name(name) and not _LITERAL.fullmatch(value):
@@ -107,7 +119,8 @@ def _replace(said: Sentence, parts: Parts) -> Route:
     old, new = parts["old"], parts["new"]
     both = {"old", "new"} <= parts.quoted
     plain = " " not in old and " " not in new
-    clear = both or _TYPO.search(said.text) or not re.fullmatch(IDENTIFIER, old) or _is_config(said)
+    named = _TYPO.search(said.text)
+    clear = both or named or not re.fullmatch(IDENTIFIER, old) or _is_config(said)
     if not clear or not (both or plain) or old == new:
         return None
     if len(said.files) != 1:
@@ -160,7 +173,7 @@ def _is_anchor(parts: Parts) -> bool:
     """Returns whether a line can be known by this text."""
     anchor = parts["anchor"]
     word = " " not in anchor and anchor.lower() not in filling()
-    return "anchor" in parts.quoted or word or bool(_LIKE_CODE.search(anchor))
+    return "anchor" in parts.quoted or word or bool(_LIKE_CODE.search(anchor) or _STATES.match(anchor))
 
 
 def _remove_line(said: Sentence, parts: Parts) -> Route:
@@ -168,7 +181,7 @@ def _remove_line(said: Sentence, parts: Parts) -> Route:
 
 
 def _remove_text(said: Sentence, parts: Parts) -> Route:
-    if (known := parts.get("odd") or parts.get("mark")) is not None:
+    if (known := parts.get("odd") or parts.get("mark") or parts.get("name")) is not None:
         return _edit(said, Remove(known), known)
     return _edit(said, Remove(parts["anchor"]), parts["anchor"]) if _is_anchor(parts) else None
 
@@ -198,7 +211,48 @@ def _move_up(said: Sentence, _: Parts) -> Route:
 
 
 def _insert_import(said: Sentence, parts: Parts) -> Route:
+    """Takes a whole line, or the name of a module for a file of Python."""
+    if (module := parts.get("module")) is not None:
+        python = bool(said.files) and said.files[0].endswith(".py")
+        return _edit(said, Insert(f"import {module}", AmongImports())) if python else None
     return _edit(said, Insert(parts["text"], AmongImports()))
+
+
+def _document(said: Sentence, parts: Parts) -> Route:
+    name = parts["name"].removesuffix("()")
+    if not re.fullmatch(IDENTIFIER, name) or name.lower() in filling():
+        return None
+    return _edit(said, Document(name, parts["text"].strip("\"'")), f"def {name}(")
+
+
+def _comment(*, after: bool) -> Callable[[Sentence, Parts], Route]:
+    def rule(said: Sentence, parts: Parts) -> Route:
+        anchor = parts["anchor"]
+        return _edit(said, Comment(parts["text"], Beside(anchor, after)), anchor) if _is_anchor(parts) else None
+
+    return rule
+
+
+def _git_log(said: Sentence, _: Parts) -> Route:
+    asked = re.search(r"\d+", said.text)
+    most = min(int(asked[0]), 100) if asked and int(asked[0]) else 10
+    return Routed(Intent.EXECUTE, "run_command", {"command": f"git log --oneline -n {most}"})
+
+
+def _show_first(said: Sentence, parts: Parts) -> Route:
+    if len(said.files) != 1 or not (most := int(parts["number"])):
+        return None
+    return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], "offset": 1, "limit": most})
+
+
+def _name_missing(said: Sentence, parts: Parts) -> Route:
+    return Missing(NEW_NAME) if len(said.files) == 1 or is_name(parts["name"]) else None
+
+
+def _value_missing(said: Sentence, parts: Parts) -> Route:
+    name = parts["name"]
+    clear = is_name(name) or len(said.files) == 1
+    return Missing(VALUE) if clear and name.lower() not in filling() else None
 
 
 def _show(said: Sentence, _: Parts) -> Route:
@@ -207,6 +261,8 @@ def _show(said: Sentence, _: Parts) -> Route:
 
 def _show_lines(said: Sentence, parts: Parts) -> Route:
     first, last = int(parts["number"]), int(parts.get("last") or parts["number"])
+    if not said.files and not said.paths:
+        return Missing(FILE)
     if len(said.files) != 1 or not 1 <= first <= last:
         return None
     lines: dict[str, JsonValue] = {"offset": first, "limit": last - first + 1}
@@ -270,7 +326,9 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "help": _found(Help()),
     "git_status": _found(Routed(Intent.ANALYZE, "git_status")),
     "git_diff": _found(Routed(Intent.ANALYZE, "git_diff")),
+    "git_log": _git_log,
     "tests": _found(Routed(Intent.EXECUTE, "run_tests")),
+    "show_first": _show_first,
     "show_lines": _show_lines,
     "show_line": _show_line,
     "show": _show,
@@ -284,6 +342,11 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "move_up": _move_up,
     "move": _move,
     "delete": _delete,
+    "document": _document,
+    "comment_before": _comment(after=False),
+    "comment_after": _comment(after=True),
+    "text_missing": _found(Missing(NEW_TEXT)),
+    "line_missing": lambda said, _: Missing(LINE) if len(said.files) == 1 else None,
     "change_line": _change_line,
     "insert_after_line": _insert_by_line(after=True),
     "insert_before_line": _insert_by_line(after=False),
@@ -292,13 +355,10 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "insert_top": _insert_at(1),
     "insert_after": _insert_beside(after=True),
     "insert_before": _insert_beside(after=False),
-    "name_missing": lambda said, _: Missing(NEW_NAME) if len(said.files) == 1 else None,
+    "name_missing": _name_missing,
     "command_missing": _found(Missing(COMMAND)),
-    "value_missing": lambda said, parts: (
-        Missing(VALUE) if len(said.files) == 1 and parts["name"].lower() not in filling() else None
-    ),
+    "value_missing": _value_missing,
     "show_something": _found(Missing(FILE)),
-    "text_missing": _found(Missing(NEW_TEXT)),
     "remove_line": _remove_line,
     "remove_text": _remove_text,
     "rename": _rename,

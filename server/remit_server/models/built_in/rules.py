@@ -18,6 +18,12 @@ _CONDITION = re.compile(r"(?:if|unless|when|in case|wenn|falls|si|se|quando|cuan
 """What begins so is done only where something holds, which no rule looks at."""
 _SECTION = re.compile(r"\b(?:section|paragraph|chapter|abschnitt|absatz|kapitel|secci[oó]n|sezione)\b", re.IGNORECASE)
 """A part of a file that no rule finds."""
+_SECOND_WISH = re.compile(
+    r"\b(?:and then|and after that|and afterwards|und dann|und danach|et (?:puis|ensuite)|y (?:luego|despu[ée]s)|"
+    r"e (?:poi|dopo))\b",
+    re.IGNORECASE,
+)
+"""What comes after it would be left undone."""
 MOST_CHARS = 600
 """A longer sentence is no simple one."""
 
@@ -29,6 +35,8 @@ def route(text: str, files: AbstractSet[str]) -> Route:
     if _CONDITION.match(text.strip()) or _SECTION.search(text):
         return None
     said = read_sentence(text.strip(), files)
+    if _SECOND_WISH.search(said.bare):
+        return None
     if said.alike:
         return _ask_which(said, text, files)
     found = (rule(said) for rule in _RULES)

@@ -74,7 +74,7 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
     named = {word: _file_of(word, files) for word in words}
     stems = (_file_by_stem(found[0], files) for found in re.finditer(r"[A-Za-z][\w-]{3,}", bare, re.ASCII))
     known = list(filter(None, named.values())) or list(filter(None, stems))
-    described = {} if known else _described(bare, files)
+    described = {} if known else _of_kind(bare, files) or _described(bare, files)
     known = known or list(described.values())
     found = tuple(dict.fromkeys(known))
     alike = next((several for word in named if len(several := _files_called(word, files)) > 1), ())
@@ -116,6 +116,35 @@ def _described(text: str, files: AbstractSet[str]) -> dict[str, str]:
     return found if len(found) == 1 else {}
 
 
+_KINDS: Mapping[str, Sequence[str]] = {
+    "json": ("json",), "yaml": ("yaml", "yml"), "yml": ("yaml", "yml"), "toml": ("toml",), "ini": ("ini",),
+    "csv": ("csv",), "shell": ("sh", "bash"), "bash": ("sh", "bash"), "js": ("js", "mjs"),
+    "javascript": ("js", "mjs"), "markdown": ("md",), "sql": ("sql",), "html": ("html",), "css": ("css",),
+}  # fmt: skip
+"""The endings of a kind of file, by the word for it."""
+_KIND = re.compile(
+    r"\b(?:the|our|my|this|der|die|das|den|dem|im|le|la|el|il|lo|del|du|nel|au|al) "
+    rf"((?:(?:file|script|archivo|fichero|fichier|datei) (?:de |di )?)?(?:([\w-]+) )?({'|'.join(_KINDS)})"
+    r"(?:[ -](?:file|script|skript|config|datei))?)\b",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def _of_kind(text: str, files: AbstractSet[str]) -> dict[str, str]:
+    """The one file that is told by its kind ("the shell script"), or by its name and kind ("the alerts yaml")."""
+    found = dict[str, str]()
+    for told in _KIND.finditer(text):
+        names = {path: path.rpartition("/")[2].lower().rpartition(".") for path in files}
+        paths = [
+            path
+            for path, (stem, _, ending) in names.items()
+            if ending in _KINDS[told[3].lower()] and (told[2] is None or stem == told[2].lower())
+        ]
+        if len(paths) == 1:
+            found[told[1]] = paths[0]
+    return found if len(found) == 1 else {}
+
+
 def _is_called(path: str, word: str, *, plainly: bool) -> bool:
     stem, _, ending = path.rpartition("/")[2].lower().partition(".")
     code = ending in {"py", "ts", "js", "tsx", "jsx", "go", "rs", "java", "c", "cpp", "rb"}
@@ -154,7 +183,8 @@ def _stems(text: str, found: Sequence[str]) -> list[str]:
 
 
 _COURTESY = re.compile(
-    r"(?:hey|hi|hello|ok|okay|so|please|pls|plz|kindly|bitte|mal|stp|svp|por favor|porfa|per favore)[, ]+|"
+    r"(?:hey|hi|hello|ok|okay|so|please|pls|plz|kindly|bitte|mal|stp|svp|por favor|porfa|per favore)[, !]+|"
+    r"(?:i (?:think|guess|believe|feel)|ich (?:denke|glaube)|je (?:pense|crois)(?: que)?|creo que|penso che),? |"
     r"(?:(?:can|could|would|will) (?:you|u)|you (?:can|should)|i want you to|i'd like you to|i need you to|"
     r"(?:i|we) (?:need|want) to|need to|i'd like to|we should|let's|how about we|go ahead and|just|"
     r"k[öo]nntest du|kannst du|ich m[öo]chte|peux[- ]tu|pourrais[- ]tu|il faudrait|puedes|podr[ií]as|¿puedes|"
@@ -167,9 +197,10 @@ _THANKS = re.compile(
     re.IGNORECASE,
 )
 _REASON = re.compile(
-    r"(?:,|;|\.|!| -| –)? ?(?:\b(?:because|since|as it|so that|before i|before we|weil|da es|damit|parce qu|car |"
-    r"porque|ya que|perch[ée]|cos[iì] che)\b.*|[,;.!–] (?:it|it's|that|this|the|they|we|i|he|she|nobody|four|three|two|"
-    r"five|das|es|die|der|les?|las?|el|los|è)\b.*)$",
+    r"(?:,|;|\.|!|\?| -| –)? ?(?:\b(?:because|since|as it|so that|before i|before we|weil|da es|damit|parce qu|car |"
+    r"porque|ya que|perch[ée]|cos[iì] che)\b.*|"
+    r"[,;.!?–] (?:it|it's|that|this|the|they|we|i|he|she|nobody|four|three|two|five|das|es|die|der|les?|"
+    r"las?|el|los|è)\b.*)$",
     re.IGNORECASE,
 )
 _WHERE = re.compile(
@@ -179,6 +210,8 @@ _WHERE = re.compile(
     re.IGNORECASE,
 )
 """All files: what is to be changed is looked for in any case."""
+_OWN_LINE = re.compile(r" (?:on|as) (?:a line of its own|its own line|a (?:new|separate) line)\b", re.IGNORECASE)
+"""An insertion is one anyway."""
 _CONDITION = re.compile(
     r"\b(?:if|unless|except|only|but|then|and|also|otherwise|wenn|au(?:ß|ss)er|nur|aber|und|si|sauf|sinon|mais|et|pero|"
     r"salvo|solo|y|se|tranne|ma|e)\b",
@@ -192,10 +225,12 @@ def _wordings(text: str, files: Sequence[str]) -> Iterator[str]:
     says and once without its reason."""
     plain = " ".join(text.split()).strip(" .!?¡¿。！？…")
     for told in dict.fromkeys((plain, _without_reason(plain), _without_preface(plain))):
-        short = _WHERE.sub("", without_courtesy(told))
+        short = _OWN_LINE.sub("", _WHERE.sub("", without_courtesy(told)))
         yield _with_file(short, files, FILE_MARK)
         if files:
             yield _with_file(short, files, "")
+    if not files:
+        yield plain
 
 
 def without_courtesy(text: str) -> str:
@@ -234,7 +269,7 @@ WISHES = ("deletes", "adds", "replaces", "moves", "creates", "searches", "shows"
 
 
 _LEAD = (
-    r"(?:,? ?\b(?:in|of|from|to|for|für|pour|para|per|"
+    r"(?:,? ?\b(?:in|of|from|to|for|throughout|within|für|pour|para|per|"
     r"into|inside|at|im|in der|in die|von|aus|an|dans|de|du|en|del|di|da|nel|nella|a|"
     r"it's in|it is in)\b )?(?:\b(?:the|my|our|der|die|das|den|le|la|el|il|lo) )?"
     r"(?:\b(?:file|datei|fichier|archivo|fichero) )?"
@@ -250,7 +285,7 @@ def _with_file(text: str, files: Sequence[str], mark: str) -> str:
             text = re.sub(told, mark, text)
         else:
             text = re.sub(rf"{_LEAD}\(?{told}\)?(?:の|に|から|[:,])?", " ", text, flags=re.IGNORECASE)
-    return " ".join(text.split()).strip(" ,.;:-–")
+    return " ".join(text.split()).strip(" ,.:-–").lstrip(";")
 
 
 def _respell(text: str) -> str:
