@@ -74,21 +74,26 @@ def answer_edit(edit: LineEdit, result: str) -> Ending:
     refused = answer(Routed(Intent.CODE, "edit_file", {"path": ""}), result)
     if not refused.done:
         return refused
+    return Ending(_said_of(edit), done=True)
+
+
+def _said_of(edit: LineEdit) -> str:
     match edit:
         case Insert(place=AmongImports()):
-            return Ending(IMPORTED, done=True)
+            said = IMPORTED
         case Insert():
-            return Ending(INSERTED, done=True)
+            said = INSERTED
         case Comment() | Document():
-            return Ending(ADDED, done=True)
+            said = ADDED
         case Remove():
-            return Ending(DELETED, done=True)
+            said = DELETED
         case Rewrite():
-            return Ending(REWRITTEN, done=True)
+            said = REWRITTEN
         case SetValue():
-            return Ending(CHANGED, done=True)
+            said = CHANGED
         case _:
             assert_never(edit)
+    return said
 
 
 def _listed(route: Routed, result: str) -> str:
