@@ -49,7 +49,7 @@ DIALOGUES = (
             {"pattern": "class Cart"},
             "1 matches for `class Cart` in 1 files below .\ncart.py\n1:class Cart:",
         ),
-        "Cart is defined in cart.py, on line 1.",
+        "Cart is defined in cart.py, line 1.",
     ),
     Dialogue(
         "What does tax.py do?",
@@ -59,7 +59,7 @@ DIALOGUES = (
             {"path": "tax.py"},
             "tax.py (lines 1-3 of 3)\n1|RATE = 0.2\n2|def tax(price):\n3|    return price * RATE",
         ),
-        "tax.py computes the tax of a price with the fixed rate 0.2.",
+        "tax.py computes the tax of a price at the rate 0.2.",
     ),
     Dialogue(
         "Set RATE in tax.py to 0.25",
