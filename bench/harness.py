@@ -29,10 +29,16 @@ from typing import Any
 import yaml
 from judge import damage, unpack, wrong
 
+from remit_server.models.remote.steps.dialogues import DIALOGUES, FILES
+
 HERE = Path(__file__).parent
 REMIT = Path(sys.executable).with_name("remit")
 LOOPS = ("native", "held", "examples")
 TIMEOUT_S = 600
+EXAMPLES = frozenset(
+    value for each in DIALOGUES for value in each.use.arguments.values() if isinstance(value, str)
+) | frozenset(FILES)
+"""The texts of the small profile's examples that could be taken for arguments."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +59,20 @@ class Outcome:
     seconds: float
     answer: str
     wrong: tuple[str, ...]
+    values: int
+    copied: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What a side says of one turn; `usage` holds the tokens read and written in each step."""
+    """What a side says of one turn; `usage` holds the tokens read and written in each step, `values` the texts that its
+    calls were given."""
 
     answer: str
     ended: bool
     reported: str
     usage: Sequence[tuple[int, int]]
+    values: Sequence[str] = ()
 
 
 Side = Callable[[Path, str], Turn]
@@ -137,7 +147,22 @@ def judged(of: str, request: Mapping[str, Any], name: str, side: Side, workspace
         round(took, 1),
         turn.answer[-400:],
         tuple(not_right),
+        len(turn.values),
+        tuple(each for each in turn.values if is_copied(each, request["ask"], workspace)),
     )
+
+
+def is_copied(value: str, request: str, workspace: Path) -> bool:
+    """Whether an argument is a text of the prompt's examples, and neither of the request nor of the workspace."""
+    if value not in EXAMPLES or value in request:
+        return False
+    return not any(value in text for path in workspace.rglob("*") if (text := _text_of(path, workspace)))
+
+
+def _text_of(path: Path, workspace: Path) -> str:
+    if ".git" in path.parts or not path.is_file():
+        return ""
+    return f"{path.relative_to(workspace)}\n{path.read_text(errors='replace')}"
 
 
 def ask_remit(program: Path, model: str, workspace: Path, request: str, state: Path) -> Turn:
@@ -159,7 +184,9 @@ def ask_remit(program: Path, model: str, workspace: Path, request: str, state: P
     usage = [event["usage"] for event in events if event["kind"] == "usage"]
     status = ends[-1]["status"] if ends else f"exit {done.returncode}"
     counts = [(each["prompt_tokens"], each["completion_tokens"]) for each in usage]
-    return Turn(answer, status == "completed" and bool(answer.strip()), status, counts)
+    calls = [event["arguments"] or {} for event in events if event["kind"] == "tool_call"]
+    values = [value for arguments in calls for value in arguments.values() if isinstance(value, str)]
+    return Turn(answer, status == "completed" and bool(answer.strip()), status, counts, values)
 
 
 def ask_loop(form: str, url: str, model: str, workspace: Path, request: str) -> Turn:
@@ -192,6 +219,8 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "right_but_not_reported_so": sum(each.right and not each.ended for each in outcomes),
         "damage": sum(each.damage for each in outcomes),
         "first_prompt": median([each.first_prompt for each in outcomes]) if outcomes else 0,
+        "values": sum(each.values for each in outcomes),
+        "copied": [text for each in outcomes for text in each.copied],
         "written_a_step": round(sum(each.written for each in outcomes) / max(steps, 1), 1),
         "steps": round(mean([each.steps for each in outcomes]), 1) if outcomes else 0,
         "seconds": round(sum(each.seconds for each in outcomes), 1),
