@@ -75,7 +75,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml uv.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
-	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --extra openai --extra anthropic --extra google --extra ollama --extra otel
+	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --extra otel
 	touch $(STAMP)
 
 $(CLIENT): client-vscode/package.json client-vscode/package-lock.json
@@ -100,7 +100,7 @@ $(SITE): scripts/docs/package.json scripts/docs/package-lock.json
 package: setup $(CLIENT)
 	rm -rf client-vscode/bundled
 	$(BIN)/uv build --quiet --wheel --out-dir client-vscode/bundled
-	$(BIN)/uv export --quiet --frozen --extra mlx --no-dev --no-emit-project --no-header --output-file client-vscode/bundled/requirements.txt
+	$(BIN)/uv export --quiet --frozen --group button --no-dev --no-emit-project --no-header --output-file client-vscode/bundled/requirements.txt
 	$(NPM) run package
 
 bench: setup

@@ -29,6 +29,7 @@ from tiny_model import (
 
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable
+from remit_server.installed import how_to_install
 from remit_server.models.check import check_model
 from remit_server.models.local import wire
 from remit_server.models.local.host.cache.session_caches import CHUNK
@@ -619,10 +620,7 @@ async def test_missing_package_says_how_to_install_it(folder: Path) -> None:
         "try:\n    load_model(Load(folder=sys.argv[1]), lambda done, total: None)\nexcept HostError as error:\n    print(error.why, '|', error.fix)"
     )
     done = subprocess.run([sys.executable, "-c", script, str(folder)], capture_output=True, check=True, text=True)
-    assert (
-        done.stdout.strip()
-        == "not installed: mlx_lm, llguidance | install the `mlx` extra: `make setup` in Remit's folder, or `uv sync --extra mlx`"
-    )
+    assert done.stdout.strip() == f"not installed: mlx_lm, llguidance | {how_to_install('mlx')}"
 
 
 async def test_environment_holds_no_secrets() -> None:

@@ -13,7 +13,7 @@ function M.check()
   if not settings_ok then return error_(settings, { ':help remit-settings' }) end
   local program = settings.cmd[1]
   if vim.fn.executable(program) == 0 then
-    return error_(('there is no program `%s`'):format(program), { 'install it: pipx install remit', 'or name it: vim.g.remit = { cmd = { "/path/to/remit", "serve" } }' })
+    return error_(('there is no program `%s`'):format(program), { 'install it from its clone: `make setup`, or from its wheel: pipx install /path/to/remit-*.whl', 'or name it: vim.g.remit = { cmd = { "/path/to/remit", "serve" } }' })
   end
   ok(vim.trim(vim.fn.system({ program, '--version' })) .. ' at ' .. vim.fn.exepath(program))
   if require('remit.server').client() then

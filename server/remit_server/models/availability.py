@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 from remit_server.errors import ModelUnavailable
+from remit_server.installed import how_to_install, is_installed
 from remit_server.machine import free_memory
 from remit_server.models.built_in.provider import NO_MODEL
 from remit_server.models.choose import PLAYED, is_built_in, model_folder
-from remit_server.models.installed import is_installed
 from remit_server.models.remote.reference import parse_reference
-from remit_server.models.remote.stages import PROVIDERS
 
 PACKAGES = ("mlx", "mlx_lm", "llguidance", "numpy")
 _MIB = 1 << 20
@@ -30,9 +29,8 @@ def unavailable_because(reference: str) -> str | None:
         return None
     if is_built_in(reference):
         return f"{NO_MODEL}; name one with `--model` or REMIT_MODEL"
-    if (remote := parse_reference(reference)) is not None:
-        provider = PROVIDERS[remote.provider]
-        return missing_packages((provider.module,), provider.extra)
+    if parse_reference(reference) is not None:
+        return None
     if (problem := platform_problem(sys.platform, platform.machine()) or missing_packages()) is not None:
         return problem
     try:
@@ -49,10 +47,10 @@ def platform_problem(system: str, machine: str) -> str | None:
     return f"the local model runs on Apple Silicon and on 64-bit Linux, not on {system} {machine}"
 
 
-def missing_packages(wanted: tuple[str, ...] = PACKAGES, extra: str = "mlx") -> str | None:
-    """Returns which packages of an extra are missing, or None."""
+def missing_packages(wanted: tuple[str, ...] = PACKAGES) -> str | None:
+    """Returns which packages of MLX are missing and how they are installed, or None."""
     missing = [name for name in wanted if not is_installed(name)]
-    return f"not installed: {', '.join(missing)}; install the `{extra}` extra" if missing else None
+    return f"not installed: {', '.join(missing)}; {how_to_install('mlx')}" if missing else None
 
 
 def missing_files(folder: Path) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from remit_server.contract import Event
 from remit_server.errors import SetupError
+from remit_server.installed import how_to_install
 
 if TYPE_CHECKING:  # an extra, and slow
     from remit_server.telemetry.exporter import Exporter
@@ -49,6 +50,6 @@ def _open(endpoint: str | None) -> Exporter | None:
     try:
         from remit_server.telemetry.exporter import open_exporter
     except ImportError as error:
-        fix = "install it: pip install 'remit[otel]', or unset `telemetry.endpoint`"
-        raise SetupError("turns cannot be told to a collector", "this needs the `otel` extra", fix) from error
+        why, fix = "not installed: opentelemetry", f"{how_to_install('otel')}, or unset `telemetry.endpoint`"
+        raise SetupError("turns cannot be told to a collector", why, fix) from error
     return open_exporter(endpoint)

@@ -15,6 +15,7 @@ from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
 from remit_server.cli.usage import WrongUsage
 from remit_server.errors import ModelUnavailable
+from remit_server.installed import how_to_install
 from remit_server.models.local.hub.cache import cache_folder
 from remit_server.models.local.hub.folder import machine_memory
 from remit_server.models.local.hub.names import HubName, hub_name
@@ -42,8 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         fix = "give one such as `mlx-community/Qwen3-4B-4bit`"
         raise WrongUsage(f"`{arguments.name}` cannot be pulled", "it is not the name of a repository on the hub", fix)
     if importlib.util.find_spec("huggingface_hub") is None:
-        why, fix = "not installed: huggingface_hub", "install the `mlx` extra: `make setup` in Remit's folder"
-        raise ModelUnavailable("nothing can be pulled", why, fix)
+        raise ModelUnavailable("nothing can be pulled", "not installed: huggingface_hub", how_to_install("mlx"))
     # Imported only here: it takes half a second, and the other commands of `remit model` need no network.
     from remit_server.machine import free_disk
     from remit_server.models.local.hub.pull import plan_pull, pull

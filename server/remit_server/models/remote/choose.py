@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from remit_server.errors import ModelUnavailable, SetupError
-from remit_server.models.installed import is_installed
 from remit_server.models.profile import chosen_profile
 from remit_server.models.remote.ask import Client
 from remit_server.models.remote.keys import find_key
@@ -27,12 +26,8 @@ def open_remote(reference: RemoteReference, redact: Callable[[str], str]) -> Rem
 
 
 def make_client(reference: RemoteReference, patience: Patience) -> Client:
-    """Makes a client, on a thread. Raises ModelUnavailable where its library is not installed, or a key is missing."""
+    """Makes a client, on a thread. Raises ModelUnavailable where a key is missing."""
     provider = PROVIDERS[reference.provider]
-    if not is_installed(provider.module):
-        why = f"`{reference.provider}:` needs the `{provider.extra}` extra"
-        fix = f"install it: pip install 'remit[{provider.extra}]'"
-        raise ModelUnavailable("the model cannot be asked", why, fix)
     try:
         key = find_key(reference, os.environ)
     except SetupError as error:

@@ -92,15 +92,13 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A protocol that engines are spoken to in. `extra` is what has to be installed, `module` the library's name.
+    """A protocol that engines are spoken to in.
 
     `engine` is the row of its own service; where another address was given, it is found out. Servers that have
     `one_model` mostly need not be told its name. `fills` says whether the protocol has a request for a cursor.
     """
 
     endpoint: str
-    extra: str
-    module: str
     engine: str
     key_variables: tuple[str, ...] = ()
     one_model: bool = False
@@ -109,20 +107,14 @@ class Provider:
 
 PROVIDERS: Mapping[str, Provider] = MappingProxyType(
     {
-        "openai": Provider(
-            "https://api.openai.com/v1", "openai", "openai", "openai", ("OPENAI_API_KEY",), one_model=True, fills=True
-        ),
-        "anthropic": Provider(
-            "https://api.anthropic.com", "anthropic", "anthropic", "anthropic", ("ANTHROPIC_API_KEY",)
-        ),
+        "openai": Provider("https://api.openai.com/v1", "openai", ("OPENAI_API_KEY",), one_model=True, fills=True),
+        "anthropic": Provider("https://api.anthropic.com", "anthropic", ("ANTHROPIC_API_KEY",)),
         "google": Provider(
             "https://generativelanguage.googleapis.com",
-            "google",
-            "google.genai",
             "gemini",
             ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         ),
-        "ollama": Provider("http://127.0.0.1:11434", "ollama", "ollama", "ollama", fills=True),
+        "ollama": Provider("http://127.0.0.1:11434", "ollama", fills=True),
     }
 )
 """By the word that a reference begins with."""

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
+from remit_server.installed import how_to_install
 from remit_server.machine import free_memory
 from remit_server.models.local.host.memory import WORK, BrokenWeights, weights_of
 from remit_server.models.local.host.mlx_backend import LanguageModel, on_gpu, prepare
@@ -30,11 +31,7 @@ def load_model(load: Load, on_progress: Callable[[int, int], None]) -> LanguageM
     missing = [name for name in ("mlx", "mlx_lm", "llguidance", "numpy") if importlib.util.find_spec(name) is None]
     if missing:
         why = f"not installed: {', '.join(missing)}"
-        raise HostError(
-            "the local model cannot run",
-            why,
-            "install the `mlx` extra: `make setup` in Remit's folder, or `uv sync --extra mlx`",
-        )
+        raise HostError("the local model cannot run", why, how_to_install("mlx"))
     try:
         prepare()
         _check_weights(folder, check_memory=load.check_memory)
