@@ -11,6 +11,7 @@ import { openPolicyPreview, POLICY_FILES } from './editor/policy_preview';
 import { openProposals } from './editor/proposals';
 import { openReview } from './editor/review';
 import { chooseSession, takeBack } from './editor/sessions';
+import { connectModel } from './editor/models';
 import { draw, showMenu, showProblem, statusItem, statusText } from './editor/status';
 import { setContexts, trySample } from './editor/started';
 import { openViews } from './editor/views';
@@ -126,7 +127,8 @@ export function activate(context: vscode.ExtensionContext): void {
     'remit.toggleInlineCompletion': () => toggleCompletion(),
     'remit.menu': () => showMenu(conversation.view(), health.condition().problem),
     'remit.setServerPath': () => openSetting('remit.serverPath'),
-    'remit.setModel': () => openSetting('remit.model'),
+    'remit.setModel': () => connectModel(remit),
+    'remit.openSettings': () => openSetting('@ext:' + context.extension.id),
     'remit.openPlace': () => openPlace(place(health)),
     [CLIENT_COMMANDS.rename]: (target: { path: string; name: string }) => rename(target, ask),
     [CLIENT_COMMANDS.edit]: (lines: Lines) => here.start(lines),

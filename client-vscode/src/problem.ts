@@ -16,7 +16,7 @@ export const REMEDIES = {
   folder: { label: 'Open Folder', command: 'workbench.action.files.openFolder' },
   install: { label: 'Install the Server', command: 'remit.installServer' },
   serverSetting: { label: 'Set Server Path', command: 'remit.setServerPath' },
-  modelSetting: { label: 'Set Model', command: 'remit.setModel' },
+  modelSetting: { label: 'Connect a Model', command: 'remit.setModel' },
   policy: { label: 'Open Policy', command: 'remit.openPlace' },
   file: { label: 'Open File', command: 'remit.openPlace' },
   retry: { label: 'Try Again', command: 'remit.restart' },

@@ -39,6 +39,7 @@ EVERY = {
     ("gateway",): False,
     ("model", "check"): True,
     ("model", "list"): True,
+    ("model", "use"): True,
     ("model", "pull"): True,
     ("policy", "check"): True,
     ("policy", "explain"): True,
@@ -129,6 +130,25 @@ def test_wrong_usage_exits_with_2_and_says_why(words: list[str | bytes], remit: 
     assert done.out == ""
     assert done.err.startswith(("usage: ", "remit: "))
     assert not remit.state.exists()
+
+
+@pytest.mark.parametrize("reference", ["openai:x@http://127.0.0.1:1/v1", "google:", "nosuch"])
+def test_MOD_27_a_model_that_cannot_be_used_is_not_kept(reference: str, remit: CommandLine) -> None:
+    done = remit("model", "use", reference, "--json")
+    assert done.code == FAILED
+    assert "built-in" in [row["reference"] for row in remit("model", "list", "--json").lines if row["configured"]]
+
+
+def test_MOD_27_a_model_that_works_is_kept_and_listed_as_the_configured_one(
+    remit: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "steps.json").write_text('[{"text": "done"}]')
+    reference = f"script:{tmp_path / 'steps.json'}"
+    kept = remit("model", "use", reference, "--json")
+    assert (kept.code, kept.json["sent_to"]) == (DONE, None)
+    assert json.dumps(reference) in Path(kept.json["kept_in"]).read_text()
+    (configured,) = [row for row in remit("model", "list", "--json").lines if row["configured"]]
+    assert configured["reference"] == reference
 
 
 def test_a_port_that_is_taken_is_said_to_be(remit: CommandLine) -> None:

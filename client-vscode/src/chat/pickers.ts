@@ -99,29 +99,36 @@ function none(words: string): Attachments {
   return [];
 }
 
-/** A model of this machine, as `remit.model.list` tells it. */
+/** A model that can be chosen, as `remit.model.list` tells it; one that is not `whole` needs a name behind it. */
 export interface ListedModel {
   readonly reference: string;
   readonly configured: boolean;
   readonly usable: boolean;
-  readonly fits: boolean;
+  readonly problem: string | null;
+  readonly sent_to: string | null;
+  readonly whole: boolean;
   readonly about: string;
 }
 
 /** Has the person choose the model of this session; null where they leave. */
 export async function pickModel(models: readonly ListedModel[], now: string | null): Promise<string | null> {
-  const items = models.map((model) => ({
+  const items = models.filter((model) => model.whole).map((model) => ({
     label: `${model.reference === now ? '$(check) ' : ''}${visibleLine(model.reference)}`,
     description: model.configured ? t('configured') : '',
-    detail: visibleLine(model.about),
+    detail: visibleLine([model.problem ?? model.about, ...(model.sent_to ? [t('messages are sent to {0}', model.sent_to)] : [])].join(' · ')),
     model,
   }));
-  const chosen = await vscode.window.showQuickPick(items, {
+  const connect = { label: `$(plug) ${t('Connect a Model…')}`, description: '', detail: t('try one, and keep it for all sessions'), model: null };
+  const chosen = await vscode.window.showQuickPick([...items, connect], {
     title: t('The Model of This Session'), placeHolder: t('Used from the next message on'), matchOnDetail: true,
   });
   if (!chosen) return null;
-  if (chosen.model.usable && chosen.model.fits) return chosen.model.reference;
-  void vscode.window.showWarningMessage(t('{0} cannot be used: {1}', visibleLine(chosen.model.reference), visibleLine(chosen.model.about)));
+  if (!chosen.model) {
+    await vscode.commands.executeCommand('remit.setModel');
+    return null;
+  }
+  if (chosen.model.usable) return chosen.model.reference;
+  void vscode.window.showWarningMessage(t('{0} cannot be used: {1}', visibleLine(chosen.model.reference), visibleLine(chosen.model.problem ?? '')));
   return null;
 }
 

@@ -49,7 +49,7 @@ export interface Server extends ServerPort {
 }
 
 export type FolderCommand =
-  | `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | `remit.chat.${'read' | 'complete'}` | 'remit.model.list'
+  | `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | `remit.chat.${'read' | 'complete'}` | `remit.model.${'list' | 'use'}`
   | 'remit.undo' | 'remit.redo' | 'remit.audit.query' | 'remit.policy.rules' | 'remit.policy.open' | 'remit.policy.preview';
 
 /** Says its errors in the log only: what a person has to know, they are told in words of ours. */

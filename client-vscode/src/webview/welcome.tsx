@@ -29,7 +29,7 @@ export function Welcome({ model, fill, chooseModel }: Props) {
       {model === BUILT_IN && (
         <p>
           {say('The built-in model is a set of rules for small things that one sentence names: a rename in a file, another value, a line, a search, a command.')}{' '}
-          <button type="button" class="link" onClick={chooseModel}>{say('Set a larger model')}</button> {say('for anything else.')}
+          <button type="button" class="link" onClick={chooseModel}>{say('Connect a model')}</button> {say('for anything else.')}
         </p>
       )}
     </section>

@@ -243,7 +243,7 @@ describe('an error', () => {
 
   test('says what, why and fix, with buttons that help', () => {
     const html = rowsDrawn(view);
-    for (const part of ['The model <code>m</code> is gone', '>Ask Again<', '>Set Model<', '>Show Log<']) expect(html).toContain(part);
+    for (const part of ['The model <code>m</code> is gone', '>Ask Again<', '>Connect a Model<', '>Show Log<']) expect(html).toContain(part);
   });
 
   test('of an earlier turn has no buttons any more', () => {
@@ -253,7 +253,7 @@ describe('an error', () => {
 
 test('the built-in model is not offered what it cannot do', () => {
   const welcome = (model: string): string => renderToString(<Welcome model={model} fill={() => undefined} chooseModel={() => undefined} />);
-  expect(welcome('built-in')).toContain('Set a larger model');
+  expect(welcome('built-in')).toContain('Connect a model');
   expect(welcome('built-in')).not.toContain('explain path');
   expect(welcome('built-in')).toContain('which file defines');
   expect(welcome('qwen')).toContain('explain path');

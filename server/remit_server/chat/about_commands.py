@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +12,12 @@ from remit_server.chat.describe import describe_statistics
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
 from remit_server.contract import AssistantSaid, ErrorCode, FileAttachment, PrefixSent, SessionRecord
 from remit_server.errors import RemitError
+from remit_server.models.built_in.provider import BUILT_IN_MODEL
+from remit_server.models.check import why_not_there
+from remit_server.models.finding.choices import find_choices
+from remit_server.models.remote.reference import parse_reference
 from remit_server.runtime.config.form import When
+from remit_server.runtime.connecting import where_messages_go, whole
 from remit_server.sessions.statistics import count
 from remit_server.tools.table import TOOLS
 
@@ -53,12 +59,39 @@ async def status(chat: Chat, words: str) -> Reply:
 
 
 async def model(chat: Chat, words: str) -> Reply:
-    """Names the model, or switches to another one from the next message on."""
+    """Lists the models that can be used, or switches to one from the next message on."""
     if not words:
-        now = chat.model or chat.runtime.status().model
-        return Reply(f"The model is `{now}`. `/model NAME` switches to another one.")
+        return Reply("\n".join(await _models(chat)))
+    if (problem := await why_not_there(whole(words))) is not None:
+        raise NotUnderstood(f"the model is still `{_model_of(chat)}`", f"{problem.what}: {problem.why}", problem.fix)
     chat.model = words
-    return Reply(f"From the next message on the model is `{words}`.")
+    remote = parse_reference(words)
+    sent_to = None if remote is None or remote.is_local else remote.host
+    return Reply(f"From the next message on the model is `{words}`. {where_messages_go(sent_to)}")
+
+
+def _model_of(chat: Chat) -> str:
+    return chat.model or chat.runtime.status().model
+
+
+async def _models(chat: Chat) -> Sequence[str]:
+    """The lines of a list: asked for, so it looks at the usual ports of this machine."""
+    now, choices = _model_of(chat), await find_choices(os.environ, chat.settings.model)
+    sent_to = next((each.sent_to for each in choices if each.reference == now), None)
+    chat.found = tuple(each.reference for each in choices if each.problem is None)
+    rows = [
+        f"- `/model {each.reference}{'' if each.whole else 'NAME'}`: {visible_again(each.about, 'show')}"
+        + (f", sent to {each.sent_to}" if each.sent_to else "")
+        + (f"; cannot be used: {visible_again(each.problem, 'show')}" if each.problem else "")
+        for each in choices
+    ]
+    keep = "In a terminal `remit model use NAME` keeps one for all sessions."
+    return [f"The model is `{now}`. {where_messages_go(sent_to)}", "", *rows, "", keep]
+
+
+def models(chat: Chat) -> Sequence[str]:
+    """Returns the models that `/model` listed last in this chat, and the built-in one."""
+    return chat.found or (BUILT_IN_MODEL,)
 
 
 async def review(chat: Chat, words: str) -> Reply:

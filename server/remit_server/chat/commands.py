@@ -45,7 +45,7 @@ def _sessions(chat: Chat) -> Sequence[str]:
 COMMANDS: Mapping[str, ChatCommand] = {
     "help": ChatCommand("what can be typed here", help_, "[COMMAND]"),
     "tools": ChatCommand("the tools, by the intents that open them", about.tools),
-    "model": ChatCommand("the model, or switch to another one", about.model, "[NAME]"),
+    "model": ChatCommand("the models you can use, or switch to one", about.model, "[NAME]", about.models),
     "edits": ChatCommand("when edits are asked about, or change it", about.review, "[each|turn]", about.times),
     "status": ChatCommand("what is in force: model, policy, sandbox, audit", about.status),
     "context": ChatCommand("how much the model is sent", about.context),
@@ -73,10 +73,14 @@ COMMANDS: Mapping[str, ChatCommand] = {
 }
 
 
+ALIASES: Mapping[str, str] = {"provider": "model", "exit": "quit"}
+"""Other agents' names for the same."""
+
+
 async def run_command(chat: Chat, line: str) -> Reply:
     """Runs what was typed behind a slash. Raises RemitError, with the nearest command where there is none."""
     name, _, words = line.removeprefix("/").partition(" ")
-    row = COMMANDS.get(name)
+    row = COMMANDS.get(ALIASES.get(name, name))
     if row is not None:
         return await row.run(chat, words.strip())
     prompts = find_prompts(chat.settings)
@@ -92,7 +96,7 @@ def complete_command(chat: Chat, line: str) -> Sequence[str]:
     name, space, words = line.removeprefix("/").partition(" ")
     if not space:
         return [each for each in (*COMMANDS, *sorted(find_prompts(chat.settings))) if each.startswith(name)]
-    row = COMMANDS.get(name)
+    row = COMMANDS.get(ALIASES.get(name, name))
     return [] if row is None else [each for each in row.choices(chat) if each.startswith(words)]
 
 

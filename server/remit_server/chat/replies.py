@@ -21,7 +21,8 @@ class NotUnderstood(RemitError):
 class Chat:
     """A chat that goes on: its runtime, the session it is in, and what the next message takes with it.
 
-    `model` is the one that was switched to, `pinned` are files for the next message that stay in the conversation.
+    `model` is the one that was switched to, `found` are those that were listed last, `pinned` are files for the next
+    message that stay in the conversation.
     """
 
     runtime: AgentRuntime
@@ -30,6 +31,7 @@ class Chat:
     new_id: Callable[[], str]
     model: str | None = None
     pinned: list[FileAttachment] = field(default_factory=list[FileAttachment])
+    found: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

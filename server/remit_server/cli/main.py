@@ -59,7 +59,7 @@ COMMANDS: dict[str, Row] = {
     "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),
     "doctor": Row("doctor", "check model, sandbox, policy, audit and editor in one page"),
     "gateway": Row("gateway", "the local model for any program: JSON lines on stdin and stdout"),
-    "model": Row("model", "list, check and pull local models"),
+    "model": Row("model", "connect a model; list, check and pull models"),
     "policy": Row("policy", "what policy says and why; check, test, replay, change and show it"),
     "run-tool": Row("run_tool", "one tool call through the whole dispatcher"),
     "sandbox": Row("sandbox", "try what isolates commands on this machine"),
@@ -146,6 +146,9 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
     """Parses the arguments, with the chosen command's module as `command`. Returns None where help was printed."""
     if not words and sys.stdin.isatty() and sys.stdout.isatty():
         words = ["ask"]  # without a prompt: the chat
+        # Its parts take a second or two to import: something stands there before. The chat's first line replaces it.
+        sys.stdout.write(STARTING)
+        sys.stdout.flush()
     if not words and streams.brings_something():
         words = ["ask", "-"]
     bare = is_prompt(words)
@@ -163,6 +166,9 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
     if bare and _END_OF_OPTIONS not in words and len(arguments.prompt) == 1 and _WORD.fullmatch(arguments.prompt[0]):
         parser.error(unknown_command(arguments.prompt[0]))
     return arguments
+
+
+STARTING = "Remit is starting …\r"
 
 
 class WholeWords(argparse.ArgumentParser):

@@ -4,6 +4,7 @@ MOD-08).
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from contextlib import aclosing
@@ -14,7 +15,8 @@ from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import ErrorPayload
 from remit_server.errors import ModelFailed, ModelUnavailable
-from remit_server.models.choose import PLAYED, choose_provider, is_built_in, model_folder
+from remit_server.models.availability import unavailable_because
+from remit_server.models.choose import PLAYED, choose_provider, is_built_in, is_on_this_machine, model_folder
 from remit_server.models.local import wire
 from remit_server.models.local.hub.names import hub_name
 from remit_server.models.local.options import EngineOptions
@@ -44,6 +46,7 @@ _READ_FILE = ToolSpec(
         "additionalProperties": False,
     },
 )
+_OTHERS = "choose another one: `remit model list` has those that can be used"
 _PROBE = GenerateRequest(
     session_id="check",
     messages=(UserMessage("rename total to subtotal in src/cart.py"),),
@@ -98,6 +101,25 @@ async def check_model(reference: str, options: EngineOptions) -> ModelReport:
         return ModelReport(reference, host.ready.name, ok=False, load_s=host.ready.load_s, problem=error.payload())
     finally:
         await host.close()
+
+
+async def why_not_there(reference: str) -> ErrorPayload | None:
+    """Returns why a model cannot be used now, without a step of it; None where no reason is known.
+
+    Raises SetupError for what names none, and for a file that cannot be played.
+    """
+    provider = choose_provider(reference)
+    try:
+        if isinstance(provider, RemoteProvider):
+            await provider.served()
+        elif is_on_this_machine(reference) and not is_built_in(reference):
+            why = await asyncio.to_thread(unavailable_because, reference)
+            return None if why is None else ModelUnavailable(f"`{reference}` cannot be used", why, _OTHERS).payload()
+    except ModelUnavailable as error:
+        return error.payload()
+    finally:
+        await provider.close()
+    return None
 
 
 async def _check_served(reference: str) -> ModelReport:

@@ -237,7 +237,11 @@ async def test_CLI_05_sessions_in_a_chat(chat: Chat, tmp_path: Path) -> None:
     with pytest.raises(NotUnderstood):
         await run_command(chat, f"/export {page}")
     assert "1 user, 1 assistant" in (await run_command(chat, "/stats")).text
-    await run_command(chat, "/model other:model")
-    assert chat.model == "other:model"
+    for name in ("model", "provider"):
+        with pytest.raises(NotUnderstood):
+            await run_command(chat, f"/{name} no/such")
+    assert chat.model is None
+    assert "stay on this machine" in (await run_command(chat, "/model built-in")).text
+    assert chat.model == "built-in"
     with pytest.raises(NotUnderstood, match="no command `/stauts`"):
         await run_command(chat, "/stauts")

@@ -8,8 +8,10 @@ from remit_governance.visible import visible
 from remit_server.chat.replies import Chat
 from remit_server.cli.chat.app import TerminalChat
 from remit_server.cli.console import say, style_text
+from remit_server.cli.main import STARTING
 from remit_server.cli.new_ids import new_session
 from remit_server.harness.ports import Asker
+from remit_server.models.choose import is_built_in
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
@@ -23,8 +25,10 @@ async def open_chat(read: Callable[[], Settings], session: str | None, asker: As
         now = runtime.status()
         where = f" · sent to {now.sent_to}" if now.sent_to else ""
         here = visible(str(settings.workspace), "show")
-        say(f"{style_text('Remit', 'bold')} · {visible(now.model, 'show')}{where} · {here}")
-        say(style_text("/help says what can be typed; your rules and your yes decide what is done", "dim"))
+        say(f"{style_text('Remit', 'bold')} · {visible(now.model, 'show')}{where} · {here}".ljust(len(STARTING)))
+        if is_built_in(settings.model):
+            say("The built-in model does small edits and searches by rules. /model connects a language model.")
+        say(style_text("/help lists what you can type. Your rules and your answers decide what is done.", "dim"))
         chat = TerminalChat(Chat(runtime, settings, session or new_session(), new_session), asker)
         if session is not None:
             await runtime.recall(session)

@@ -1,4 +1,4 @@
-"""`remit model list|check|pull`: lists models, checks one, and downloads one."""
+"""`remit model list|use|check|pull`: lists models, connects one, checks one, and downloads one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from remit_governance.visible import visible_again
-from remit_server.cli.commands import model_list, model_pull
+from remit_server.cli.commands import model_list, model_pull, model_use
 from remit_server.cli.console import complain, print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.trials.judging import interval
@@ -23,7 +23,9 @@ from remit_server.runtime.settings import Settings, engine_options
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    commands = parser.add_subparsers(dest="model_command", metavar="list|check|pull", required=True)
+    commands = parser.add_subparsers(dest="model_command", metavar="list|use|check|pull")
+    parser.set_defaults(model_run=model_use.run, model=None, json=False)
+    model_use.add_arguments(commands.add_parser("use", help="connect a model: try one step, and keep it as yours"))
     check = commands.add_parser("check", help="load the model in its own process and run one governed step")
     check.add_argument("model", nargs="?", help="as REMIT_MODEL names it (default: the configured one)")
     check.add_argument(
@@ -36,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     check.add_argument("--json", action="store_true", help="one JSON object, for machines")
     check.set_defaults(model_run=run_check)
-    model_list.add_arguments(commands.add_parser("list", help="the models on this machine, and whether they fit"))
+    model_list.add_arguments(
+        commands.add_parser("list", help="the models you can use: on disk, on local servers, hosted")
+    )
     model_pull.add_arguments(commands.add_parser("pull", help="fetch a model from the Hugging Face hub"))
 
 

@@ -1,17 +1,18 @@
-"""`remit model list`: the models on this machine, whether they can be used, and whether they fit into its memory."""
+"""`remit model list`: the models that can be chosen here, of this machine and of the servers that answer on it."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 
+from remit_governance.visible import visible
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE
-from remit_server.models.local.hub.listing import ListedModel, list_models
+from remit_server.models.finding.choices import Choice, find_choices
 from remit_server.runtime.config.layers import resolve
-
-MIB = 1 << 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,32 +22,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Lists the models and marks the configured one."""
-    for listed in list_models(os.environ, resolve(None).form.model.name):
+    """Looks for models, lists them and marks the configured one."""
+    for choice in look():
         if arguments.json:
-            print_json(as_json(listed))
+            print_json({**asdict(choice), "usable": choice.problem is None})
         else:
-            say(draw_model(listed))
+            say(draw_choice(choice))
     return DONE
 
 
-def as_json(listed: ListedModel) -> dict[str, object]:
-    """Returns one model as a flat object."""
-    rest = {"configured": listed.configured, "fits": listed.fits, "usable": listed.model.problem is None}
-    return {"reference": listed.reference, **rest, **asdict(listed.model)}
+def look() -> Sequence[Choice]:
+    """Returns every model that can be chosen. Raises SetupError where the configuration cannot be read."""
+    return asyncio.run(find_choices(os.environ, resolve(None).form.model.name))
 
 
-def draw_model(listed: ListedModel) -> str:
+def draw_choice(choice: Choice) -> str:
     """Returns one model as one line."""
-    model = listed.model
-    name = f"{'*' if listed.configured else ' '} {style_text(listed.reference, 'bold')}"
-    if model.problem is not None:
-        return f"{name} · {style_text(f'cannot be used: {model.problem}', 'yellow')}"
-    parts = [model.architecture, model.weights]
-    if not model.size_bytes:
-        return " · ".join([name, *filter(None, parts)])
-    parts += [f"{model.size_bytes / MIB:,.0f} MiB"]
-    parts += [f"{model.context:,} tokens"] if model.context is not None else []
-    needed = f"needs {model.memory_bytes / MIB:,.0f} MiB of memory"
-    parts.append(needed if listed.fits else style_text(f"{needed}, more than this machine has", "red"))
-    return " · ".join([name, *(part for part in parts if part)])
+    name = visible(choice.reference, "show") + ("" if choice.whole else "NAME")
+    mark = "*" if choice.configured else " "
+    problem = choice.problem and style_text(f"cannot be used: {visible(choice.problem, 'show')}", "yellow")
+    sent = choice.sent_to and f"sent to {choice.sent_to}"
+    return " · ".join(
+        filter(None, [f"{mark} {style_text(name, 'bold')}", visible(choice.about, "show"), sent, problem])
+    )

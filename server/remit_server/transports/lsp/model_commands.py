@@ -1,59 +1,59 @@
-"""The models to choose from, as a command for every client of LSP (EDI-06): what `remit model list` tells."""
+"""The models to choose from, and the choice of one, as commands for every client of LSP (EDI-06, MOD-26, MOD-27)."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.models.local.hub.listing import ListedModel, list_models
+from remit_server.models.finding.choices import Choice, find_choices
+from remit_server.runtime.connecting import connect_model, describe_connected
 from remit_server.runtime.settings import Settings
-from remit_server.transports.lsp.command_params import read_asked
+from remit_server.transports.lsp.command_params import read_asked, wrong_arguments
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
 
-MIB = 1 << 20
-
 
 async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.model.list [{workspace_folder?, uri?}]`; `/model` in the chat switches to one of them.
+    """Runs `remit.model.list [{workspace_folder?, uri?}]`: looks for models on this machine, because it is asked to.
 
-    The value has of each model its `reference`, whether it is `configured`, `usable` and `fits` into memory, and in
-    `about` what it is, or why it cannot be used. A configured model that is elsewhere comes first.
+    The value has of each its `reference`, `about`, whether it is `configured` and `usable`, the `problem` where it is
+    not, and the host that messages to it are `sent_to`. One that is not `whole` needs a model's name behind it.
     """
     asked = read_asked(connection, params)
+    configured = Settings.from_environment(connection.folders.named(asked.about.folder).root).model
+    return [_row(each) for each in await find_choices(os.environ, configured)]
+
+
+async def use(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
+    """Runs `remit.model.use [{reference, workspace_folder?, uri?}]`: tries one governed step, and keeps the model.
+
+    The value has what was `said` of it, whether it was `kept`, and the `problem` where it cannot be used.
+    """
+    asked = read_asked(connection, params, "reference, ")
+    reference = asked.text("reference")
+    if not reference:
+        raise wrong_arguments(params, "no `reference` was given", asked.shape)
     root = connection.folders.named(asked.about.folder).root
-    return await asyncio.to_thread(_listed, root)
-
-
-def _listed(root: Path) -> Json:
-    configured = Settings.from_environment(root).model
-    rows = [_row(each) for each in list_models(os.environ, configured)]
-    if not any(row["configured"] for row in rows):
-        about = "not a model of this machine's own"
-        rows.insert(0, {"reference": configured, "configured": True, "usable": True, "fits": True, "about": about})
-    return [*rows]
-
-
-def _row(listed: ListedModel) -> dict[str, Json]:
-    model = listed.model
-    about = model.problem or " · ".join(
-        [
-            *filter(None, (model.architecture, model.weights)),
-            f"{model.size_bytes / MIB:,.0f} MiB",
-            *([] if model.context is None else [f"{model.context:,} tokens"]),
-            f"needs {model.memory_bytes / MIB:,.0f} MiB of memory" + ("" if listed.fits else ", more than there is"),
-        ]
-    )
+    connected = await connect_model(reference, root)
+    problem = connected.report.problem
     return {
-        "reference": listed.reference,
-        "configured": listed.configured,
-        "usable": model.problem is None,
-        "fits": listed.fits,
-        "about": about,
+        "said": describe_connected(connected) if problem is None else f"{problem.what}: {problem.why}",
+        "kept": connected.file is not None,
+        "problem": None if problem is None else problem.model_dump(mode="json"),
+    }
+
+
+def _row(choice: Choice) -> dict[str, Json]:
+    return {
+        "reference": choice.reference,
+        "about": choice.about,
+        "configured": choice.configured,
+        "usable": choice.problem is None,
+        "problem": choice.problem,
+        "sent_to": choice.sent_to,
+        "whole": choice.whole,
     }

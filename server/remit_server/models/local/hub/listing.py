@@ -32,7 +32,7 @@ def list_models(environment: Mapping[str, str], configured: str) -> tuple[Listed
 
 
 def _find_folders(environment: Mapping[str, str], configured: str) -> Iterator[tuple[str, ModelFolder]]:
-    yield BUILT_IN_MODEL, ModelFolder("", "rules, which need nothing")
+    yield BUILT_IN_MODEL, ModelFolder("", "small edits and searches by rules, without a language model")
     seen = {BUILT_IN_MODEL}
     for name, folder in cached_models(cache_folder(environment)):
         seen.add(str(name))

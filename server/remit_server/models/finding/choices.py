@@ -1,0 +1,106 @@
+"""Every model that the person can choose here, as rows of one list (MOD-26)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from remit_server.models.finding.hosted import HostedService, find_hosted
+from remit_server.models.finding.loopback import Fetch, fetch
+from remit_server.models.finding.served import FINDERS, USUAL, ServedModel, Usual, find_served
+from remit_server.models.local.hub.listing import ListedModel, list_models
+from remit_server.models.remote.keys import stored
+from remit_server.models.remote.reference import RemoteReference, parse_reference
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One row: what Remit is told to use the model, what it is, and where messages to it go.
+
+    `sent_to` is the host that they leave this machine for, None where they stay on it. A row that is not `whole` is
+    the beginning of a reference, to which the person adds a model's name. `problem` says why it cannot be used.
+    """
+
+    reference: str
+    about: str
+    configured: bool = False
+    sent_to: str | None = None
+    whole: bool = True
+    problem: str | None = None
+
+
+async def find_choices(environment: Mapping[str, str], configured: str, ask: Fetch = fetch) -> tuple[Choice, ...]:
+    """Looks at the loopback's usual ports, the hub's cache, and for keys. The configured model is always among them."""
+    own, hosted, served = await asyncio.gather(
+        asyncio.to_thread(list_models, environment, configured),
+        asyncio.to_thread(find_hosted, environment, stored),
+        find_served(ask, (*USUAL, *_port_of(configured))),
+    )
+    rows = [
+        *(_of_own(each) for each in own),
+        *(_of_served(each, configured) for each in served),
+        *(_of_hosted(each) for each in hosted),
+    ]
+    return (*_elsewhere(configured, rows), *rows)
+
+
+def _port_of(configured: str) -> Iterator[Usual]:
+    """Yields the port of the configured model's server, where that is on this machine and no usual one."""
+    remote = parse_reference(configured)
+    if remote is None or remote.endpoint is None or not remote.is_local or remote.provider not in FINDERS:
+        return
+    parts = urlsplit(remote.endpoint)
+    if parts.scheme == "http" and parts.port is not None and parts.port not in {each.port for each in USUAL}:
+        yield Usual(parts.port, remote.provider, "your server")
+
+
+def _elsewhere(configured: str, rows: list[Choice]) -> Iterator[Choice]:
+    """Yields the configured model where no list has it: of a server that does not answer now, or of a service."""
+    if any(each.configured for each in rows):
+        return
+    remote = parse_reference(configured)
+    about = (
+        "its server does not answer now, or does not list it"
+        if remote is None or remote.is_local
+        else "a hosted service"
+    )
+    yield Choice(configured, about, configured=True, sent_to=_host(remote))
+
+
+def _host(remote: RemoteReference | None) -> str | None:
+    return None if remote is None or remote.is_local else remote.host
+
+
+def _of_own(listed: ListedModel) -> Choice:
+    model = listed.model
+    kind = [model.architecture, model.weights]
+    if not model.size_bytes:
+        return Choice(listed.reference, _joined(kind), listed.configured, problem=model.problem)
+    needed = f"needs {model.memory_bytes / MIB:,.0f} MiB of memory"
+    about = _joined([*kind, f"{model.size_bytes / MIB:,.0f} MiB", _window(model.context), needed])
+    problem = model.problem or (None if listed.fits else f"{needed}, more than this machine has")
+    return Choice(listed.reference, about, listed.configured, problem=problem)
+
+
+def _of_served(model: ServedModel, configured: str) -> Choice:
+    tools = {True: "calls tools", False: "not made to call tools", None: None}[model.calls_tools]
+    size = None if model.size_bytes is None else f"{model.size_bytes / MIB:,.0f} MiB"
+    about = _joined([f"{model.server} on port {model.port}", model.parameters, size, _window(model.window), tools])
+    return Choice(model.reference, about, model.reference == configured)
+
+
+def _of_hosted(service: HostedService) -> Choice:
+    about = f"hosted; its key is in {service.key_in}"
+    return Choice(f"{service.provider}:", about, sent_to=service.host, whole=False)
+
+
+def _window(tokens: int | None) -> str | None:
+    return None if tokens is None else f"{tokens:,} tokens"
+
+
+def _joined(parts: Sequence[str | None]) -> str:
+    return " · ".join(part for part in parts if part)

@@ -1,0 +1,56 @@
+"""Replaces one of the person's own files, whole or not at all, while no other Remit writes there (APP-04, CFG-04)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+def rewrite(file: Path, change: Callable[[str], str], read: Callable[[Path], str]) -> str:
+    """Replaces a file's text by what `change` makes of it, and returns that. Raises OSError, and what both raise.
+
+    A file that is not there has no text. A link is followed: the file it leads to is replaced, in its own folder, with
+    the mode it had. Another process that rewrites a file there at the same time waits.
+    """
+    place = Path(os.path.realpath(file))
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _alone(place.parent) as folder:
+        text = read(place) if place.exists() else ""
+        changed = change(text)
+        if changed != text:
+            _replace(place, changed.encode(), folder)
+    return changed
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[int]:
+    """The folder's descriptor, while no other Remit writes there."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _replace(place: Path, data: bytes, folder: int) -> None:
+    mode = stat.S_IMODE(place.stat().st_mode) if place.exists() else 0o600
+    temporary = f".{place.name}.{secrets.token_hex(8)}"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            os.fchmod(fd, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(fd)
+        os.rename(temporary, place.name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise

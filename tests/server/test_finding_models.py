@@ -1,0 +1,164 @@
+"""MOD-26: models are looked for when the person asks, on the loopback alone, and each says where messages to it go."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from listing_server import listing_server
+from rows import rows
+
+from remit_server.errors import SetupError
+from remit_server.models.check import why_not_there
+from remit_server.models.finding.choices import find_choices
+from remit_server.models.finding.hosted import HostedService, find_hosted
+from remit_server.models.finding.loopback import fetch
+from remit_server.models.finding.served import USUAL, ServedModel, Usual, find_served
+from remit_server.runtime.config.own_setting import own_file
+from remit_server.runtime.connecting import connect_model
+
+OLLAMA = {
+    "/api/tags": b'{"models":[{"name":"qwen3:4b","model":"qwen3:4b","size":2500000000,"details":{"parameter_size":"4.0B"}},{"name":null},7]}',
+    "/api/show": b'{"capabilities":["completion","tools"],"model_info":{"general.parameter_count":4022468096,"qwen3.context_length":40960}}',
+}
+LM_STUDIO = {
+    "/v1/models": b'{"object":"list","data":[{"id":"qwen2.5-coder-7b","object":"model","owned_by":"organization_owner"},{"id":"nomic","object":"model","owned_by":"organization_owner"}]}',
+    "/api/v0/models": b'{"data":[{"id":"qwen2.5-coder-7b","type":"llm","max_context_length":32768,"capabilities":["tool_use"]},{"id":"nomic","type":"embeddings"}]}',
+}
+LLAMA_CPP = {
+    "/v1/models": b'{"models":[{"name":"q"}],"object":"list","data":[{"id":"q","object":"model","created":1,"owned_by":"llamacpp","meta":{"n_ctx_train":32768,"n_params":630167424,"size":485452288}}]}',
+    "/props": b'{"default_generation_settings":{"n_ctx":8192},"chat_template_caps":{"supports_tools":true}}',
+}
+VLLM = {
+    "/v1/models": b'{"object":"list","data":[{"id":"org/m","object":"model","owned_by":"vllm","max_model_len":16384}]}'
+}
+BARE = {"/v1/models": b'{"data":[{"id":"m"}]}'}
+
+
+async def found(answers: dict[str, bytes], provider: str, name: str) -> tuple[ServedModel, ...]:
+    with listing_server(answers) as server:
+        models = await find_served(fetch, (Usual(server.port, provider, name),))
+        assert server.addresses <= {"127.0.0.1"}
+    return tuple(
+        ServedModel(
+            each.reference.replace(str(server.port), "PORT"),
+            each.server,
+            0,
+            each.size_bytes,
+            each.parameters,
+            each.window,
+            each.calls_tools,
+        )
+        for each in models
+    )
+
+
+AT = "@http://127.0.0.1:PORT"
+LISTED = [
+    (OLLAMA, "ollama", ServedModel(f"ollama:qwen3:4b{AT}", "X", 0, 2_500_000_000, "4.0B", 40_960, True)),
+    (LM_STUDIO, "openai", ServedModel(f"openai:qwen2.5-coder-7b{AT}/v1", "LM Studio", 0, None, None, 32_768, True)),
+    (LLAMA_CPP, "openai", ServedModel(f"openai:q{AT}/v1", "llama.cpp", 0, 485_452_288, "630M", 8_192, True)),
+    (VLLM, "openai", ServedModel(f"openai:org/m{AT}/v1", "vLLM", 0, None, None, 16_384, None)),
+    (BARE, "openai", ServedModel(f"openai:m{AT}/v1", "X", 0)),
+]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("answers", "provider", "model"), LISTED)
+async def test_MOD_26_each_server_is_asked_in_its_own_way(
+    answers: dict[str, bytes], provider: str, model: ServedModel
+) -> None:
+    assert await found(answers, provider, "X") == (model,)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("provider", ["ollama", "openai"])
+@pytest.mark.parametrize(
+    "said", [b"", b"<html>", b"[]", b"null", b'{"data":5,"models":{}}', b'{"data":[[]],"models":["x"]}', b"[" * 100_000]
+)
+async def test_MOD_26_whatever_answers_there_is_no_error(provider: str, said: bytes) -> None:
+    assert await found({"/api/tags": said, "/v1/models": said, "/api/show": said}, provider, "X") == ()
+
+
+@pytest.mark.asyncio
+async def test_MOD_26_a_redirect_is_not_followed() -> None:
+    """What listens on the port could lead the look to another machine."""
+    with listing_server(BARE, 302, Location="http://192.0.2.1/v1/models") as server:
+        assert await find_served(fetch, (Usual(server.port, "openai", "X"),)) == ()
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda some: st.lists(some, max_size=3) | st.dictionaries(st.sampled_from(["data", "models", "id", "name", "details", "size", "owned_by", "meta", "n_params", "capabilities", "model_info"]), some, max_size=4), max_leaves=12)  # fmt: skip
+
+
+@given(JSON, JSON)
+def test_MOD_26_any_json_is_a_list_of_models_or_none(listed: object, shown: object) -> None:
+    async def say(port: int, path: str, body: object) -> object:
+        del port, body
+        return listed if path in {"/api/tags", "/v1/models"} else shown
+
+    for each in asyncio.run(find_served(say, USUAL)):  # type: ignore[arg-type]
+        assert each.reference.partition(":")[2]
+
+
+@pytest.mark.asyncio
+async def test_MOD_26_keys_are_found_without_asking_their_services() -> None:
+    env = {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": ""}
+    stored = {"google": "k"}.get
+    assert find_hosted(env, stored) == (
+        HostedService("openai", "api.openai.com", "OPENAI_API_KEY"),
+        HostedService("google", "generativelanguage.googleapis.com", "the keyring"),
+    )
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("configured", "sent_to"),
+    [("built-in", None), ("openai:x@http://127.0.0.1:1/v1", None), ("openai:gpt-4o", "api.openai.com")],
+)
+async def test_MOD_26_the_configured_model_is_always_among_them(
+    configured: str, sent_to: str | None, tmp_path: Path
+) -> None:
+    async def nobody(port: int, path: str, body: object) -> None:
+        del port, path, body
+
+    choices = await find_choices({"HF_HOME": str(tmp_path)}, configured, nobody)
+    (own,) = [each for each in choices if each.configured]
+    assert (own.reference, own.sent_to) == (configured, sent_to)
+    assert "built-in" in [each.reference for each in choices]
+
+
+@pytest.mark.asyncio
+async def test_MOD_27_a_model_that_cannot_be_asked_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REMIT_CONFIG_DIR", str(tmp_path))
+    connected = await connect_model("openai:x@http://127.0.0.1:1/v1", None)
+    assert connected.report.problem is not None
+    assert connected.file is None
+    assert own_file({"REMIT_CONFIG_DIR": str(tmp_path)}).exists() is False
+
+
+@pytest.mark.asyncio
+async def test_MOD_27_what_names_another_model_all_the_same_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMIT_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("REMIT_MODEL", "openai:other")
+    connected = await connect_model("built-in", None)
+    assert connected.before is not None
+    assert connected.before.where == "REMIT_MODEL"
+    assert json.dumps("built-in") in (tmp_path / "config.yaml").read_text()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("reference", ["google:", "openai:x@ftp://h"])
+async def test_MOD_27_the_beginning_of_a_reference_is_refused(reference: str) -> None:
+    with pytest.raises(SetupError):
+        await connect_model(reference, None)
+
+
+@rows("reference", ["nosuch", "org/never-pulled", "openai:x@http://127.0.0.1:1/v1", "/nowhere/at/all"])
+def test_MOD_27_what_is_not_there_is_said_before_the_next_message(reference: str) -> None:
+    assert asyncio.run(why_not_there(reference)) is not None
