@@ -191,6 +191,38 @@ It is about the name at point, or about the lines of the region."
     (remit--load server (cdr (assoc chosen titles)))))
 
 ;;;###autoload
+(defun remit-model ()
+  "Choose a model of those that can be used here, or name one, and keep it."
+  (interactive)
+  (let ((server (remit--server)))
+    (remit--execute
+     server "remit.model.list" (list (remit--place server))
+     (lambda (problem found)
+       (if problem (message "Remit: %s" problem)
+         ;; Not here: a process filter is no place to wait for a person.
+         (run-with-timer 0 nil #'remit--choose-model server (append found nil)))))))
+
+(defun remit--choose-model (server found)
+  "Ask which model of FOUND SERVER shall use, or for the name of another one."
+  (let* ((about (mapcar (lambda (each)
+                          (cons (plist-get each :reference)
+                                (concat "  " (or (plist-get each :problem) (plist-get each :about))
+                                        (and (plist-get each :sent_to) (concat ", sent to " (plist-get each :sent_to))))))
+                        found))
+         (completion-extra-properties
+          (list :annotation-function (lambda (reference) (cdr (assoc reference about)))))
+         (reference (completing-read "Model: " about)))
+    (unless (string-empty-p reference)
+      (message "Trying one step with %s …" reference)
+      (remit--execute
+       server "remit.model.use" (list (append (list :reference reference) (remit--place server)))
+       (lambda (problem found)
+         (message "Remit: %s" (or problem
+                                  (concat (plist-get found :said)
+                                          (when-let ((why (plist-get found :problem)))
+                                            (concat "\n" (plist-get why :fix)))))))))))
+
+;;;###autoload
 (defun remit-undo ()
   "Take back what the last turn changed, where nobody changed it since."
   (interactive)

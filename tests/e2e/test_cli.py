@@ -139,9 +139,7 @@ def test_MOD_27_a_model_that_cannot_be_used_is_not_kept(reference: str, remit: C
     assert "built-in" in [row["reference"] for row in remit("model", "list", "--json").lines if row["configured"]]
 
 
-def test_MOD_27_a_model_that_works_is_kept_and_listed_as_the_configured_one(
-    remit: CommandLine, tmp_path: Path
-) -> None:
+def test_MOD_27_a_model_that_works_is_kept_and_listed_as_the_configured_one(remit: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "steps.json").write_text('[{"text": "done"}]')
     reference = f"script:{tmp_path / 'steps.json'}"
     kept = remit("model", "use", reference, "--json")

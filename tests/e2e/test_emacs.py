@@ -12,6 +12,7 @@ import pytest
 from bench_runtime import call, intent
 from command_line import CommandLine
 from emacs_client import Emacs, quoted
+from messages import SAYS
 
 PACKAGE = Path(__file__).parents[2] / "client-emacs"
 INSTALL = f"(package-install-file {quoted(str(PACKAGE))})"
@@ -238,6 +239,17 @@ def test_EMA_04_a_session_is_taken_up_again_and_a_turn_undone(
     assert "❯ write it" in second.chat
     second.run("remit-undo")
     second.until("it is undone", lambda: not (remit.workspace / "fresh.txt").exists())
+
+
+def test_MOD_27_a_model_is_chosen_from_the_list_tried_and_kept(
+    start: Start, script: Callable[..., str], remit: CommandLine
+) -> None:
+    editor = start(script({"text": "done"}))
+    editor.open("b.txt")
+    editor.run("remit-model", "built-in")
+    kept = remit.config / "config.yaml"
+    editor.until("it is kept", lambda: kept.is_file() and "built-in" in kept.read_text())
+    editor.until("it is told", lambda: SAYS.messages_to_it_stay_on in editor.told)
 
 
 def test_EMA_04_a_turn_is_stopped_and_a_lost_server_is_said(start: Start, script: Callable[..., str]) -> None:

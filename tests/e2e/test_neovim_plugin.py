@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import time
@@ -397,6 +398,18 @@ def test_NVI_04_a_session_is_taken_up_again_and_a_turn_undone(
     second.nvim.command("wincmd p")
     second.remit("/undo")
     second.until("a question or the end", lambda: not (remit.workspace / "fresh.txt").exists())
+
+
+def test_MOD_27_a_model_is_chosen_from_the_list_tried_and_kept(
+    start: Callable[[str], Editor], script: Callable[..., str], remit: CommandLine
+) -> None:
+    model = script({"text": "done"})
+    editor = start(model)
+    editor.open("b.txt")
+    editor.remit("model")  # the first of the list is the configured one
+    kept = remit.config / "config.yaml"
+    editor.until("it is kept", lambda: kept.is_file() and json.dumps(model) in kept.read_text())
+    editor.until("it is told", lambda: any(SAYS.messages_to_it_stay_on in line for line in editor.told))
 
 
 def test_NVI_04_a_turn_is_stopped_and_a_lost_server_is_said_and_started_again(

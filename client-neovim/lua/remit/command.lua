@@ -62,7 +62,37 @@ local function choose_session()
   end)
 end
 
+--- Tries a model and keeps it, and says what came of it (MOD-27).
+local function use_model(reference)
+  vim.notify(('trying one step with %s …'):format(reference))
+  server.execute('remit.model.use', { reference = reference }, function(problem, found)
+    if problem then return vim.notify(problem, vim.log.levels.ERROR) end
+    local fix = server.known(found.problem) and ('\n' .. found.problem.fix) or ''
+    vim.notify(found.said .. fix, found.kept and vim.log.levels.INFO or vim.log.levels.ERROR)
+  end)
+end
+
+--- Has the person choose a model of those that can be used here, or name one (MOD-26).
+local function choose_model()
+  server.execute('remit.model.list', {}, function(problem, found)
+    if problem then return vim.notify(problem, vim.log.levels.ERROR) end
+    table.insert(found, { reference = '', about = 'name another one: ollama:NAME, openai:NAME@http://127.0.0.1:8080/v1 …' })
+    local function format(each)
+      local to = server.known(each.sent_to)
+      return ('%s%s  %s%s'):format(each.configured and '* ' or '', each.reference, server.known(each.problem) or each.about, to and (', sent to ' .. to) or '')
+    end
+    vim.ui.select(found, { prompt = 'Model', format_item = format }, function(chosen)
+      if not chosen then return end
+      if chosen.whole then return use_model(chosen.reference) end
+      vim.ui.input({ prompt = 'Model: ', default = chosen.reference }, function(typed)
+        if typed and typed ~= '' then use_model(typed) end
+      end)
+    end)
+  end)
+end
+
 M.WORDS = {
+  model = choose_model,
   open = function() require('remit.chat').open() end,
   new = function()
     turn.session = nil

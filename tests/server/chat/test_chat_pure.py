@@ -10,6 +10,7 @@ from bench_runtime import Bench
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 from rows import rows
 
 from remit_server.chat.commands import COMMANDS, complete_command, run_command
@@ -241,7 +242,7 @@ async def test_CLI_05_sessions_in_a_chat(chat: Chat, tmp_path: Path) -> None:
         with pytest.raises(NotUnderstood):
             await run_command(chat, f"/{name} no/such")
     assert chat.model is None
-    assert "stay on this machine" in (await run_command(chat, "/model built-in")).text
+    assert SAYS.messages_to_it_stay_on in (await run_command(chat, "/model built-in")).text
     assert chat.model == "built-in"
     with pytest.raises(NotUnderstood, match="no command `/stauts`"):
         await run_command(chat, "/stauts")
