@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from pydantic import JsonValue
 
@@ -143,7 +142,7 @@ def _rows(said: JsonValue, name: str, key: str) -> Iterator[Row]:
 
 
 def _object(said: JsonValue | Row) -> Row:
-    return cast("Row", said) if isinstance(said, Mapping) else {}
+    return said if isinstance(said, Mapping) else {}
 
 
 def _text(said: JsonValue) -> str | None:
