@@ -127,7 +127,7 @@ export function activate(context: vscode.ExtensionContext): void {
     'remit.toggleInlineCompletion': () => toggleCompletion(),
     'remit.menu': () => showMenu(conversation.view(), health.condition().problem),
     'remit.setServerPath': () => openSetting('remit.serverPath'),
-    'remit.setModel': () => connectModel(remit),
+    'remit.setModel': () => connectModel(remit, () => { void health.refresh(); }),
     'remit.openSettings': () => openSetting('@ext:' + context.extension.id),
     'remit.openPlace': () => openPlace(place(health)),
     [CLIENT_COMMANDS.rename]: (target: { path: string; name: string }) => rename(target, ask),

@@ -123,3 +123,7 @@ def test_EDI_05_to_EDI_08_the_chat_stays_fluid_takes_things_along_and_leads_some
 ) -> None:
     """Attachments, places, forks, a reload, 5,000 events, a long answer; axe-core in three themes."""
     drive("run_panel.mjs", node, chromium, code_server, vsix)
+
+
+def test_MOD_27_a_model_is_connected_in_vscode(node: str, chromium: str, code_server: Path, vsix: Path) -> None:
+    drive("run_models.mjs", node, chromium, code_server, vsix)

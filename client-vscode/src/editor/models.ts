@@ -16,7 +16,7 @@ interface Connected {
 type Pick = vscode.QuickPickItem & { readonly ask: () => Promise<string | undefined> };
 
 /** Has the person choose a model, tries it, and says what came of it. */
-export async function connectModel(remit: Server): Promise<void> {
+export async function connectModel(remit: Server, connected: () => void): Promise<void> {
   const models = remit.command<readonly ListedModel[]>('remit.model.list');
   const chosen = await vscode.window.showQuickPick<Pick>(models.then((found) => rows(found)), {
     title: t('Connect a Model'),
@@ -26,15 +26,16 @@ export async function connectModel(remit: Server): Promise<void> {
   });
   const reference = await chosen?.ask();
   if (!reference) return;
-  const connected = await vscode.window.withProgress(
+  const found = await vscode.window.withProgress(
     { location: vscode.ProgressLocation.Notification, title: t('Remit: trying one step with {0}', visibleLine(reference)) },
     () => remit.command<Connected>('remit.model.use', { reference }),
   );
-  if (connected.problem) return offer(connected.problem, () => connectModel(remit));
+  if (found.problem) return offer(found.problem, () => connectModel(remit, connected));
   const settings = vscode.workspace.getConfiguration('remit');
   // A model in VS Code's settings would count before the one that was just kept.
   if (settings.get('model')) await settings.update('model', undefined, vscode.ConfigurationTarget.Global);
-  void vscode.window.showInformationMessage(visibleLine(connected.said.replaceAll('`', '')));
+  connected();
+  void vscode.window.showInformationMessage(visibleLine(found.said.replaceAll('`', '')));
 }
 
 /** What can be chosen: those that work here first, then what the person names. */

@@ -59,7 +59,7 @@ def whole(reference: str) -> str:
 def describe_connected(connected: Connected) -> str:
     """Returns what a person is told of a model that works: how it is held, where messages go, and what keeps it."""
     report = connected.report
-    held = f" ({report.device}; one step took {report.step_s:.1f} s)" if report.tokens else ""
+    held = f" ({report.device}; one step took {report.step_s:.1f} s)" if report.calls else ""
     lines = [f"`{report.reference}` works{held}.", where_messages_go(connected.sent_to)]
     if connected.file is not None:
         lines.append(f"It is your model from now on, kept in `{connected.file}`.")

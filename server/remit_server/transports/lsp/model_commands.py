@@ -11,6 +11,7 @@ from remit_server.models.finding.choices import Choice, find_choices
 from remit_server.runtime.connecting import connect_model, describe_connected
 from remit_server.runtime.settings import Settings
 from remit_server.transports.lsp.command_params import read_asked, wrong_arguments
+from remit_server.transports.lsp.own_file_watch import read_again
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
@@ -37,9 +38,11 @@ async def use(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     reference = asked.text("reference")
     if not reference:
         raise wrong_arguments(params, "no `reference` was given", asked.shape)
-    root = connection.folders.named(asked.about.folder).root
-    connected = await connect_model(reference, root)
+    folder = connection.folders.named(asked.about.folder)
+    connected = await connect_model(reference, folder.root)
     problem = connected.report.problem
+    if connected.file is not None:
+        await read_again(folder.slot)  # at once: the answer says that it counts
     return {
         "said": describe_connected(connected) if problem is None else f"{problem.what}: {problem.why}",
         "kept": connected.file is not None,

@@ -38,11 +38,11 @@ async def watch_own_files(connection: Connection, folder: WorkspaceFolder) -> No
 
 async def reload_folder(connection: Connection, slot: RuntimeSlot) -> None:
     """Has a folder's policy and configuration count as they are now, and tells what came of it."""
-    for notice in await _reload(slot):
+    for notice in await read_again(slot):
         _tell(connection, notice)
 
 
-async def _reload(slot: RuntimeSlot) -> Sequence[Notice]:
+async def read_again(slot: RuntimeSlot) -> Sequence[Notice]:
     """Reads the files again. Returns the outcome, where it is new.
 
     A runtime that was not opened yet reads the files when it is; one that failed to open is opened now, if possible.
