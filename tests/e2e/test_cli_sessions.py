@@ -49,6 +49,27 @@ def test_SES_04_what_is_not_there_is_said(remit: CommandLine, script: str) -> No
         assert remit("session", "rename", "last", name).code == FAILED, name
 
 
+def test_CLI_18_a_single_call_is_no_conversation_to_go_on_with(remit: CommandLine, script: str) -> None:
+    read = ("run-tool", "read_file", '{"path": "README.md"}', "--intent", "READ_FILE")
+    remit(*read)
+    done = remit("--continue", "go on", REMIT_MODEL=script)
+    assert (done.code, SAYS.there_is_no_session in done.err) == (FAILED, True)
+    remit("say it", REMIT_MODEL=script)
+    said = remit("session", "list", "--json").lines[0]["session_id"]
+    remit(*read)
+    remit("--continue", "go on", REMIT_MODEL=script)
+    turns = {each["session_id"]: each["turns"] for each in remit("session", "list", "--json").lines}
+    assert (turns[said], sorted(turns.values())) == (2, [1, 1, 2])
+
+
+def test_CLI_18_another_model_that_goes_on_is_named(remit: CommandLine, script: str) -> None:
+    remit("say it", REMIT_MODEL=script)
+    assert remit("--continue", "--json", "and more", REMIT_MODEL=script).of("warning") == []
+    (told,) = remit("--continue", "--json", "go on").of("warning")
+    assert "`built-in`" in told["message"]
+    assert f"`script:{Path(script).name}`" in told["message"]
+
+
 def test_SES_05_undo_and_redo_after_a_restart(remit: CommandLine, script: str) -> None:
     remit("--approve", "session", "write new.py", REMIT_MODEL=script)
     new = remit.workspace / "new.py"

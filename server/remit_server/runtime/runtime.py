@@ -389,6 +389,7 @@ class Runtime:
         turn.emit(RunStarted, model=agent.provider.name, workspace=folder, sent_to=sent_to)
         self._warn(turn, session)
         if taken_up:
+            self._warn_of_other_model(request, session, agent.provider.name, turn)
             await take_session_up(turn, self.dispatcher.parts, session.chosen_mode)
         if request.policy and request.policy.mode:
             tighten_mode(Mode(request.policy.mode), turn, self.dispatcher.parts.audit)
@@ -440,6 +441,12 @@ class Runtime:
         for message in found[self._warned :]:
             turn.emit(WarningEvent, message=message)
         self._warned = len(found)
+
+    def _warn_of_other_model(self, request: RunRequest, session: Session, now: str, turn: Turn) -> None:
+        """Say that another model than before goes on with a session, unless the person just chose it (CLI-18)."""
+        before, answers = session.answered_by, any(isinstance(part, TextInput) for part in request.parts)
+        if answers and session.model is None and before not in (None, now):
+            turn.emit(WarningEvent, message=f"another model goes on with this session: `{now}`, after `{before}`")
 
     def _flush_audit(self) -> None:
         """Whoever is told that a turn has ended finds all of it in the log."""

@@ -70,6 +70,11 @@ class Session:
         """The mode of the workflow that the person last chose in the session, as its file has it."""
         return None if self.recorder is None else self.recorder.replayed.mode
 
+    @property
+    def answered_by(self) -> str | None:
+        """The model that had answered last when the session's file was read; None where none had."""
+        return None if self.recorder is None else self.recorder.replayed.model
+
     def recording(self, emit: Emit, observe: Emit) -> Emit:
         """Returns what takes a turn's events to the file and to whoever observes it, then to the client."""
         recorder = self.recorder

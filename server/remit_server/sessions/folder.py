@@ -84,6 +84,18 @@ class SessionFolder:
         why = "no session here has this id, name or number" if sessions else "there is no session of this folder yet"
         raise SessionError(f"there is no session `{wanted}`", why, "see `remit session list`", code=ErrorCode.NOT_FOUND)
 
+    def last_conversation(self) -> SessionSummary:
+        """Returns the session that was used last of those with words of the person's, or a name. Raises SessionError.
+
+        One that holds calls alone, such as those of `remit run-tool`, is no conversation.
+        """
+        sessions = self.list()
+        if found := next((each for each in sessions if each.title or each.name), None):
+            return found
+        why = "nothing was said in the sessions of this folder" if sessions else "this folder has no session yet"
+        fix = "leave `--continue` out to begin one, or name a session of `remit session list` with `--resume`"
+        raise SessionError("there is no session to go on with", why, fix, code=ErrorCode.NOT_FOUND)
+
     def read(self, session: SessionSummary) -> Sequence[SessionRecord]:
         """Returns all records of a session. Raises SessionError."""
         return read_session(self.path / session.file).records

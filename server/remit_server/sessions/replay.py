@@ -64,8 +64,9 @@ class _Said:
 class Replay:
     """What the records so far come to. `add` takes the next ones.
 
-    `mode` is the one of the workflow that the person last chose in the session, None where they chose none (FLW-07);
-    `positions` are the last places in it: of what was written before a crash, not all was audited (FLW-12).
+    `model` is the one that answered last. `mode` is the one of the workflow that the person last chose, None where they
+    chose none (FLW-07); `positions` are the last places in it: of what was written before a crash, not all was audited
+    (FLW-12).
     """
 
     start: SessionStart | None = None
@@ -105,8 +106,6 @@ class Replay:
                 self.start = self.start or record
             case Named(name=name):
                 self.name = name
-            case TurnStarted():
-                self.model = record.model
             case Pinned(texts=texts):
                 self.pins += texts
             case FilesChanged():
@@ -117,7 +116,7 @@ class Replay:
                 self.positions.append(record)
             case SystemSaid() | UserSaid() | AssistantSaid() | CallMade() | CallEnded() | PrefixSent():
                 self._add_said(record)
-            case IntentDeclared() | QuestionAnswered() | Warned() | TurnEnded() | SessionEnd():
+            case TurnStarted() | IntentDeclared() | QuestionAnswered() | Warned() | TurnEnded() | SessionEnd():
                 pass
             case _:
                 assert_never(record)
@@ -127,6 +126,7 @@ class Replay:
             case SystemSaid() | UserSaid():
                 self._messages.append(record)
             case AssistantSaid():
+                self.model = record.model
                 self._messages.append(_Said(record.content))
             case CallMade():
                 self._add_call(record)

@@ -37,7 +37,7 @@ from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
 from remit_server.models.remote.stages import PROVIDERS
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings, existing_folder
-from remit_server.sessions.folder import LAST, SessionFolder
+from remit_server.sessions.folder import SessionFolder
 from remit_server.workspace.ports import NoDocuments
 
 EXIT_CODES: Mapping[RunStatus, int] = {
@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     loud.add_argument("--quiet", action="store_true", help="print the answer alone")
     loud.add_argument("--verbose", action="store_true", help="also what is logged, on standard error")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--continue", action="store_true", dest="go_on", help="go on with the folder's last session")
+    which.add_argument("--continue", action="store_true", dest="go_on", help="go on with the last conversation here")
     which.add_argument("--resume", metavar="SESSION", help="go on with this one: name, id or number in `session list`")
     parser.add_argument(
         "--record", type=Path, metavar="FILE", help="record the model's traffic; `replay:FILE` plays it"
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.approve == "ask" and not arguments.json and can_ask():
         settle_trust(existing_folder(arguments.workspace))
     settings = _read_settings(arguments)
-    session = session_for(settings, LAST if arguments.go_on else arguments.resume)
+    session = session_for(settings, arguments.resume, go_on=arguments.go_on)
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     if text is None:
@@ -197,9 +197,15 @@ def prompt(text: str) -> TextInput:
         raise WrongUsage(what, first_problem(error), fix) from error
 
 
-def session_for(settings: Settings, wanted: str | None) -> str | None:
-    """Returns the id of the session that is wanted, None for a new one. Raises SessionError."""
-    return None if wanted is None else SessionFolder(settings.session_folder).find(wanted).session_id
+def session_for(settings: Settings, wanted: str | None, *, go_on: bool) -> str | None:
+    """Returns the id of the session that is `wanted`, or of the last conversation; None for a new one.
+
+    Raises SessionError.
+    """
+    folder = SessionFolder(settings.session_folder)
+    if go_on:
+        return folder.last_conversation().session_id
+    return None if wanted is None else folder.find(wanted).session_id
 
 
 def choose_asker(approve: str, *, as_json: bool, shows: bool = False) -> Asker:
