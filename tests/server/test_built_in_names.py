@@ -11,6 +11,7 @@ from bench_runtime import Answering, Bench
 from messages import SAYS
 
 from remit_server.agent.offer import MOST_PATHS
+from remit_server.contract import ApprovalAnswer, ApprovalRequired, LeftOut
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
@@ -154,3 +155,44 @@ async def test_B6_a_no_to_the_only_change_is_denied(tmp_path: Path) -> None:
         assert result.reason == "this was not done: the person said no"
         assert result.final_output is not None
         assert result.final_output.startswith(SAYS.i_stopped_nothing_was_changed)
+
+
+class TakesTheFirst(Answering):
+    """Takes the first hunk of each change, and leaves the others out."""
+
+    async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
+        (diff,) = question.diffs
+        left_out = tuple(LeftOut(path=diff.path, hunk=number) for number in range(1, diff.hunks))
+        return ApprovalAnswer(approval_id=question.approval_id, decision="allow", left_out=left_out)
+
+
+LONG = CODE + "\n" * 20 + CODE
+
+
+async def test_AGT_01_what_was_taken_in_part_is_told_as_a_part(tmp_path: Path) -> None:
+    async with built_in(tmp_path, "util.py") as bench:
+        (bench.workspace / "util.py").write_text(LONG)
+        result = await bench.ask("rename old_name to new_name in util.py", asker=TakesTheFirst())
+        assert (bench.workspace / "util.py").read_text() == RENAMED + "\n" * 20 + CODE
+        assert (result.status, result.final_output) == ("completed", "Changed in part: you took 1 of 2 changes.")
+        assert bench.of("tool_result")[-1].summary == "changed util.py in part: 1 of 2 changes"
+
+
+async def test_AGT_01_of_several_files_a_part_is_told_too(tmp_path: Path) -> None:
+    async with built_in(tmp_path, "a.py", "b.py") as bench:
+        (bench.workspace / "a.py").write_text(LONG)
+        result = await bench.ask("rename old_name to new_name everywhere", asker=TakesTheFirst())
+        assert result.final_output == "Changed in part: you left out some of the changes. In 2 files: a.py, b.py."
+    async with built_in(tmp_path / "no", "a.py", "b.py") as bench:
+        result = await bench.ask("rename old_name to new_name everywhere", asker=Answering(later="deny"))
+        assert changed(bench) == {"a.py": RENAMED}
+        said = "I stopped at b.py: This was not done: the person said no. Changed before that: a.py."
+        assert (result.status, result.final_output) == ("completed", said)
+
+
+async def test_AGT_01_what_waits_for_its_review_is_not_told_as_done(tmp_path: Path) -> None:
+    async with built_in(tmp_path, "util.py") as bench:
+        bench.runtime.review("s", "turn")
+        result = await bench.ask("rename old_name to new_name in util.py", asker=Answering("deny"))
+        assert (result.status, changed(bench)) == ("denied", {})
+        assert result.final_output == "Proposed. Your review decides what of it is written."

@@ -24,6 +24,7 @@ OWN_REFUSALS = REFUSALS | {
 }
 """Those of the person's own calls, who has no other way to go on: a model that the gate stops declares an intent."""
 SAID_SO = "the model said that it did not do it"
+SAID_SO_OF_SOME = "the model said that it did not do all of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,9 @@ def judge_turn(calls: Sequence[EndedCall], output: str | None, *, declined: bool
     untold = refused or unknown
     reason = _sentence(untold[-1]) if untold else None
     if any(call.error is None and (call.acts or call.own) for call in calls):
-        return Outcome("completed", output, reason=SAID_SO if declined and reason is None else reason)
+        if declined and reason is None:
+            reason = _sentence(failed[-1]) if failed else SAID_SO_OF_SOME
+        return Outcome("completed", output, reason=reason)
     if refused:
         return Outcome("denied", output, reason=reason)
     if unknown:

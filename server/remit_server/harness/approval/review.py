@@ -76,7 +76,7 @@ def take(plan: WritePlan, left_out: Sequence[LeftOut]) -> Taken | None:
         return None
     shown = sum(parts_of(change) for change in plan.changes)
     accepted = sum(_accepted(change, left_out) for change in plan.changes)
-    outcome = _tell(plan, left, left_out, accepted, shown)
+    outcome = _tell(left, left_out, accepted, shown)
     return Taken(replace(plan, changes=left, outcome=outcome), accepted, shown)
 
 
@@ -128,7 +128,7 @@ def _apply(before: str, hunks: Sequence[Hunk]) -> str:
 
 
 def _tell(
-    plan: WritePlan, left: Sequence[FileChange], left_out: Sequence[LeftOut], accepted: int, shown: int
+    left: Sequence[FileChange], left_out: Sequence[LeftOut], accepted: int, shown: int
 ) -> Outcome:
     """Says what was written in place of what the tool would have said of the whole."""
     said = [f": {' '.join(each.comment.split())}" if each.comment else "" for each in left_out]
@@ -142,4 +142,5 @@ def _tell(
     ]
     refused: list[JsonValue] = [each.model_dump(mode="json") for each in left_out]
     data: dict[str, JsonValue] = {"files": files, "accepted": accepted, "shown": shown, "left_out": refused}
-    return Outcome("\n".join(lines), f"{plan.outcome.summary} ({accepted} of {shown} changes)", data)
+    names = ", ".join(each.path.relative for each in left)
+    return Outcome("\n".join(lines), f"changed {names} in part: {accepted} of {shown} changes", data)

@@ -32,6 +32,8 @@ REWRITTEN = "Replaced the line."
 IMPORTED = "Added the import."
 CHANGED = "Changed the value."
 UNCHANGED = "I stopped: nothing was changed."
+SOME = "Changed in part: you left out some of the changes."
+PROPOSED = "Proposed. Your review decides what of it is written."
 UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it in the editor."
 NOT_FOUND = "I stopped: no definition was found."
 DECLINED = (
@@ -46,6 +48,8 @@ HELP = (
 )
 MOST_SHOWN = 4_000
 _LINE = re.compile(r"(\d+)[|:](.*)")
+_IN_PART = re.compile(r"written in part: the person accepted (\d+) of (\d+) changes")
+_COLLECTED = "collected for the person's review"
 _EXIT = re.compile(r"exit code (\d+)")
 
 
@@ -66,7 +70,8 @@ def answer(route: Routed, result: str) -> Ending:
         return Ending(
             f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}."
         )
-    return Ending(_ANSWERS.get(route.tool, _as_told)(route, result)[:MOST_SHOWN], done=True)
+    text = _reviewed(result) if route.intent is Intent.CODE else None
+    return Ending((text or _ANSWERS.get(route.tool, _as_told)(route, result))[:MOST_SHOWN], done=True)
 
 
 def answer_edit(edit: LineEdit, result: str) -> Ending:
@@ -74,7 +79,19 @@ def answer_edit(edit: LineEdit, result: str) -> Ending:
     refused = answer(Routed(Intent.CODE, "edit_file", {"path": ""}), result)
     if not refused.done:
         return refused
-    return Ending(_said_of(edit), done=True)
+    return Ending(_reviewed(result) or _said_of(edit), done=True)
+
+
+def taken_in_part(result: str) -> bool:
+    """Returns whether the person took only a part of a change."""
+    return _IN_PART.match(result) is not None
+
+
+def _reviewed(result: str) -> str | None:
+    """Returns what is said of a change that a person took in part, or reviews later; None of another."""
+    if part := _IN_PART.match(result):
+        return f"Changed in part: you took {part[1]} of {part[2]} changes."
+    return PROPOSED if _COLLECTED in result.rpartition("\n")[2] else None
 
 
 def _said_of(edit: LineEdit) -> str:

@@ -14,6 +14,7 @@ from remit_governance.values import Intent
 from remit_server.models.built_in.answers import (
     DECLINED,
     HELP,
+    SOME,
     UNCHANGED,
     Ending,
     answer,
@@ -135,15 +136,18 @@ def _in_each(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet
     came = _follow(_naming(text, path), turn, request, files)
     at = places.index(path) + 1
     if not isinstance(came, Ending) or not came.done or at == len(places) or not _EVERYWHERE.search(text):
-        return came if at == 1 or not isinstance(came, Ending) else _told(came, at, places)
+        return came if at == 1 or not isinstance(came, Ending) else _told(came, turn, places[:at])
     return _follow(_naming(text, places[at]), replace(turn, call=None), request, files)
 
 
-def _told(came: Ending, at: int, places: Sequence[str]) -> Ending:
-    """What is answered where several files were to be changed: all of them, or those before the one that failed."""
+def _told(came: Ending, turn: Turn, places: Sequence[str]) -> Ending:
+    """What is answered where several files were to be changed: all of them, or those before the last, which failed."""
     if came.done:
-        return Ending(f"{came.text} In {len(places)} files: {', '.join(places)}.", done=True)
-    return Ending(f"{came.text} Changed before that: {', '.join(places[: at - 1])}.")
+        said = SOME if turn.in_part else came.text
+        return Ending(f"{said} In {len(places)} files: {', '.join(places)}.", done=True)
+    why = came.text.removeprefix(UNCHANGED).strip()
+    before = f"{', '.join(places[:-1])}{', in part' if turn.in_part else ''}"
+    return Ending(f"I stopped at {places[-1]}: {why} Changed before that: {before}.")
 
 
 def _is_offered(step: Routed, request: GenerateRequest) -> bool:
