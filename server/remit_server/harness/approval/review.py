@@ -127,9 +127,7 @@ def _apply(before: str, hunks: Sequence[Hunk]) -> str:
     return "".join([*pieces, before[end:]])
 
 
-def _tell(
-    left: Sequence[FileChange], left_out: Sequence[LeftOut], accepted: int, shown: int
-) -> Outcome:
+def _tell(left: Sequence[FileChange], left_out: Sequence[LeftOut], accepted: int, shown: int) -> Outcome:
     """Says what was written in place of what the tool would have said of the whole."""
     said = [f": {' '.join(each.comment.split())}" if each.comment else "" for each in left_out]
     lines = [
