@@ -120,6 +120,7 @@ def test_the_version_is_told(remit: CommandLine) -> None:
         ["run-tool", "read_file", '{"a":' * 900 + "1" + "}" * 900, "--intent", "READ_FILE"],
         ["ask"],
         ["ask", "  "],
+        ["ask", "--attach", "nosuch.txt", "what is in it?"],
         [b"\xff\xfe"],
     ],
     ids=lambda words: " ".join(map(str, words))[:40],
@@ -418,6 +419,17 @@ def test_B6_a_turn_that_did_nothing_exits_with_1(remit: CommandLine, script: Cal
     done = remit("rename total", "--json", REMIT_MODEL=model)
     result = done.lines[-1]["result"]
     assert (done.code, result["status"], result["reason"], result["error"]) == (FAILED, "declined", said, None)
+
+
+def test_CLI_01_a_mode_that_was_set_is_not_what_was_asked_for(remit: CommandLine, script: Callable[..., str]) -> None:
+    model = script({"calls": [intent("CODE"), call("write_file", path="new.py", content="x")]}, {"text": "I wrote it."})
+    done = remit("ask", "--mode", "strict", "--approve", "session", "write new.py", REMIT_MODEL=model)
+    assert (done.code, "nothing was done: `write_file` was denied" in done.out) == (DENIED, True), done.out
+
+
+def test_CLI_01_a_model_that_answers_nothing_has_failed(remit: CommandLine, script: Callable[..., str]) -> None:
+    done = remit("say it", REMIT_MODEL=script({"text": ""}))
+    assert (done.code, "the model gave no answer" in done.out) == (FAILED, True), done.out
 
 
 @pytest.mark.model

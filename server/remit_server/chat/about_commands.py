@@ -9,6 +9,7 @@ from pathlib import Path
 
 from remit_governance.visible import visible_again
 from remit_server.chat.describe import describe_statistics
+from remit_server.chat.mentions import kind_of_path
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
 from remit_server.contract import AssistantSaid, ErrorCode, FileAttachment, PrefixSent, SessionRecord
 from remit_server.errors import RemitError
@@ -140,6 +141,8 @@ async def pin(chat: Chat, words: str) -> Reply:
     """Sends a file with the next message that stays when the conversation is condensed."""
     if not words:
         raise NotUnderstood("nothing was pinned", "no file was named", "such as `/pin docs/style.md`")
+    if kind_of_path(chat.settings.workspace, words) != "file":
+        raise NotUnderstood("nothing was pinned", f"`{words}` is no file here", "name one by its path in this folder")
     chat.pinned.append(FileAttachment(path=words, pinned=True))
     return Reply(f"`{words}` goes with the next message, and stays when the conversation is condensed.")
 

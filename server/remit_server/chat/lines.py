@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 from remit_server.chat.commands import run_command
-from remit_server.chat.mentions import read_message
+from remit_server.chat.mentions import find_unknown, kind_of_path, read_message
 from remit_server.chat.replies import Chat
 from remit_server.contract import InputPart
 
@@ -36,7 +35,8 @@ def is_command(text: str) -> bool:
 async def read_line(chat: Chat, text: str) -> Line:
     """Reads one line. Raises RemitError where it cannot be followed."""
     if not is_command(text):
-        return Line(parts=_message(chat, text.strip()))
+        text = text.strip()
+        return Line(_tell_unknown(chat, text), _message(chat, text))
     reply = await run_command(chat, text.strip())
     parts: list[InputPart] = [] if reply.call is None else [reply.call]
     if reply.message is not None:
@@ -45,15 +45,12 @@ async def read_line(chat: Chat, text: str) -> Line:
 
 
 def _message(chat: Chat, text: str) -> Sequence[InputPart]:
-    parts = read_message(text, lambda path: _kind_of(chat.settings.workspace, path), chat.pinned)
+    parts = read_message(text, partial(kind_of_path, chat.settings.workspace), chat.pinned)
     chat.pinned.clear()
     return parts
 
 
-def _kind_of(workspace: Path, path: str) -> str | None:
-    if path.startswith("/") or ".." in Path(path).parts:
-        return None
-    there = workspace / path
-    with contextlib.suppress(OSError, ValueError):
-        return "file" if there.is_file() else "folder" if there.is_dir() else None
-    return None
+def _tell_unknown(chat: Chat, text: str) -> str:
+    """Says which mentions name no file here; they are sent as words."""
+    unknown = find_unknown(text, partial(kind_of_path, chat.settings.workspace))
+    return "\n".join(f"Nothing was attached for `@{word}`: it names no file or folder here." for word in unknown)

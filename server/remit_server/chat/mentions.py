@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pydantic import JsonValue
 
 from remit_governance.values import Intent
 from remit_server.chat.replies import NotUnderstood
@@ -49,6 +53,22 @@ def own_command(command: str) -> CallInput:
     return CallInput(tool="run_command", arguments={"command": command.strip()}, intent=Intent.EXECUTE)
 
 
+def find_unknown(text: str, kind_of: Callable[[str], str | None]) -> Sequence[str]:
+    """Returns the words behind `@` that look like a path, and name nothing."""
+    words = [] if text.startswith("!") else [found[1].strip('"').rstrip(_ENDS) for found in _MENTION.finditer(text)]
+    return [word for word in words if re.search(r"[/.]", word) and _attachment(word, kind_of) is None]
+
+
+def kind_of_path(workspace: Path, path: str) -> str | None:
+    """Returns whether a path of the workspace is a `file` or a `folder`; None where it is neither."""
+    if path.startswith("/") or ".." in Path(path).parts:
+        return None
+    there = workspace / path
+    with contextlib.suppress(OSError, ValueError):
+        return "file" if there.is_file() else "folder" if there.is_dir() else None
+    return None
+
+
 def _attachment(word: str, kind_of: Callable[[str], str | None]) -> Attachment | CallInput | None:
     if word == "diff":
         return CallInput(tool="git_diff", arguments={}, intent=Intent.ANALYZE)
@@ -62,5 +82,6 @@ def _attachment(word: str, kind_of: Callable[[str], str | None]) -> Attachment |
         if kind == "file":
             return FileAttachment(path=path)
         if kind == "folder":
-            return CallInput(tool="list_files", arguments={"path": path.rstrip("/") or "."}, intent=Intent.ANALYZE)
+            below: dict[str, JsonValue] = {"pattern": "**", "path": path.rstrip("/") or "."}
+            return CallInput(tool="list_files", arguments=below, intent=Intent.ANALYZE)
     return None

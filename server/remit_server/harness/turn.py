@@ -57,10 +57,12 @@ class SessionMemory:
 class EndedCall:
     """How one call of a turn ended.
 
-    `acts`: it was to do more than read. `own`: the person made it. `error` says why it did not run, without secrets.
+    `acts`: it was to do more than read. `works`: more than a step of the workflow, too. `own`: the person made it.
+    `error` says why it did not run, without secrets.
     """
 
     acts: bool
+    works: bool
     own: bool
     error: ErrorPayload | None = None
 

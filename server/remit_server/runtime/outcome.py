@@ -24,6 +24,7 @@ OWN_REFUSALS = REFUSALS | {
 }
 """Those of the person's own calls, who has no other way to go on: a model that the gate stops declares an intent."""
 SAID_SO = "the model said that it did not do it"
+SAID_NOTHING = "the model gave no answer"
 SAID_SO_OF_SOME = "the model said that it did not do all of it"
 
 
@@ -37,12 +38,16 @@ class Outcome:
     reason: str | None = None
 
 
-def judge_turn(calls: Sequence[EndedCall], output: str | None, *, declined: bool) -> Outcome:
-    """Judge a turn that nothing cut short, whose model has `declined` or has answered with `output`.
+def judge_turn(
+    calls: Sequence[EndedCall], output: str | None, *, declined: bool, not_attached: Sequence[str] = ()
+) -> Outcome:
+    """Judge a turn that nothing cut short, whose model has `declined` or has answered with `output`, None where it was
+    not asked; `not_attached` says what of the message it was not shown.
 
     A turn in which something was done, or a question was answered, is completed. One that did nothing is denied where
-    policy or the person refused what it was to do, failed where it is not known what a call did, else declined; where
-    the person's own calls alone failed, it failed.
+    policy or the person refused what it was to do, failed where it is not known what a call did or where the model
+    gave no answer, else declined; where the person's own calls alone failed, it failed. Beside a message the person's
+    own reads, and steps of the workflow, are not what was to be done.
     """
     refused = [
         call.error
@@ -52,8 +57,8 @@ def judge_turn(calls: Sequence[EndedCall], output: str | None, *, declined: bool
     failed = [call.error for call in calls if call.error is not None]
     unknown = [error for error in failed if error.code is ErrorCode.OUTCOME_UNKNOWN]
     untold = refused or unknown
-    reason = _sentence(untold[-1]) if untold else None
-    if any(call.error is None and (call.acts or call.own) for call in calls):
+    reason = _sentence(untold[-1]) if untold else next(iter(not_attached), None)
+    if any(call.error is None and (call.works or (call.own and output is None)) for call in calls):
         if declined and reason is None:
             reason = _sentence(failed[-1]) if failed else SAID_SO_OF_SOME
         return Outcome("completed", output, reason=reason)
@@ -65,7 +70,8 @@ def judge_turn(calls: Sequence[EndedCall], output: str | None, *, declined: bool
         return Outcome("declined", output, reason=_sentence(failed[-1]) if failed else SAID_SO)
     if failed and output is None and all(call.own for call in calls):
         return Outcome("failed", reason=_sentence(failed[-1]))
-    return Outcome("completed", output)
+    silent = output is not None and not output.strip()
+    return Outcome("failed", output, reason=SAID_NOTHING) if silent else Outcome("completed", output, reason=reason)
 
 
 def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], *, declined: bool) -> bool:

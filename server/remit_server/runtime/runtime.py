@@ -54,7 +54,7 @@ from remit_server.harness.workflow.moves import begin_message, tighten_mode
 from remit_server.harness.workflow.take_up import take_session_up
 from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
-from remit_server.runtime.attachments import Reader
+from remit_server.runtime.attachments import Attached, Reader
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.completing import Completer
 from remit_server.runtime.config.form import When
@@ -394,19 +394,20 @@ class Runtime:
         if request.policy and request.policy.mode:
             tighten_mode(Mode(request.policy.mode), turn, self.dispatcher.parts.audit)
         output: str | None = None
-        declined = False
+        declined, not_attached = False, list[str]()
         for number, part in enumerate(request.parts):
             match part:
                 case TextInput():
                     begin_message(turn, self.dispatcher.parts.audit)
-                    attached = (
-                        await self._attach(part, number, request, session, turn) if agent.provider.reads_context else ()
-                    )
-                    reply = await agent.answer(part, session.conversation, turn, request.context, attached)
+                    attached = Attached()
+                    if agent.provider.reads_context:
+                        attached = await self._attach(part, number, request, session, turn)
+                    not_attached += attached.failed
+                    reply = await agent.answer(part, session.conversation, turn, request.context, attached.texts)
                     output, declined = reply.message.text, reply.declined
                 case CallInput():
                     await self._own_call(part, number, session, turn)
-        return judge_turn(turn.ended, output, declined=declined)
+        return judge_turn(turn.ended, output, declined=declined, not_attached=not_attached)
 
     def _choose_model(self, request: RunRequest, session: Session) -> Agent:
         """Returns the agent with the session's model, which the person may have switched with this request (AGT-13).
@@ -421,7 +422,7 @@ class Runtime:
 
     async def _attach(
         self, part: TextInput, number: int, request: RunRequest, session: Session, turn: Turn
-    ) -> tuple[str, ...]:
+    ) -> Attached:
         """Reads what goes with a message (AGT-12)."""
         reader = Reader(self.dispatcher, turn, f"{turn.turn_id}-{number}")
         shown = [request.context.open_document] if request.context and request.context.open_document else []
@@ -431,7 +432,7 @@ class Runtime:
         session.pin(told.pins + attached.pins)
         position = turn.memory.position
         workflow = (describe(position),) if position.mode is Mode.STRICT else ()
-        return told.texts + attached.texts + workflow
+        return replace(attached, texts=told.texts + attached.texts + workflow)
 
     def _warn(self, turn: Turn, session: Session) -> None:
         """Say once what maintaining the audit log has found since the last turn, and what is wrong with the session."""

@@ -14,7 +14,8 @@ from messages import SAYS
 from rows import rows
 
 from remit_server.chat.commands import COMMANDS, complete_command, run_command
-from remit_server.chat.mentions import read_message
+from remit_server.chat.lines import read_line
+from remit_server.chat.mentions import find_unknown, read_message
 from remit_server.chat.prompts import fill_prompt
 from remit_server.chat.replies import Chat, NotUnderstood
 from remit_server.cli.chat.blocks import Blocks
@@ -86,7 +87,7 @@ def attached(text: str) -> list[str]:
     [
         ("what is @a.py?", ["{'type': 'file', 'path': 'a.py'}"]),
         ('@"with space.txt" please', ["{'type': 'file', 'path': 'with space.txt'}"]),
-        ("look at @src/ now", ["list_files {'path': 'src'}"]),
+        ("look at @src/ now", ["list_files {'pattern': '**', 'path': 'src'}"]),
         ("@diff", ["git_diff {}"]),
         ("@diagnostics:a.py", ["{'type': 'diagnostics', 'path': 'a.py'}"]),
         ("@symbol:total.", ["{'type': 'symbol', 'name': 'total'}"]),
@@ -95,6 +96,18 @@ def attached(text: str) -> list[str]:
 )
 def test_CLI_05_mentions(text: str, found: list[str]) -> None:
     assert attached(text) == found
+
+
+@rows(
+    ("text", "unknown"),
+    [
+        ("why does @nosuch.txt fail, and @src/gone/?", ["nosuch.txt", "src/gone/"]),
+        ("@a.py @src/ @nobody @diff @symbol:a.b me@a.b", []),
+        ("!cat @nosuch.txt", []),
+    ],
+)
+def test_CLI_09_a_mention_that_names_nothing_is_found(text: str, unknown: list[str]) -> None:
+    assert find_unknown(text, kind) == unknown
 
 
 def test_CLI_05_a_command_of_the_persons_own() -> None:
@@ -222,6 +235,27 @@ async def test_THR_prompts_a_projects_link_sends_nothing_from_elsewhere(chat: Ch
     folder.symlink_to(elsewhere)
     with pytest.raises(NotUnderstood, match="no command `/leak`"):
         await run_command(chat, "/leak")
+
+
+async def test_CLI_09_what_is_to_go_along_and_is_not_there_is_told(chat: Chat) -> None:
+    with pytest.raises(NotUnderstood, match="`nosuch` is no file here"):
+        await run_command(chat, "/pin nosuch")
+    assert "`nosuch`" not in (await run_command(chat, "/context")).text
+    line = await read_line(chat, "what is in @nosuch.txt and @a.py?")
+    assert line.text == "Nothing was attached for `@nosuch.txt`: it names no file or folder here."
+    (said,) = line.parts
+    assert isinstance(said, TextInput)
+    assert len(said.attachments) == 1
+
+
+async def test_CLI_05_a_folder_that_is_mentioned_is_listed(make_bench: Any) -> None:
+    bench: Bench = await make_bench({"text": "I see."})
+    (bench.workspace / "lib" / "deep").mkdir(parents=True)
+    (bench.workspace / "lib" / "deep" / "b.txt").write_text("b")
+    chat = Chat(bench.runtime, bench.settings, "here", lambda: "new")
+    result = await bench.ask(*[part.model_dump() for part in (await read_line(chat, "what is in @lib/?")).parts])
+    (listed,) = bench.of("tool_result")
+    assert (listed.ok, "deep/b.txt" in listed.output, result.status) == (True, True, "completed"), listed
 
 
 async def test_CLI_05_sessions_in_a_chat(chat: Chat, tmp_path: Path) -> None:

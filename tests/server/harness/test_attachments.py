@@ -64,6 +64,7 @@ async def test_AGT_12_what_policy_hides_is_not_attached_and_that_is_said(bench: 
     assert "`hidden/a.txt`" in warning.message
     (result,) = bench.of("run_completed")
     assert result.result.status == "completed"
+    assert result.result.reason == "attached file hidden/a.txt could not be read"
 
 
 async def test_AGT_12_a_secret_in_an_attachment_is_taken_out(bench: Bench) -> None:

@@ -99,6 +99,29 @@ async def test_B6_a_model_that_declines_after_a_failure_says_which(make_bench: A
     assert (result.status, result.reason) == ("declined", "cannot open `gone.py`: there is no such file")
 
 
+MOVES = {"type": "call", "tool": "set_mode", "arguments": {"mode": "strict"}, "intent": "PLAN"}
+
+
+@pytest.mark.parametrize(
+    "first", [[], [{"calls": [intent("PLAN"), call("plan_complete", plan="a test first")]}]], ids=["set", "planned"]
+)
+async def test_AGT_01_a_step_of_the_workflow_is_not_what_was_asked_for(make_bench: Any, first: list[Any]) -> None:
+    bench: Bench = await make_bench(*first, {"calls": [intent("CODE"), WRITE]}, {"text": "Done."})
+    result = await bench.ask(MOVES, "write it")
+    assert not (bench.workspace / "new.txt").exists()
+    assert [each.ok for each in bench.of("tool_result")] == [True, *(True for _ in first), False]
+    assert result.status == "denied"
+    assert (await bench.ask(MOVES)).status == "completed", "alone, it is what was asked for"
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+async def test_AGT_01_no_answer_is_no_completed_turn(make_bench: Any, text: str) -> None:
+    bench: Bench = await make_bench(READ, {"text": text}, {"calls": [intent("CODE"), WRITE]}, {"text": text})
+    result = await bench.ask("what does a.py do?")
+    assert (result.status, result.reason) == ("failed", "the model gave no answer")
+    assert (await bench.ask("write it")).status == "completed"
+
+
 async def test_B6_a_question_answered_in_words_is_completed(make_bench: Any) -> None:
     bench: Bench = await make_bench(READ, {"text": "It adds."})
     result = await bench.ask("what does a.py do?")

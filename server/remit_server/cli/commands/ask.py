@@ -127,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     if text is None:
         return _chat(arguments, settings, session)
-    attachments = tuple(FileAttachment(path=path) for path in arguments.attach)
+    attachments = _attached(settings, arguments.attach)
     message = TextInput(text=text.text, attachments=attachments)
     limits = ExecutionPolicy(dry_run=True) if arguments.dry_run else None
     parts = (mode_call(Mode(arguments.mode)), message) if arguments.mode else message
@@ -154,6 +154,15 @@ def _asked(words: Sequence[str]) -> TextInput | None:
         return None
     piped = piped_text(PATIENCE_S)
     return prompt(" ".join(words) if piped is None else with_piped(" ".join(words), piped))
+
+
+def _attached(settings: Settings, paths: Sequence[str]) -> tuple[FileAttachment, ...]:
+    """Returns the files that go with the prompt. Raises WrongUsage where one is not there."""
+    for path in paths:
+        if not (settings.workspace / path).is_file():
+            why = f"`{path}` is no file in {settings.workspace}"
+            raise WrongUsage("nothing was asked", why, "name a file by its path from there")
+    return tuple(FileAttachment(path=path) for path in paths)
 
 
 def _read_settings(arguments: argparse.Namespace) -> Settings:

@@ -54,6 +54,8 @@ from remit_server.workspace.content.transient import is_transient
 log = logging.getLogger(__name__)
 
 WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
+STEPS = ("workflow.", "session.")
+"""How system calls begin that change nothing but where the session stands."""
 GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
 
 
@@ -348,8 +350,9 @@ class CallRecord:
     def _note_end(self, error: ErrorPayload | None) -> None:
         actions = self.judgement.actions if self.judgement else ()
         # What was only collected is done, or refused, by its review.
-        acts = not self.review and any(action.syscall not in READING for action in actions)
-        self.turn.ended.append(EndedCall(acts, self.turn.own_call, error))
+        acting = [each.syscall for each in actions if each.syscall not in READING and not self.review]
+        works = any(not syscall.startswith(STEPS) for syscall in acting)
+        self.turn.ended.append(EndedCall(bool(acting), works, self.turn.own_call, error))
 
     def _show(
         self,
