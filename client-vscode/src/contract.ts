@@ -102,8 +102,9 @@ export interface ApprovalRequired {
  * How the question ended and who answered.
  *
  * By `standing_answer` and `review` there was no question, and `approval_id` is the call's id: an answer given before
- * decided, or the review of work in strict mode, of which `reason` says whose it was. It is `withdrawn` where a file
- * that it was about was renamed, deleted or made meanwhile.
+ * decided, or the review of work in strict mode, of which `reason` says whose it was. `beforehand` is a yes that the
+ * command line gave (`--approve session`). It is `withdrawn` where a file that it was about was renamed, deleted or
+ * made meanwhile.
  */
 export interface ApprovalResolved {
   readonly seq: number;
@@ -115,7 +116,7 @@ export interface ApprovalResolved {
   readonly approval_id: string;
   readonly decision: "allow" | "deny";
   readonly scope: Scope;
-  readonly by: "person" | "standing_answer" | "review" | "deadline" | "disconnected" | "unavailable" | "cancelled" | "withdrawn";
+  readonly by: "person" | "beforehand" | "standing_answer" | "review" | "deadline" | "disconnected" | "unavailable" | "cancelled" | "withdrawn";
   readonly reason: string | null;
 }
 

@@ -198,6 +198,13 @@ def test_a_refused_call_says_what_why_and_how_to_mend_it(remit: CommandLine) -> 
     assert ".remit/policy.yaml:4" in done.out
 
 
+def test_APP_02_a_yes_given_beforehand_is_recorded_as_that(remit: CommandLine) -> None:
+    done = remit("run-tool", "edit_file", EDIT_CART, "--intent", "CODE", "--approve", "session", "--json")
+    assert [(event["decision"], event["by"]) for event in done.of("approval_resolved")] == [("allow", "beforehand")]
+    records = remit("audit", "log", "--json").lines
+    assert [each["metadata"]["by"] for each in records if each["kind"] == "approval_resolved"] == ["beforehand"]
+
+
 def test_a_yes_given_beforehand_lets_the_edit_through(remit: CommandLine) -> None:
     done = remit("run-tool", "edit_file", EDIT_CART, "--intent", "CODE", "--approve", "session", "--json")
     assert done.code == DONE
@@ -379,7 +386,8 @@ def test_without_a_terminal_nobody_is_asked_and_nothing_changes(
     before = (remit.workspace / "src/cart.py").read_bytes()
     done = remit("rename total", "--approve", approve, "--json", stdin="y\ny\n", REMIT_MODEL=script())
     assert done.code == DENIED
-    assert done.of("approval_required") == []
+    assert [event["title"] for event in done.of("approval_required")] == ["change src/cart.py"]
+    assert [(event["decision"], event["by"]) for event in done.of("approval_resolved")] == [("deny", "unavailable")]
     assert done.lines[-1]["result"]["status"] == "denied"
     assert done.lines[-1]["result"]["error"]["code"] == "approval_unavailable"
     assert (remit.workspace / "src/cart.py").read_bytes() == before

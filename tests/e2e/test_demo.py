@@ -126,7 +126,7 @@ def test_its_audit_verifies_from_anywhere(demo: Demo) -> None:
     log = demo.remit("audit", "log", "--workspace", str(demo.workspace), "-n", "500", "--json")
     kinds = {record["kind"] for record in log.lines}
     calls = {"intent_selected", "tool_intent", "tool_outcome", "approval_required", "approval_resolved"}
-    authority = {"capability_issued", "capability_used", "capability_revoked", "sandbox_created", "sandbox_destroyed"}
+    authority = {"capability_issued", "capability_used", "capability_ended", "sandbox_created", "sandbox_destroyed"}
     whole = {"state_transition", "run_started", "run_completed", "checkpoint", "kernel_start", "kernel_shutdown"}
     assert kinds == {*calls, *authority, *whole}
 

@@ -90,7 +90,7 @@ EXPECTED = {Mode.STRICT: TESTS_FIRST, Mode.EXPLORE: EXPLORED, Mode.DEBUG: EXPLOR
 
 # Of a call in its own sandbox: who decided, what it was given and what became of it.
 DECIDED = ("approval_required", "approval_resolved", "capability_issued", "tool_intent", "capability_used")
-ENDED = ("capability_revoked", "tool_outcome")
+ENDED = ("capability_ended", "tool_outcome")
 SANDBOX = ("sandbox_created", "sandbox_destroyed")
 RECORDS: dict[str, tuple[str, ...]] = {
     "read_file": ("tool_intent", "tool_outcome"),

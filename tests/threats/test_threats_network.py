@@ -200,13 +200,14 @@ async def test_APP_12_a_connection_needs_the_token_that_its_sandbox_was_given(be
     assert "refused" in answer.output
     assert "hello" not in answer.output, "its tunnel carries nothing after the token has ended"
     assert target.asked == ["GET /one HTTP/1.1", "GET /two HTTP/1.1"]
+    ended, revoked = AuditKind.CAPABILITY_ENDED, AuditKind.CAPABILITY_REVOKED
     ends = [
         (record.event.kind, record.event.capability_id, record.event.metadata.get("why"))
         for record in bench.all_audit()
-        if record.event.kind in {AuditKind.CAPABILITY_REVOKED, AuditKind.CAPABILITY_EXPIRED}
+        if record.event.kind in {ended, revoked, AuditKind.CAPABILITY_EXPIRED}
     ]
-    revoked, changed = AuditKind.CAPABILITY_REVOKED, "the policy was changed"
-    assert ends == [(revoked, "2", None), (revoked, "1", None), (revoked, "4", changed), (revoked, "3", changed)]
+    changed = "the policy was changed"
+    assert ends == [(ended, "2", None), (ended, "1", None), (revoked, "4", changed), (revoked, "3", changed)]
     (cut,) = _events(bench, AuditKind.NETWORK_DENIED)[:1]
     assert cut.metadata["host"] == target.place
 

@@ -199,6 +199,7 @@ const ALLOWED = {
 
 const WHO = {
   person: () => say('you'),
+  beforehand: () => say('an answer from the command line'),
   standing_answer: () => say('an answer you gave before'),
   review: () => say('the review of the work'),
   deadline: () => say('the deadline: nobody answered'),

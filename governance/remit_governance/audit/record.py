@@ -39,6 +39,7 @@ class AuditKind(StrEnum):
     COMMITTED = "committed"
     CAPABILITY_ISSUED = "capability_issued"
     CAPABILITY_USED = "capability_used"
+    CAPABILITY_ENDED = "capability_ended"
     CAPABILITY_REVOKED = "capability_revoked"
     CAPABILITY_EXPIRED = "capability_expired"
     SANDBOX_CREATED = "sandbox_created"

@@ -146,8 +146,9 @@ class ApprovalResolved(Event):
     """How the question ended and who answered.
 
     By `standing_answer` and `review` there was no question, and `approval_id` is the call's id: an answer given before
-    decided, or the review of work in strict mode, of which `reason` says whose it was. It is `withdrawn` where a file
-    that it was about was renamed, deleted or made meanwhile.
+    decided, or the review of work in strict mode, of which `reason` says whose it was. `beforehand` is a yes that the
+    command line gave (`--approve session`). It is `withdrawn` where a file that it was about was renamed, deleted or
+    made meanwhile.
     """
 
     kind: Literal["approval_resolved"] = "approval_resolved"
@@ -155,7 +156,15 @@ class ApprovalResolved(Event):
     decision: Literal["allow", "deny"]
     scope: Scope = Scope.ONCE
     by: Literal[
-        "person", "standing_answer", "review", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"
+        "person",
+        "beforehand",
+        "standing_answer",
+        "review",
+        "deadline",
+        "disconnected",
+        "unavailable",
+        "cancelled",
+        "withdrawn",
     ]
     reason: str | None = None
 

@@ -16,7 +16,7 @@ from remit_server.workspace.history import History, NoHistory
 Emit = Callable[[Event], None]
 """Takes each event of a turn, in order, without blocking. An exception means the client is lost."""
 
-AskingStyle = Literal["stream", "callback", "never"]
+AskingStyle = Literal["stream", "callback", "beforehand", "never"]
 
 
 class CannotAsk(ToolError):
@@ -99,7 +99,8 @@ class Asker(Protocol):
 
     `stream`: it reads `approval_required` events and answers through `Runtime.answer`;
     `callback`: the runtime calls `ask` and the transport puts the question by its own means;
-    `never`: nobody can be asked, and what would be asked is denied at once.
+    `beforehand`: the same, and the answer was given before there was a question;
+    `never`: nobody can be asked, and what would be asked is shown and denied at once.
     """
 
     @property
@@ -108,7 +109,7 @@ class Asker(Protocol):
         ...
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Puts the question (`callback` style only); None means the person closed it, which is a deny.
+        """Puts the question (`callback` and `beforehand` style only); None means the person closed it, which is a deny.
 
         Raises CannotAsk where not all of it could be shown.
         """

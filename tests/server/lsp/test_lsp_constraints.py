@@ -87,8 +87,8 @@ async def test_APP_12_tokens_sandboxes_and_turns_are_audited_from_their_beginnin
         "run_started",
         *("capability_issued", "capability_used"),
         *("sandbox_created", "sandbox_destroyed"),
-        *("capability_issued", "capability_used", "capability_revoked"),
-        *("capability_revoked", "run_completed"),
+        *("capability_issued", "capability_used", "capability_ended"),
+        *("capability_ended", "run_completed"),
     ]
     created, destroyed = (
         next(record.event.metadata for record in records if record.event.kind.value == kind)

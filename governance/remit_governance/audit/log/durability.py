@@ -17,6 +17,7 @@ OPERATIONAL = frozenset(
     {
         AuditKind.INTENT_SELECTED,
         AuditKind.CAPABILITY_USED,
+        AuditKind.CAPABILITY_ENDED,
         AuditKind.CAPABILITY_REVOKED,
         AuditKind.CAPABILITY_EXPIRED,
         AuditKind.SANDBOX_CREATED,

@@ -53,7 +53,7 @@ EXIT_CODES: Mapping[RunStatus, int] = {
 class YesForThisSession:
     """`--approve session`: the person allowed everything beforehand, for this one session."""
 
-    style: AskingStyle = "callback"
+    style: AskingStyle = "beforehand"
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         """Returns an approval of exactly this question."""

@@ -34,7 +34,7 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn, timestamp
 from remit_server.tools.spec import FileChange
 
-AnsweredBy = Literal["person", "standing_answer", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
+AnsweredBy = Literal["person", "beforehand", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
 
 REFUSALS = {
     "unknown": "there is no such question",
@@ -128,11 +128,14 @@ class ApprovalDesk:
         `approval_unavailable` where this question cannot be shown).
         """
         turn = record.turn
-        if turn.asker.style == "never":
-            raise nobody_can_be_asked()
         scopes = Offer(subject.standing, subject.always).scopes
         question = self._book.open(subject, time.monotonic(), self.ttl_s, scopes)
         record.record_question(question.id, question.digest)
+        if turn.asker.style == "never":
+            self._announce(question, shown, turn)
+            self._book.close(question.id)
+            self._close(record, question, None, "unavailable")
+            raise nobody_can_be_asked()
         answered = await self._wait_for_answer(question, shown, record, changes)
         if answered is None:
             raise _refuse_late(self.ttl_s)
@@ -162,7 +165,7 @@ class ApprovalDesk:
         try:
             event = self._announce(question, shown, record.turn)
             answered = await self._wait(question, event, waiting, record.turn)
-            by = "person" if answered else "deadline"
+            by = _answerer(record.turn) if answered else "deadline"
         except asyncio.CancelledError:
             by = "cancelled"
             raise
@@ -193,7 +196,8 @@ class ApprovalDesk:
     async def _wait(
         self, question: Pending, event: ApprovalRequired, waiting: asyncio.Future[Answered], turn: Turn
     ) -> Answered | None:
-        asking = asyncio.create_task(self._ask(event, waiting, turn)) if turn.asker.style == "callback" else None
+        calls = turn.asker.style in {"callback", "beforehand"}
+        asking = asyncio.create_task(self._ask(event, waiting, turn)) if calls else None
         try:
             async with asyncio.timeout(max(0.0, question.deadline - time.monotonic())):
                 return await waiting
@@ -247,6 +251,10 @@ async def one_question(record: CallRecord) -> AsyncGenerator[bool]:
     async with record.turn.asking:
         record.note_waiting(time.monotonic() - since)
         yield waits
+
+
+def _answerer(turn: Turn) -> AnsweredBy:
+    return "beforehand" if turn.asker.style == "beforehand" else "person"
 
 
 def nobody_can_be_asked() -> RunDenied:

@@ -56,6 +56,12 @@ log = logging.getLogger(__name__)
 WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
 STEPS = ("workflow.", "session.")
 """How system calls begin that change nothing but where the session stands."""
+ENDS: Mapping[Ended, AuditKind] = {
+    "in_force": AuditKind.CAPABILITY_ENDED,
+    "expired": AuditKind.CAPABILITY_EXPIRED,
+    "revoked": AuditKind.CAPABILITY_REVOKED,
+}
+"""What is recorded of a token that is over, by the state that it was in then."""
 GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
 
 
@@ -159,7 +165,7 @@ class CallRecord:
 
     def record_end_of_token(self, capability_id: str, state: Ended) -> None:
         """Audits how a token ends that is in this state; it is over, whether that can be recorded or not (APP-13)."""
-        kind = AuditKind.CAPABILITY_EXPIRED if state == "expired" else AuditKind.CAPABILITY_REVOKED
+        kind = ENDS[state]
         why = {"why": "the policy was changed"} if state == "revoked" else {}
         try:
             self.record_capability(kind, capability_id, **why)

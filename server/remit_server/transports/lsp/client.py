@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from lsprotocol import types as lsp
 from pygls.capabilities import get_capability
@@ -13,10 +13,11 @@ from remit_server.transports.lsp.buffers.edits import Encoding
 from remit_server.transports.lsp.buffers.uris import Root, classify_root, local_folder
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
-if TYPE_CHECKING:  # the port imports the contract, which is slow
+if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from remit_server.runtime.ports import AskingStyle
+ClientStyle = Literal["stream", "callback", "never"]
+"""How a client asks the person: those of `AskingStyle` that a client can choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Client:
 
     name: str = "unknown"
     encoding: Encoding = "utf-16"
-    asking: AskingStyle = "callback"
+    asking: ClientStyle = "callback"
     commands: frozenset[str] = frozenset()
     applies_edits: bool = False
     annotates_edits: bool = False
@@ -135,7 +136,7 @@ def folder_roots(folders: Iterable[lsp.WorkspaceFolder]) -> tuple[Root, ...]:
 
 
 _ON = frozenset({"1", "on", "t", "true", "y", "yes"})
-_STYLES: dict[str, AskingStyle] = {"message": "callback", "stream": "stream", "never": "never"}
+_STYLES: dict[str, ClientStyle] = {"message": "callback", "stream": "stream", "never": "never"}
 
 
 def _is_names(value: Json) -> bool:
