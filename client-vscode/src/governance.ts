@@ -14,6 +14,9 @@ export interface Decided {
   /** What it asked to do, as JSON. */
   readonly actions?: string | null;
   readonly session_id?: string | null;
+  /** Whether it came to nothing, and what it came to; neither is there while it runs. */
+  readonly failed?: boolean;
+  readonly came_to?: string | null;
 }
 
 export interface CountedRule {
@@ -62,17 +65,24 @@ const LOOKS: { readonly [decision: string]: readonly [icon: string, colour: stri
   denied: ['error', 'testing.iconFailed'],
 };
 
+/** How it was decided, as an icon: what was asked about, by how it ended. */
+function lookOf({ policy_decision: decision, failed }: Decided): readonly [icon: string, colour: string | null] {
+  const asked = decision === 'review_required' && failed !== undefined;
+  return LOOKS[asked ? (failed ? 'denied' : 'allowed') : decision ?? ''] ?? ['circle-slash', null];
+}
+
 export function decidedRow(call: Decided): Row {
   const decision = call.policy_decision ?? '';
-  const [icon, colour] = LOOKS[decision] ?? ['circle-slash', null];
+  const [icon, colour] = lookOf(call);
   const rule = visibleLine(call.policy_rule_name ?? '');
   const at = new Date(call.time).toLocaleTimeString();
   return {
     label: `${visibleLine(call.tool_name ?? 'a call')} ${subject(call)}`.trim(),
-    description: [rule, at].filter(Boolean).join(' · '),
+    description: [call.failed ? 'not done' : '', rule, at].filter(Boolean).join(' · '),
     tooltip: [
       `Record ${call.number}, ${call.time}`,
       `${decision.replaceAll('_', ' ')}${rule ? ` by ${rule}` : ''}`,
+      call.came_to ? `${call.failed ? 'Not done' : 'Done'}: ${visibleLine(call.came_to)}` : '',
       call.intent ? `Intent: ${call.intent}` : '',
       call.session_id ? `Session: ${visibleLine(call.session_id)}` : '',
     ].filter(Boolean).join('\n'),
@@ -131,7 +141,7 @@ export function ruleGroups(rules: readonly CountedRule[]): readonly RuleGroup[] 
 /** The path or the command that a call was about. */
 function subject(call: Decided): string {
   const [first] = actionsOf(call);
-  const about = first?.path ?? first?.script ?? (Array.isArray(first?.command) ? first.command.join(' ') : null);
+  const about = first?.path ?? first?.script ?? (Array.isArray(first?.command) ? first.command.join(' ') : first?.command);
   return typeof about === 'string' ? visibleLine(about).slice(0, 120) : '';
 }
 

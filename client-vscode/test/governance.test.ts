@@ -27,6 +27,18 @@ test('LSP-11 a call that no rule decided leads nowhere, and one without argument
   expect(decidedRow({ ...CALL, tool_name: 'run_command', actions: '[{"command":["ls","-l"]}]' }).label).toBe('run_command ls -l');
 });
 
+test('LSP-11 a call that was asked about shows how it ended, and a command is named', () => {
+  const asked = { ...CALL, policy_decision: 'review_required' };
+  const said = 'this was not done: the person said no';
+  expect(decidedRow(asked).icon).toBe('question');
+  expect(decidedRow({ ...asked, failed: false, came_to: 'edited b.txt' })).toMatchObject({ icon: 'pass' });
+  const denied = decidedRow({ ...asked, failed: true, came_to: said });
+  expect(denied).toMatchObject({ icon: 'error' });
+  expect(denied.description).toContain('not done');
+  expect(denied.tooltip).toContain(`Not done: ${said}`);
+  expect(decidedRow({ ...CALL, tool_name: 'run_command', actions: '[{"command":"ls lib"}]' }).label).toBe('run_command ls lib');
+});
+
 test('LSP-11 a call leads to the files that it was about, each once', () => {
   const actions = '[{"path":"a.py"},{"path":"b.py"},{"path":"a.py"},{"path":7},null,{"command":["ls"]}]';
   expect(decidedRow({ ...CALL, actions }).files).toEqual(['a.py', 'b.py']);

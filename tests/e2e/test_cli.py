@@ -305,7 +305,13 @@ def test_the_audit_log_is_shown_filtered_and_verified(remit: CommandLine) -> Non
     assert [record["number"] for record in every] == list(range(1, len(every) + 1))
     denied = remit("audit", "log", "--json", "--decision", "denied").lines
     assert {record["policy_rule_name"] for record in denied} == {"generated-code-is-not-edited"}
-    assert remit("audit", "log", "-n", "1").out.startswith(f"{len(every)}  ")
+    heads, last = remit("audit", "log", "-n", "1").out.splitlines()
+    assert (heads.split(), last.split()[0]) == (
+        ["number", "time", "record", "session", "tool", "intent", "decision", "rule", "about"],
+        str(len(every)),
+    )
+    shown = remit("audit", "log", "--tool", "read_file").out.splitlines()
+    assert shown[1].endswith("allowed  read-workspace  {'path': 'src/cart.py'}")
     verified = remit("audit", "verify", "--json")
     assert (verified.code, verified.json["ok"]) == (DONE, True)
     assert verified.json["message"].startswith(f"{len(every)} records verified")

@@ -23,6 +23,7 @@ end
 ---@return string
 local function line_of(call)
   local decision = (known(call.policy_decision) or ''):gsub('_', ' ')
+  if known(call.failed) and call.policy_decision ~= 'denied' then decision = 'not done' end
   local time = call.time:sub(1, 19):gsub('T', ' ')
   return ('%s  %-15s  %-14s  %s  (%s)'):format(time, decision, known(call.tool_name) or '', subject(call), known(call.policy_rule_name) or 'no rule')
 end

@@ -19,6 +19,9 @@ capabilities:
 """
 
 
+READ = {"type": "call", "tool": "read_file", "intent": "READ_FILE"}
+
+
 async def used(start_real: Any, tmp_path: Path, policy: str = POLICY) -> Any:
     """A client after two calls: one allowed, one denied."""
     (tmp_path / "config").mkdir()
@@ -29,8 +32,7 @@ async def used(start_real: Any, tmp_path: Path, policy: str = POLICY) -> Any:
         (client.root / name).write_text("text\n")
     await client.initialize()
     for number, path in enumerate(("a.txt", "secret/b.txt")):
-        call = {"type": "call", "tool": "read_file", "arguments": {"path": path}, "intent": "READ_FILE"}
-        request = {"session_id": "s", "turn_id": f"t{number}", "input": call}
+        request = {"session_id": "s", "turn_id": f"t{number}", "input": READ | {"arguments": {"path": path}}}
         await client.result("remit/run", request)
     return client
 
@@ -52,6 +54,17 @@ async def test_LSP_11_calls_are_listed_newest_first_and_filtered(start_real: Any
     assert len(await command(client, "remit.audit.query", limit=1)) == 1
     assert await command(client, "remit.audit.query", tool="write_file") == []
     assert await command(client, "remit.audit.query", session="other") == []
+
+
+async def test_LSP_11_a_call_says_how_it_ended(start_real: Any, tmp_path: Path) -> None:
+    client = await used(start_real, tmp_path)
+    await client.result(
+        "remit/run", {"session_id": "s", "turn_id": "gone", "input": READ | {"arguments": {"path": "no"}}}
+    )
+    found = await command(client, "remit.audit.query")
+    assert [each["failed"] for each in found] == [True, True, False]
+    assert found[0]["came_to"] == "cannot open `no`: there is no such file"
+    assert found[2]["came_to"].startswith("read a.txt")
 
 
 async def test_LSP_11_rules_are_listed_with_what_they_did_and_why_one_never_can(

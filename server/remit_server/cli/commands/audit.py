@@ -35,6 +35,8 @@ from remit_server.runtime.audit.audit_service import (
 from remit_server.runtime.settings import Settings
 
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
+HEADS = ("number", "time", "record", "session", "tool", "intent", "decision", "rule")
+"""What stands above them."""
 DECISIONS = ("allowed", "allowed_by_token", "review_required", "denied", "refused")
 """The values of a record's decision: of policy, a capability token, or a check before them."""
 
@@ -146,13 +148,17 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
 
 
 def line(record: Mapping[str, object]) -> str:
-    """Returns one record as one line; `-` for a field that does not apply."""
+    """Returns one record as one line: `-` for a field that does not apply, then what a call is given or came to."""
     shown = [str(record.get(name) or "-") for name in SHOWN]
-    return visible_again("  ".join([*shown, str(record.get("output_summary") or "")]).rstrip(), "show")
+    about = record.get("output_summary") or record.get("input_summary") or ""
+    return visible_again("  ".join([*shown, str(about)]).rstrip(), "show")
 
 
 def _log(arguments: argparse.Namespace, settings: Settings) -> int:
-    for record in query(settings.audit_database, audit_filter(arguments)):
+    records = query(settings.audit_database, audit_filter(arguments))
+    if records and not arguments.json:
+        say(style_text("  ".join([*HEADS, "about"]), "bold"))
+    for record in records:
         print_json(record) if arguments.json else say(line(record))
     return DONE
 

@@ -6,9 +6,10 @@ import os
 import secrets
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from remit_governance.audit.log.retention import AuditRules
 from remit_governance.audit.maintenance import Maintenance
@@ -161,6 +162,28 @@ def query(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
     """The last records that fit, oldest first. Raises SetupError where there is no log to read."""
     with _setup_errors(ErrorCode.NOT_FOUND):
         return tuple(record_json(record) for record in query_audit(database, wanted))
+
+
+def list_calls(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
+    """The last calls that fit, newest first: each as the record made before it ran. One that has ended says whether it
+    `failed`, and what it `came_to`. Raises SetupError where there is no log to read."""
+    calls = query(database, replace(wanted, kind=AuditKind.TOOL_INTENT))
+    if not calls:
+        return ()
+    since = min(cast("int", call["timestamp"]) for call in calls)
+    ends = AuditFilter(kind=AuditKind.TOOL_OUTCOME, session_id=wanted.session_id, since=since, limit=None)
+    ended = {_call_ids(outcome): outcome for outcome in query(database, ends)}
+    return tuple(call | _end_of(ended.get(_call_ids(call))) for call in reversed(calls))
+
+
+def _call_ids(record: Mapping[str, Json]) -> tuple[Json, ...]:
+    return tuple(record.get(name) for name in ("session_id", "turn_id", "tool_call_id"))
+
+
+def _end_of(outcome: Mapping[str, Json] | None) -> dict[str, Json]:
+    if outcome is None:
+        return {}
+    return {"failed": outcome.get("deny_reason") is not None, "came_to": outcome.get("output_summary")}
 
 
 def export(database: Path, wanted: AuditFilter) -> Iterator[bytes]:

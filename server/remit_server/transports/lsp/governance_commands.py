@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_governance.audit.reading.query import AuditFilter
-from remit_governance.audit.record import AuditKind
 from remit_governance.policy.language.compile import Source
 from remit_governance.policy.review.replay import LAST
-from remit_server.runtime.audit.audit_service import query
+from remit_server.runtime.audit.audit_service import list_calls
 from remit_server.runtime.policy.listed_rules import CALLS, count_rules
 from remit_server.runtime.policy.replayed import preview, replay_payload
 from remit_server.runtime.settings import Settings
@@ -31,11 +30,11 @@ SHOWN = 200
 async def query_audit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.audit.query [{decision?, tool?, rule?, session?, limit?, …}]`.
 
-    The value is a list of the last calls that fit, newest first: each with the record that was made before it ran.
+    The value is a list of the last calls that fit, newest first: each with the record that was made before it ran, and
+    with `failed` and `came_to` once it has ended.
     """
     asked = read_asked(connection, params, KEYS)
     wanted = AuditFilter(
-        kind=AuditKind.TOOL_INTENT,
         policy_decision=asked.text("decision"),
         tool_name=asked.text("tool"),
         policy_rule_name=asked.text("rule"),
@@ -45,7 +44,7 @@ async def query_audit(connection: Connection, params: lsp.ExecuteCommandParams) 
     settings = _settings(connection, asked)
     if not settings.audit_database.exists():
         return []
-    return [*reversed(await asyncio.to_thread(query, settings.audit_database, wanted))]
+    return [*await asyncio.to_thread(list_calls, settings.audit_database, wanted)]
 
 
 async def list_rules(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
