@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,17 @@ def test_a_model_that_is_not_there_is_told_by_availability_and_by_a_message(tmp_
         assert available["available"] is False
         assert "not downloaded" in available["reason"]
         assert gateway.ask(message(gateway.open())) == {"ok": False, "error": "model_unavailable"}
+
+
+def test_GW_01_a_server_that_is_not_there_is_told_by_availability() -> None:
+    ask = {"command": "check-availability"}
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        model = f"openai:m@http://127.0.0.1:{server.getsockname()[1]}/v1"
+        with GatewayProcess("--model", model) as gateway:
+            assert gateway.ask(ask) == {"ok": True, "available": True}
+    with GatewayProcess("--model", model) as gateway:
+        available = gateway.ask(ask)
+    assert (available["available"], "nothing listens at 127.0.0.1:" in available["reason"]) == (False, True), available
 
 
 def test_streamed_pieces_are_the_result_and_carry_the_id(gateway: GatewayProcess) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from remit_server import streams
 from remit_server.log_lines import PrefixedLines, ThreadedHandler
 from remit_server.models.availability import unavailable_because
+from remit_server.transports.gateway.listening import nobody_listens
 from remit_server.models.choose import choose_provider
 from remit_server.transports.gateway.lines import LineReader, LineWriter
 from remit_server.transports.gateway.server import Gateway, Limits
@@ -37,7 +38,7 @@ async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
     tasks: set[asyncio.Task[None]] = set()
 
     async def availability() -> str | None:
-        return await asyncio.to_thread(unavailable_because, model)
+        return await asyncio.to_thread(unavailable_because, model) or await nobody_listens(model)
 
     def lost() -> None:
         log.warning("The client no longer reads")
