@@ -895,9 +895,13 @@ export interface ThinkingDelta {
   readonly text: string;
 }
 
-/** Tokens of one exchange; `cached` of the input were not computed again. `price_usd` is null where not known. */
+/**
+ * Tokens of one exchange; `cached` of the input were not computed again, and `context` of it were sent in the
+ * longest of its requests. `price_usd` is null where not known.
+ */
 export interface TokenCounts {
   readonly input: number;
+  readonly context: number;
   readonly output: number;
   readonly cached: number;
   readonly price_usd: number | null;
@@ -1015,7 +1019,10 @@ export interface TurnStarted {
   readonly model: string;
 }
 
-/** What one step cost. `window` is how many tokens the model can be sent, with its answer; null where unknown. */
+/**
+ * What one step cost: of all its requests, where it took several. `context` are the tokens of the longest one of
+ * them, and `window` is how many the model can be sent, with its answer; null where unknown.
+ */
 export interface UsageEvent {
   readonly seq: number;
   readonly session_id: string;
@@ -1024,6 +1031,7 @@ export interface UsageEvent {
   readonly step: number;
   readonly kind: "usage";
   readonly usage: TokenUsage;
+  readonly context: number;
   readonly window: number | null;
 }
 

@@ -1,14 +1,14 @@
 // What requests took: tokens, the model's window, the price (EDI-06). Pure.
 import type { TokenUsage, UsageEvent } from '../contract';
 
-/** Tokens of a request with its answer, and of the model's window where that is known. */
+/** Tokens of a step's longest request with its answer, and of the model's window where that is known. */
 export interface ContextUse {
   readonly used: number;
   readonly window: number | null;
 }
 
-export function contextUse({ usage, window }: UsageEvent): ContextUse {
-  return { used: usage.prompt_tokens + usage.completion_tokens, window };
+export function contextUse({ usage, context, window }: UsageEvent): ContextUse {
+  return { used: (context || usage.prompt_tokens) + usage.completion_tokens, window };
 }
 
 /** Both together; the price is known only where both are. */

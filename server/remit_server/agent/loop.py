@@ -312,7 +312,7 @@ class RetryableBeforeFirstToken(Exception):
 
 def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
     """Adds one generation's tokens to the turn; says where the limit cut it."""
-    turn.add_usage(usage_of(finished), window)
+    turn.add_usage(usage_of(finished), finished.context_tokens, window)
     if finished.reason == "length":
         turn.emit(WarningEvent, message="the answer was cut at its token limit")
 

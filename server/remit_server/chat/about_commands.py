@@ -130,7 +130,8 @@ async def context(chat: Chat, words: str) -> Reply:
     last = answers[-1].tokens
     condensed = sum(isinstance(each, PrefixSent) for each in records)
     lines = [
-        f"- the last answer: {last.input:,} tokens in ({last.cached:,} of them cached), {last.output:,} out",
+        f"- the model was sent {last.context or last.input:,} tokens at once for its last answer",
+        f"- that answer took {last.input:,} tokens in ({last.cached:,} of them cached), {last.output:,} out",
         f"- condensed {condensed} times; all of it is kept in the session",
         f"- pinned for the next message: {', '.join(f'`{each.path}`' for each in chat.pinned) or 'nothing'}",
     ]

@@ -209,10 +209,13 @@ class ContextCondensed(Event):
 
 
 class UsageEvent(Event):
-    """What one step cost. `window` is how many tokens the model can be sent, with its answer; null where unknown."""
+    """What one step cost: of all its requests, where it took several. `context` are the tokens of the longest one of
+    them, and `window` is how many the model can be sent, with its answer; null where unknown.
+    """
 
     kind: Literal["usage"] = "usage"
     usage: TokenUsage
+    context: int = Field(default=0, ge=0)
     window: int | None = Field(default=None, ge=1)
 
 

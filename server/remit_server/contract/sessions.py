@@ -80,9 +80,12 @@ class UserSaid(TurnRecord):
 
 
 class TokenCounts(Wire):
-    """Tokens of one exchange; `cached` of the input were not computed again. `price_usd` is null where not known."""
+    """Tokens of one exchange; `cached` of the input were not computed again, and `context` of it were sent in the
+    longest of its requests. `price_usd` is null where not known.
+    """
 
     input: int = Field(ge=0)
+    context: int = Field(default=0, ge=0)
     output: int = Field(ge=0)
     cached: int = Field(default=0, ge=0)
     price_usd: float | None = Field(default=0.0, ge=0)

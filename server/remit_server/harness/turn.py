@@ -130,10 +130,12 @@ class Turn:
         self.call_ids.add(unique)
         return unique
 
-    def add_usage(self, usage: TokenUsage, window: int | None) -> None:
-        """Adds a request's tokens to the turn's, and shows them beside the model's window, where that is known."""
+    def add_usage(self, usage: TokenUsage, context: int, window: int | None) -> None:
+        """Adds a step's tokens to the turn's, and shows those of its longest request beside the model's window, where
+        that is known.
+        """
         self.usage = self.usage.plus(usage)
-        self.emit(UsageEvent, usage=usage, window=window)
+        self.emit(UsageEvent, usage=usage, context=context, window=window)
 
     def emit(self, kind: type[E], **fields: Any) -> E:
         """Numbers, stamps and sends one event."""

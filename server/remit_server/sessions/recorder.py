@@ -66,6 +66,7 @@ class _Turn:
     intent: Intent | None = None
     asked_at: float = 0.0
     usage: TokenUsage = field(default_factory=TokenUsage)
+    context: int = 0
     made: set[str] = field(default_factory=set[str])
     ended: dict[str, CallEnded] = field(default_factory=dict[str, CallEnded])
     questions: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
@@ -184,8 +185,8 @@ class Recorder:
         if event.step != turn.step:
             turn.step, turn.intent = event.step, None
         match event:
-            case UsageEvent(usage=usage):
-                turn.usage = turn.usage.plus(usage)
+            case UsageEvent(usage=usage, context=context):
+                turn.usage, turn.context = turn.usage.plus(usage), context
             case IntentSelected():
                 turn.intent = event.intent
                 self._write(
@@ -264,6 +265,7 @@ class Recorder:
             model=turn.model.model,
             tokens=TokenCounts(
                 input=used.prompt_tokens,
+                context=turn.context,
                 output=used.completion_tokens,
                 cached=used.cached_tokens,
                 price_usd=used.price_usd,

@@ -13,6 +13,8 @@ from chat_server import ChatServer, Said, chat_server
 from random_model import random_model
 
 from remit_governance.intents import SELECT_INTENT
+from remit_server.chat.commands import run_command
+from remit_server.chat.replies import Chat
 from remit_server.contract import RunResult
 
 READS = {"name": "read_file", "arguments": {"path": "a.py"}}
@@ -99,3 +101,16 @@ async def test_AGT_13_a_reference_that_means_no_model_changes_nothing(make_bench
     assert refused.status == "failed"
     assert refused.error is not None
     assert (await ask(bench, "go")).final_output == "two"
+
+
+@pytest.mark.slow
+async def test_AGT_09_a_step_that_is_asked_twice_fills_the_window_once(make_bench: Any) -> None:
+    bench = await make_bench()
+    step = (Said(calls=[(SELECT_INTENT, {"intent": "READ_FILE"})]), Said("it adds"))
+    with chat_server(*step) as server:
+        result = await ask(bench, "what does a.py do?", f"anthropic:m@{server.url}")
+    (used,) = bench.of("usage")
+    assert len(server.requests) == 2
+    assert used.usage.prompt_tokens == result.usage.prompt_tokens == 2 * used.context > 0
+    chat = Chat(bench.runtime, bench.settings, "s", lambda: "new")
+    assert f"was sent {used.context:,} tokens at once" in (await run_command(chat, "/context")).text

@@ -134,7 +134,7 @@ class Window:
                 async for event in events:
                     said += event.text if isinstance(event, TextDelta) else ""
                     if isinstance(event, Finished):
-                        self.turn.add_usage(usage_of(event), budget.window)
+                        self.turn.add_usage(usage_of(event), event.context_tokens, budget.window)
         except (ModelFailed, ModelUnavailable) as error:
             self._warn(error)
         return said

@@ -56,8 +56,8 @@ class Transcript:
             case PromptProgress(done=done, total=total):
                 self.read = done * 100 // total
                 self.changed()
-            case UsageEvent(usage=usage):
-                self.context = usage.prompt_tokens or self.context
+            case UsageEvent(context=context):
+                self.context = context or self.context
             case ApprovalRequired() | RunStarted():
                 self._finish()  # who asks draws the question; model and folder stand at the top
             case RunCompleted(result=result):

@@ -13,8 +13,8 @@ _PORTS = {"http": 80, "https": 443}
 
 
 async def nobody_listens(reference: str) -> str | None:
-    """Returns that nothing listens where the model is served on this machine; None where something does, or it is served
-    elsewhere: what lies between is found out by the first message."""
+    """Returns that nothing listens where the model is served on this machine; None where something does, or it is
+    served elsewhere: what lies between is found out by the first message."""
     remote = parse_reference(reference)
     if remote is None or not remote.is_local:
         return None

@@ -10,9 +10,9 @@ from contextlib import suppress
 from remit_server import streams
 from remit_server.log_lines import PrefixedLines, ThreadedHandler
 from remit_server.models.availability import unavailable_because
-from remit_server.transports.gateway.listening import nobody_listens
 from remit_server.models.choose import choose_provider
 from remit_server.transports.gateway.lines import LineReader, LineWriter
+from remit_server.transports.gateway.listening import nobody_listens
 from remit_server.transports.gateway.server import Gateway, Limits
 
 log = logging.getLogger(__name__)
