@@ -42,8 +42,8 @@ describe('the stream', () => {
       { kind: 'state_changed', state: 'red', mode: 'strict', means: 'only tests may be written' },
       { kind: 'review_required', review_id: 'r', diffs: [] },
       { kind: 'review_resolved', review_id: 'r', accepted: 1, rejected: 2 },
-      { kind: 'usage', window: null, usage: { prompt_tokens: 3, cached_tokens: 1, completion_tokens: 2, price_usd: 0.25 } },
-      { kind: 'usage', window: null, usage: { prompt_tokens: 4, cached_tokens: 0, completion_tokens: 1, price_usd: 0.5 } },
+      { kind: 'usage', window: null, context: 3, usage: { prompt_tokens: 3, cached_tokens: 1, completion_tokens: 2, price_usd: 0.25 } },
+      { kind: 'usage', window: null, context: 4, usage: { prompt_tokens: 4, cached_tokens: 0, completion_tokens: 1, price_usd: 0.5 } },
       { kind: 'warning', message: 'careful' },
       { kind: 'error', error: { code: 'internal', message: 'x', retryable: false, what: 'x', why: 'y', fix: 'z' } },
     ));

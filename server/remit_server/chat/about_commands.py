@@ -45,11 +45,11 @@ async def status(chat: Chat, words: str) -> Reply:
     """Tells what is in force."""
     del words
     await chat.runtime.recall(chat.session)
-    now = chat.runtime.status(chat.session)
+    now = chat.runtime.status(chat.session, chat.model)
     rows = {
         "workspace": str(chat.settings.workspace),
         "session": chat.session,
-        "model": f"{chat.model or now.model} ({now.model_state})",
+        "model": f"{now.model} ({now.model_state})",
         "sent to": now.sent_to or "nowhere: it stays on this machine",
         "workflow": (now.state_means or f"{now.mode} mode, {now.state}").removeprefix("workflow: "),
         "policy": now.policy + (f", not in force: {now.policy_problem.why}" if now.policy_problem else ""),

@@ -82,6 +82,9 @@ async def run_command(chat: Chat, line: str) -> Reply:
     name, _, words = line.removeprefix("/").partition(" ")
     row = COMMANDS.get(ALIASES.get(name, name))
     if row is not None:
+        if words.strip() and not row.takes:
+            fix = f"type `/{name}` alone; `/help {name}` says what it does"
+            raise NotUnderstood("nothing was done", f"`/{name}` takes no words", fix)
         return await row.run(chat, words.strip())
     prompts = find_prompts(chat.settings)
     if name in prompts:

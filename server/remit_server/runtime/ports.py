@@ -99,8 +99,10 @@ class AgentRuntime(Protocol):
         """The texts of a file that a pending approval is about, without what is left out; None where it is not."""
         ...
 
-    def status(self, session_id: str | None = None) -> StatusResult:
-        """What a status bar shows; its mode and state are those of the named session, else of the last used one."""
+    def status(self, session_id: str | None = None, model: str | None = None) -> StatusResult:
+        """What a status bar shows: mode and state of the named session, else of the last used one, and the model of
+        the session's next message, which is `model` where the person just chose it.
+        """
         ...
 
     async def recall(self, session_id: str) -> None:

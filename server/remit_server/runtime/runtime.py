@@ -208,17 +208,20 @@ class Runtime:
         """The texts of a file that a pending approval is about."""
         return proposed_text(self._desk.changes(approval_id), path, left_out)
 
-    def status(self, session_id: str | None = None) -> StatusResult:
+    def status(self, session_id: str | None = None, model: str | None = None) -> StatusResult:
         """What a status bar shows; see `AgentRuntime.status`."""
+        known = self._sessions.get(session_id or "")
+        chosen = model or (known.model if known else None)
+        asked: ModelProvider | None = self._agent.provider if chosen is None else self._models.opened.get(chosen)
         provider, position = self._agent.provider, self._position_of(session_id)
         return StatusResult(
             version=__version__,
             protocol=PROTOCOL,
             workspace=str(self._settings.workspace),
-            model=provider.name,
-            model_state=provider.state,
-            model_loaded=provider.loaded_share if isinstance(provider, LocalEngine) else None,
-            sent_to=self._models.sent_to(),
+            model=asked.name if asked else str(chosen),
+            model_state=asked.state if asked else "stopped",
+            model_loaded=None if asked is None else _loaded_share(asked),
+            sent_to=self._models.sent_to(chosen),
             abilities=tuple(sorted(provider.abilities)),
             completion=self._completer.state(),
             running_turns=self._running_turns,
@@ -520,3 +523,7 @@ class Runtime:
         idle = [name for name, session in self._sessions.items() if not session.turn_lock.locked()]
         for name in idle[: max(0, len(self._sessions) - REMEMBERED_SESSIONS)]:
             self._sessions.pop(name).close()
+
+
+def _loaded_share(provider: ModelProvider) -> float | None:
+    return provider.loaded_share if isinstance(provider, LocalEngine) else None

@@ -18,6 +18,7 @@ from remit_server.chat.lines import read_line
 from remit_server.chat.mentions import find_unknown, read_message
 from remit_server.chat.prompts import fill_prompt
 from remit_server.chat.replies import Chat, NotUnderstood
+from remit_server.cli.chat.app import TerminalChat
 from remit_server.cli.chat.blocks import Blocks
 from remit_server.cli.chat.draw import draw_markdown
 from remit_server.cli.chat.question import QUIET_S, Question
@@ -214,6 +215,23 @@ async def test_CLI_05_every_command_answers_or_says_what_is_missing(chat: Chat, 
         return
     reply = await run_command(chat, f"/{name}")
     assert reply.text or reply.call or reply.leaves
+
+
+@pytest.mark.parametrize("name", [name for name, row in COMMANDS.items() if not row.takes])
+async def test_CLI_09_words_behind_a_command_that_takes_none_are_an_error(chat: Chat, name: str) -> None:
+    with pytest.raises(NotUnderstood, match=f"`/{name}` takes no words"):
+        await run_command(chat, f"/{name} 20")
+
+
+async def test_AGT_13_where_the_next_message_goes_is_told_before_it_is_sent(chat: Chat) -> None:
+    assert "sent to: nowhere" in (await run_command(chat, "/status")).text
+    chat.model = "openai:m@http://192.0.2.1:9/v1"
+    told = (await run_command(chat, "/status")).text
+    assert "- model: openai:m@http://192.0.2.1:9/v1 (stopped)\n- sent to: 192.0.2.1:9\n" in told
+    now = TerminalChat(chat).session.bottom_toolbar()
+    assert "openai:m@http://192.0.2.1:9/v1 → 192.0.2.1:9" in str(now)
+    chat.model = None
+    assert "sent to: nowhere" in (await run_command(chat, "/status")).text
 
 
 async def test_THR_prompts_a_projects_link_sends_nothing_from_elsewhere(chat: Chat, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ class StandInRuntime:
     def asked(self, approval_id: str) -> bool:
         return approval_id in self._questions
 
-    def status(self, session_id: str | None = None) -> StatusResult:
+    def status(self, session_id: str | None = None, model: str | None = None) -> StatusResult:
         return StatusResult(
             version="0",
             protocol=1,

@@ -274,11 +274,11 @@ class TerminalChat:
 
     def _toolbar(self) -> AnyFormattedText:
         """Returns where the work stands, first so that it is never cut off; intent, model, context use, session."""
-        now = self.chat.runtime.status(self.chat.session)
+        now = self.chat.runtime.status(self.chat.session, self.chat.model)
         parts_shown = [
             f"{now.mode}: {now.state}",
             f"[{self.transcript.intent}]" if self.transcript.intent else "",
-            visible(self.chat.model or now.model, "show") + (f" → {now.sent_to}" if now.sent_to else ""),
+            visible(now.model, "show") + (f" → {now.sent_to}" if now.sent_to else ""),
             f"{self.transcript.context:,} tokens in context" if self.transcript.context else "",
             self.chat.session,
             f"running {time.monotonic() - self._began:.0f} s, Ctrl-C stops" if self.turn is not None else "/help",
