@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from remit_server.contract import ModelUse, SessionStatistics
 from remit_server.runtime.ended_calls import duration
 
+A_MINUTE_MS = 60_000
+"""A rate of less is a guess: three messages in a tenth of a second are no 1,800 a minute."""
+
 
 def describe_statistics(figures: SessionStatistics) -> Iterator[tuple[str, list[str]]]:
     """Yields headings with their lines; what there is nothing of is left out."""
@@ -31,12 +34,13 @@ def describe_statistics(figures: SessionStatistics) -> Iterator[tuple[str, list[
 
 def _message_lines(figures: SessionStatistics) -> list[str]:
     said, size = figures.messages, figures.size
+    rates = f"{figures.messages_per_minute:.1f} messages and {figures.tokens_per_minute:,.0f} tokens a minute of turns"
     sizes = f"{size.average:,.0f} characters each, {size.largest:,} the largest, {size.characters:,} in all"
     return [
         f"{said.total} in all: {said.user} user, {said.assistant} assistant, {said.system} system",
         f"{said.tool_calls} calls, {said.tool_results} results",
         f"{sizes} (about {size.estimated_tokens:,} tokens)",
-        f"{figures.messages_per_minute:.1f} messages and {figures.tokens_per_minute:,.0f} tokens a minute of turns",
+        *([rates] if figures.time.turns_ms >= A_MINUTE_MS else []),
         f"condensed {figures.condensed} times",
     ]
 

@@ -391,6 +391,9 @@ class Runtime:
         folder, sent_to = str(self._settings.workspace), self._models.sent_to(session.model)
         turn.emit(RunStarted, model=agent.provider.name, workspace=folder, sent_to=sent_to)
         self._warn(turn, session)
+        if taken_up and not session.conversation.messages:  # it is new, and one more
+            kept = self._settings.sessions
+            await asyncio.to_thread(self.sessions.prune, kept.days, kept.most)
         if taken_up:
             self._warn_of_other_model(request, session, agent.provider.name, turn)
             await take_session_up(turn, self.dispatcher.parts, session.chosen_mode)

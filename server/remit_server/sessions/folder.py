@@ -224,7 +224,7 @@ def summarise(records: Sequence[SessionRecord], file: str) -> SessionSummary | N
         title=" ".join(said[0].split())[:MAX_TITLE] if said else "",
         workspace=start.workspace,
         started=start.timestamp,
-        last_used=records[-1].timestamp,
+        last_used=max(each.timestamp for each in records),
         messages=sum(isinstance(each, UserSaid | AssistantSaid) for each in records),
         turns=len(models),
         model=models[-1] if models else start.config.model,

@@ -41,8 +41,8 @@ def count(records: Sequence[SessionRecord]) -> SessionStatistics:
     spent = _spent(records, calls)
     return SessionStatistics(
         sessions=sum(isinstance(each, SessionStart) for each in records),
-        started=records[0].timestamp if records else None,
-        last_used=records[-1].timestamp if records else None,
+        started=min((each.timestamp for each in records), default=None),
+        last_used=max((each.timestamp for each in records), default=None),
         turns=Counter(each.status for each in records if isinstance(each, TurnEnded)),
         messages=messages,
         size=_sizes(records),
@@ -156,8 +156,9 @@ def _spent(records: Sequence[SessionRecord], calls: Sequence[CallEnded]) -> Time
 def _span_ms(records: Sequence[SessionRecord]) -> float:
     if not records:
         return 0.0
-    first, last = (datetime.fromisoformat(each.timestamp) for each in (records[0], records[-1]))
-    return max(0.0, (last - first).total_seconds() * 1000)
+    # A copy begins later than what it was copied from.
+    moments = [datetime.fromisoformat(each.timestamp) for each in records]
+    return (max(moments) - min(moments)).total_seconds() * 1000
 
 
 def _per_minute(number: int, ms: float) -> float:

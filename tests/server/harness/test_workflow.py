@@ -437,10 +437,11 @@ async def test_FLW_05_exempted_work_of_each_category_goes_to_its_review(make_ben
     assert category in asked.input_summary
 
 
+@pytest.mark.parametrize("prefix", ["[remit]", "[remit] "])
 async def test_FLW_10_a_commit_that_meets_every_criterion_is_not_asked_about_where_the_person_set_it_so(
-    make_bench: Any,
+    make_bench: Any, prefix: str
 ) -> None:
-    options = WorkflowOptions(auto_commit=True, message_prefix="[remit]")
+    options = WorkflowOptions(auto_commit=True, message_prefix=prefix)
     bench, asker = await reviewed(make_bench, "documentation", COMMIT_ALL, workflow=options)
     assert failures(bench) == []
     assert commit_questions(asker) == []

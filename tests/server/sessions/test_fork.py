@@ -9,6 +9,7 @@ from bench_runtime import Bench
 from remit_server.contract import SessionStart, TurnStarted
 from remit_server.sessions.fork import fork, is_message
 from remit_server.sessions.session_file import read_session
+from remit_server.sessions.statistics import count
 
 
 async def test_SES_04_a_fork_before_a_turn_does_not_begin_that_turn(make_bench: Any) -> None:
@@ -23,3 +24,16 @@ async def test_SES_04_a_fork_before_a_turn_does_not_begin_that_turn(make_bench: 
         assert isinstance(copy[0], SessionStart)
         assert not isinstance(copy[-1], TurnStarted)
     assert sum(isinstance(each, TurnStarted) for each in fork(records, "copy", "2026-01-01T00:00:00Z", 2)) == 1
+
+
+async def test_SES_06_a_copy_does_not_end_before_it_begins(make_bench: Any) -> None:
+    bench: Bench = await make_bench({"text": "one"})
+    await bench.ask("first")
+    folder = bench.runtime.sessions
+    (session,) = folder.list()
+    later = "2099-01-01T00:00:00.000Z"
+    path = folder.fork(session, "copy", later)
+    figures = count(read_session(path).records)
+    assert (figures.started, figures.last_used) == (session.started, later)
+    assert figures.time.span_ms > 0
+    assert [each.session_id for each in folder.list()] == ["copy", "s"]

@@ -285,6 +285,13 @@ def test_SES_04_old_sessions_go_and_those_in_use_stay(tmp_path: Path) -> None:
     assert [each.session_id for each in folder.list()] == ["new"]
 
 
+async def test_SES_04_no_more_sessions_are_kept_than_are_set(make_bench: Any) -> None:
+    bench: Bench = await make_bench({"text": "one"}, {"text": "two"}, {"text": "three"}, sessions=SessionLimits(most=2))
+    for name in ("a", "b", "c"):
+        await bench.ask("go", session=name)
+    assert [each.session_id for each in bench.runtime.sessions.list()] == ["c", "b"]
+
+
 @pytest.mark.parametrize("wanted", ["", "0", "9", "nobody", "../../etc/passwd", "*", "last"])
 def test_SES_04_a_session_that_is_not_there(wanted: str, tmp_path: Path) -> None:
     folder = SessionFolder(tmp_path)

@@ -10,6 +10,7 @@ from typing import Any
 
 from bench_runtime import Answering, Bench, call, intent
 
+from remit_server.chat.describe import describe_statistics
 from remit_server.sessions.session_file import read_session
 from remit_server.sessions.statistics import count
 
@@ -79,3 +80,10 @@ async def test_SES_06_an_empty_session_has_figures_too(make_bench: Any) -> None:
     for upto in range(len(records)):
         found = count(records[:upto])
         assert re.fullmatch(r"\d+(\.\d+)?", str(found.messages_per_minute))
+
+
+async def test_SES_06_a_rate_is_told_of_a_minute_at_least(make_bench: Any) -> None:
+    figures = count(read_session(await session_file(make_bench)).records)
+    long = figures.model_copy(update={"time": figures.time.model_copy(update={"turns_ms": 90_000})})
+    told = ["a minute" in str(dict(describe_statistics(each))["Messages"]) for each in (figures, long)]
+    assert told == [False, True]

@@ -100,7 +100,8 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
 
 def _begin_message(message: str, prefix: str) -> str:
     """Returns the message with the configured prefix, which it may have already (FLW-11)."""
-    return message if not prefix or message.startswith(prefix) else f"{prefix} {message}"
+    begins = prefix.rstrip()
+    return message if message.startswith(begins) else f"{begins} {message}"
 
 
 def _nothing(selected: Selected) -> tuple[str, str]:
