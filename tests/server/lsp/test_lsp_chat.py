@@ -50,6 +50,8 @@ async def test_CLI_09_files_are_completed_in_utf_16(client):
 
 
 async def test_CLI_09_a_message_becomes_what_a_client_runs(client):
+    (client.root / "docs").mkdir(exist_ok=True)
+    (client.root / "docs" / "style.md").write_text("Short sentences.\n")
     await value(client, "remit.chat.read", text="/pin docs/style.md", session_id="s")
     reply = await value(client, "remit.chat.read", text="read @notes.md", session_id="s")
     (part,) = reply["input"]
