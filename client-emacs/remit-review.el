@@ -101,11 +101,11 @@ It has a BUFFER of its own, and OVERLAYS in files."
     (when (> (length (plist-get event :hosts)) 0)
       (line "  with network to %s" (string-join (append (plist-get event :hosts) nil) ", ")))
     (seq-doseq (diff (plist-get event :diffs)) (remit--insert-diff diff))
-    (dolist (each '((:session_rule . "this session means") (:always_rule . "always here writes")
-                    (:everywhere_rule . "always everywhere would write")))
-      (when (plist-get event (car each)) (line "  %s: %s" (cdr each) (plist-get event (car each)))))
-    (line "  %sa allow once   s this session   A always here   d deny   D deny with words"
-          (if (remit--truth (plist-get event :by_hunk)) "n p hunks   l leave one out, or take it   c with words\n  " ""))))
+    (dolist (each '((:session_rule . "this session: allow") (:always_rule . "always here: adds to permissions.yaml:")
+                    (:everywhere_rule . "always everywhere: adds instead:")))
+      (when (plist-get event (car each)) (line "  %s %s" (cdr each) (plist-get event (car each)))))
+    (line "  %sa allow once   s this session   A always here   d deny   D deny with a comment"
+          (if (remit--truth (plist-get event :by_hunk)) "n p hunks   l leave one out, or put it back   c with a comment\n  " ""))))
 
 (defun remit--insert-diff (diff)
   "Insert DIFF; the property `remit-part' says which part of it a text is."
@@ -180,7 +180,7 @@ It has a BUFFER of its own, and OVERLAYS in files."
 
 (defun remit--this-question ()
   "Return the question that this buffer shows."
-  (or remit--question (user-error "Remit asks nothing here")))
+  (or remit--question (user-error "Remit is not asking anything here")))
 
 (defun remit--part-here ()
   "Return the part of the change at point."
@@ -210,11 +210,11 @@ It has a BUFFER of its own, and OVERLAYS in files."
   (let ((question (remit--this-question)))
     (unless (pos-visible-in-window-p (point-max))
       (ignore-errors (scroll-up))
-      (user-error "Read to the end of what would happen to allow it"))
+      (user-error "Scroll to the end to allow it"))
     (unless (seq-contains-p (plist-get (remit-question-event question) :scopes) scope)
-      (user-error "This answer is not offered here"))
+      (user-error "This answer is not available here"))
     (when (and (remit-question-left-out question) (not (equal scope "once")))
-      (user-error "A part is allowed once only"))
+      (user-error "A part can only be allowed once"))
     (remit--respond question "allow" scope)))
 
 (defun remit-allow ()
@@ -246,8 +246,8 @@ It has a BUFFER of its own, and OVERLAYS in files."
   "Leave the part at point out, with COMMENT for the model, or take it again."
   (let ((question (remit--this-question)))
     (unless (remit--truth (plist-get (remit-question-event question) :by_hunk))
-      (user-error "This change is taken as a whole"))
-    (unless (remit--part-here) (user-error "There is no part of the change here; n goes to the next hunk"))
+      (user-error "This change can only be accepted as a whole"))
+    (unless (remit--part-here) (user-error "No part of the change is here; n goes to the next hunk"))
     (setf (remit-question-left-out question)
           (remit--toggled (remit-question-left-out question) (remit--part-here) comment))
     (remit--mark-left-out question)

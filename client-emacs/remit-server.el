@@ -16,7 +16,7 @@
 (require 'url-parse)
 
 (defgroup remit nil
-  "An agent that says what it is about to do, and asks first."
+  "A coding agent that declares what it is about to do, and asks first."
   :group 'tools
   :prefix "remit-")
 
@@ -138,7 +138,7 @@ FOLDER is that of the current buffer, where it is nil."
   (interactive)
   (unless (executable-find (car remit-command))
     (user-error "There is no program `%s': install Remit, or name it in `remit-command'" (car remit-command)))
-  (with-current-buffer (or (remit--file-buffer) (user-error "Remit works in the project of a file: open one first"))
+  (with-current-buffer (or (remit--file-buffer) (user-error "Open a file of a project first"))
     (let ((running (remit--find-server)) (other (eglot-current-server)))
       (cond
        (running (message "Remit runs here") running)
@@ -157,7 +157,7 @@ FOLDER is that of the current buffer, where it is nil."
 
 (defun remit--take-place (other)
   "End OTHER, the server of this buffer, if the person says so."
-  (unless (y-or-n-p (format "%s serves this buffer, and eglot has one server for each: let Remit take its place? "
+  (unless (y-or-n-p (format "%s serves this buffer, and eglot allows one server per buffer. Replace it with Remit? "
                             (jsonrpc-name other)))
     (user-error "Remit was not started"))
   (eglot-shutdown other))

@@ -28,7 +28,7 @@
                                      (list :command "remit.chat.complete"
                                            :arguments (vector (append (list :text text) (remit--place server))))
                                      :timeout 10)
-                  (jsonrpc-error (minibuffer-message "Remit proposes nothing: %s" (error-message-string problem)) nil))))
+                  (jsonrpc-error (minibuffer-message "Remit has no proposal: %s" (error-message-string problem)) nil))))
     (when (> (length found) 0)
       (list (+ start (remit--index text (plist-get (elt found 0) :start))) (point)
             (mapcar (lambda (each) (plist-get each :text)) found)
@@ -62,11 +62,11 @@ TAB completes it, and `@file'."
 ;;;###autoload
 (defun remit-edit (line start end)
   "Ask for LINE, with the text from START to END as what it is about."
-  (interactive (progn (unless (use-region-p) (user-error "Mark first what is to be edited"))
+  (interactive (progn (unless (use-region-p) (user-error "Select the text to edit first"))
                       (list (remit--read-line "Edit: ") (region-beginning) (region-end))))
   (let* ((server (remit--server)) (root (remit--server-root server)) (file (and buffer-file-name
                                                                                 (file-truename buffer-file-name))))
-    (unless (and file (string-prefix-p root file)) (user-error "This is no file of the project %s" root))
+    (unless (and file (string-prefix-p root file)) (user-error "This file is not in the project %s" root))
     (let ((first (line-number-at-pos start t))
           (last (line-number-at-pos (max start (1- end)) t))
           (path (file-relative-name file root)))
@@ -78,7 +78,7 @@ TAB completes it, and `@file'."
 (defun remit--ask-task (kind)
   "Ask for what the server offers as a code action of KIND.
 It is about the name at point, or about the lines of the region."
-  (unless buffer-file-name (user-error "This is no file"))
+  (unless buffer-file-name (user-error "This buffer has no file"))
   (let* ((server (remit--server))
          (start (if (use-region-p) (region-beginning) (point)))
          (end (if (use-region-p) (region-end) (point)))
@@ -94,7 +94,7 @@ It is about the name at point, or about the lines of the region."
      (lambda (problem found)
        (cond
         (problem (message "Remit: %s" problem))
-        ((= 0 (length found)) (message "There is nothing here to do that with, or the model cannot"))
+        ((= 0 (length found)) (message "Nothing to do here, or the model cannot do it"))
         (t (let ((command (plist-get (elt found 0) :command)))
              (eglot-execute-command server (intern (plist-get command :command)) (plist-get command :arguments)))))))))
 
@@ -136,7 +136,7 @@ It is about the name at point, or about the lines of the region."
 
 (defun remit--here ()
   "Return the server and the chat of this project, if one runs."
-  (let ((server (or (remit--find-server) (user-error "Remit does not run in this project; M-x remit-start starts it"))))
+  (let ((server (or (remit--find-server) (user-error "Remit is not running in this project; M-x remit-start starts it"))))
     (cons server (remit--chat server))))
 
 ;;;###autoload
@@ -145,7 +145,7 @@ It is about the name at point, or about the lines of the region."
   (interactive)
   (pcase-let* ((`(,server . ,chat) (remit--here))
                (turn (buffer-local-value 'remit--running chat)))
-    (unless turn (user-error "Remit does nothing now"))
+    (unless turn (user-error "Remit is not running anything"))
     (remit--stop-turn server chat turn)))
 
 ;;;###autoload
@@ -153,9 +153,9 @@ It is about the name at point, or about the lines of the region."
   "Go to the question that waits."
   (interactive)
   (let ((questions (buffer-local-value 'remit--questions (cdr (remit--here)))))
-    (unless questions (user-error "Remit asks nothing now"))
+    (unless questions (user-error "Remit is not asking anything"))
     (pop-to-buffer (remit-question-buffer (car questions)))
-    (when (cdr questions) (message "%d questions wait; this is the first" (length questions)))))
+    (when (cdr questions) (message "%d questions are waiting; this is the first" (length questions)))))
 
 ;;;###autoload
 (defun remit-chat ()
@@ -174,7 +174,7 @@ It is about the name at point, or about the lines of the region."
      (lambda (problem found)
        (cond
         (problem (message "Remit: %s" problem))
-        ((= 0 (length found)) (message "No session was kept here"))
+        ((= 0 (length found)) (message "This folder has no sessions yet"))
         ;; Not here: a process filter is no place to wait for a person.
         (t (run-with-timer 0 nil #'remit--choose-session server chat (append found nil))))))))
 

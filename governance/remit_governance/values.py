@@ -134,7 +134,7 @@ class Action:
     where it is `held`, nothing that it writes takes effect before each file has been judged by itself. `risk` is set
     where the action is part of such a line, and was rated with it. `repository` is whether a write is one of git's own
     files in a folder that is, or thereby becomes, a repository. `history` is whether git's history, which a command can
-    read, holds files that policy keeps from being read. `work_item` is the one that the step named, whose scope holds.
+    read, holds files that policy keeps unread. `work_item` is the one that the step named, whose scope holds.
     `sandbox` is the template of the sandbox in which it is carried out, None where the server does it itself; `permit`
     is whether it is carried out under a capability token minted for exactly it.
     """

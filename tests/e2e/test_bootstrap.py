@@ -137,8 +137,8 @@ def test_CLI_13_the_last_lines_of_a_server_that_never_starts_are_shown(tmp_path:
     with running([sys.executable, "-P", "-c", QUICK, "/bin/sh", "-c", broken], tmp_path) as process:
         said = list(lines(process, "never said"))
         assert process.wait(30) == 1
-    end = said[said.index("error: the server is not started again") :]
-    assert "why: it ended with 7, and not in order, after 3 restarts in 5 minutes" in end
+    end = said[said.index("error: the server is not restarted") :]
+    assert "why: it ended unexpectedly with 7, after 3 restarts in 5 minutes" in end
     assert end[-LAST_LINES:] == [f"  line {number}" for number in range(11, 31)]
 
 

@@ -230,7 +230,7 @@ async def test_CLI_13_a_container_that_is_killed_again_and_again_is_given_up_wit
                 kept.until(f"started again, {number + 1} of {MOST_RESTARTS} times: it ended with 137"), PATIENCE_S
             )
     assert await asyncio.wait_for(kept.process.wait(), PATIENCE_S) == 1
-    assert "why: it ended with 137, and not in order, after 3 restarts in 5 minutes" in kept.said.read_text()
+    assert "why: it ended unexpectedly with 137, after 3 restarts in 5 minutes" in kept.said.read_text()
     assert container.left() == []
 
 

@@ -62,7 +62,7 @@ def test_FLW_06_from_the_request_to_the_commit_in_a_terminal(chat: Any, shop: Pa
         terminal.until("red, as it has to be: .*test_a_line_that_is_none_is_named")
         answer(terminal, f"change {CODE_FILE}", "code_writing")
         terminal.until(r"please review[^§]*\n\s*strict: reviewing ")
-        assert "reviewing · nothing may be written; /approve has it committed, /reject sends it back" in terminal.text
+        assert "reviewing · nothing may be written; /approve commits it, /reject sends it back" in terminal.text
         assert subjects(shop) == [SAYS.a_parser_of_configuration_lines]
         terminal.send("/status\r")
         terminal.until(

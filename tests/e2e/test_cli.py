@@ -412,14 +412,14 @@ def test_in_a_terminal_the_person_is_asked(
         assert "asked by rule write-workspace" in terminal.screen
         terminal.type(typed)
         assert terminal.wait() == code
-        assert ("nothing was done: this was not done: the person said no" in terminal.screen) is not changed
+        assert ("not done: you said no" in terminal.screen) is not changed
     assert ("subtotal" in (remit.workspace / "src/cart.py").read_text()) == changed
 
 
 def test_B6_a_question_that_nobody_answers_in_time_exits_with_3(remit: CommandLine, script: Callable[..., str]) -> None:
     with remit.in_terminal("rename total", REMIT_MODEL=script(), REMIT_APPROVAL_TIMEOUT_S="1") as terminal:
         assert terminal.wait() == DENIED
-        assert "nothing was done: this was not done: nobody answered within 1 seconds" in terminal.screen
+        assert "not done: nobody answered within 1 seconds" in terminal.screen
     assert "subtotal" not in (remit.workspace / "src/cart.py").read_text()
 
 
@@ -428,8 +428,8 @@ def test_B6_a_turn_that_did_nothing_exits_with_1(remit: CommandLine, script: Cal
     model = script(look, {"text": "I stopped.", "declined": True})
     done = remit("rename total", REMIT_MODEL=model)
     assert done.code == FAILED
-    said = "the model said that it did not do it"
-    assert done.out.splitlines()[-3:] == ["I stopped.", f"∅ nothing was done: {said}", "declined · 1 call"]
+    said = "the model could not do this"
+    assert done.out.splitlines()[-3:] == ["I stopped.", f"∅ not done: {said}", "declined · 1 call"]
     done = remit("rename total", "--json", REMIT_MODEL=model)
     result = done.lines[-1]["result"]
     assert (done.code, result["status"], result["reason"], result["error"]) == (FAILED, "declined", said, None)

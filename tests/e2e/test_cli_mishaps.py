@@ -150,7 +150,7 @@ def test_a_runtime_that_could_not_be_opened_has_left_a_log_that_says_it_closed(r
 def test_who_serves_says_that_there_is_nobody(command: tuple[str, ...], how: str, remit: CommandLine) -> None:
     done = remit(*command, before=redirected(how))
     assert (done.code, done.out) == (FAILED, "")
-    assert done.err.splitlines()[-3] == "remit: there is nobody to serve"
+    assert done.err.splitlines()[-3] == "remit: no client is connected"
 
 
 def test_the_help_of_run_tool_names_every_tool(remit: CommandLine) -> None:

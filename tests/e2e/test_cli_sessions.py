@@ -41,7 +41,7 @@ def test_SES_04_what_is_not_there_is_said(remit: CommandLine, script: str) -> No
     for words in (["--continue", "go on"], ["session", "show"], ["session", "undo"], ["session", "fork", "x"]):
         done = remit(*words, REMIT_MODEL=script)
         assert (done.code, SAYS.there_is_no_session in done.err) == (FAILED, True), words
-    assert remit("session", "list").out.startswith("there is no session of this folder yet")
+    assert remit("session", "list").out.startswith("this folder has no sessions yet")
     assert remit("--continue", "--resume", "x", "go on").code == USAGE
     remit("say it", REMIT_MODEL=script)
     assert remit("session", "fork", "--at", "99").code == FAILED

@@ -135,7 +135,7 @@ def test_EMA_02_no_yes_before_the_end_of_the_question_was_seen(
     editor.asked()
     editor.run("remit-review")
     editor.type("a")
-    editor.until("the refusal", lambda: "Read to the end" in editor.told)
+    editor.until("the refusal", lambda: "Scroll to the end" in editor.told)
     assert editor.state("remit--questions")
     assert not (remit.workspace / "long.txt").exists()
     editor.type("\x1b>")  # to the end of the buffer

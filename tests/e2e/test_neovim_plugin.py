@@ -265,7 +265,7 @@ def test_NVI_02_no_yes_before_the_end_of_the_question_was_seen(
     editor.nvim.command("Remit open")
     editor.nvim.command("normal! gg")
     editor.nvim.input("a")
-    editor.until("the refusal", lambda: any("read to the end" in each for each in editor.told))
+    editor.until("the refusal", lambda: any("scroll to the end" in each for each in editor.told))
     assert editor.lua("return require('remit.turn').question ~= nil")
     editor.nvim.command("normal! G")
     editor.nvim.input("a")
@@ -466,7 +466,7 @@ def test_NVI_07_a_question_that_nobody_answers_in_time_is_over(start: Callable[.
     assert "deny (deadline, once)" in editor.chat
     assert (editor.text, editor.virtual) == ("".join(LINES), [])
     editor.remit("review")
-    assert "Remit asks nothing now" in editor.told
+    assert "Remit is not asking anything" in editor.told
 
 
 def test_NVI_08_of_a_long_chat_the_first_lines_go(start: Callable[..., Editor], script: Callable[..., str]) -> None:

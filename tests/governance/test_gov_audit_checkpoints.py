@@ -140,13 +140,11 @@ def test_a_log_begun_anew_here_is_good_and_the_earlier_one_is_not_forgotten(kept
     kept.maintenance.start()
     kept.append(3)
     kept.close()
-    assert kept.maintenance.warnings == (
-        "the audit log is begun anew: an earlier one of 43 records is not here any more",
-    )
+    assert kept.maintenance.warnings == ("a new audit log is started: an earlier one of 43 records is no longer here",)
     report = kept.examined()
     assert (report.good, report.agreed >= 2) == (True, True), "one at the start, one at the end, or more"
-    assert report.notes[0] == "an earlier log of 43 records is not here any more"
-    assert "begun anew: an earlier one of 43 records is not here any more" in report.notes[1]
+    assert report.notes[0] == "an earlier log of 43 records is no longer here"
+    assert "begun anew: an earlier one of 43 records is no longer here" in report.notes[1]
 
 
 def lines_of(kept: Kept) -> list[bytes]:

@@ -152,9 +152,9 @@ def test_the_latest_answer_counts() -> None:
 
 def test_the_rule_is_shown_word_for_word() -> None:
     assert RULE is not None
-    assert sentence((RULE,)) == "writing `src/a.py` with write_file, whatever the change"
+    assert sentence((RULE,)) == "writing `src/a.py` with write_file, any change"
     hostile = StandingRule("run_command", "process.exec", command=("echo", "a\u202eb"), cwd="x")
-    assert sentence((hostile,)) == "running `echo 'a⟨U+202E⟩b'` in `x`, whatever its files hold by then"
+    assert sentence((hostile,)) == "running `echo 'a⟨U+202E⟩b'` in `x`, even if its files change"
     lines = StandingRule("run_command", "process.exec", command=("echo", "a\nb"), cwd="x")
     assert sentence((lines,)).startswith("running exactly this command (10 characters, sha256:")
 

@@ -139,10 +139,10 @@ def test_a_good_policy_has_no_diagnostics() -> None:
 
 def test_only_the_error_of_a_saved_text_says_that_the_policy_is_not_in_force() -> None:
     text = HEAD + RULE.replace("deny", "permit")
-    assert [message.endswith(" (not in force until this is mended)") for _, _, message in diagnose(text)] == [False]
+    assert [message.endswith(" (not in force until this is fixed)") for _, _, message in diagnose(text)] == [False]
     ((severity, marked, message),) = diagnose(text, saved=True)
     assert (severity, marked) == ("error", "action: permit")
-    assert message.endswith(" (not in force until this is mended)")
+    assert message.endswith(" (not in force until this is fixed)")
 
 
 def test_rules_that_can_never_fire_are_warnings_and_never_out_of_force() -> None:
@@ -375,7 +375,7 @@ def test_a_rule_that_is_broken_still_has_a_name() -> None:
     shown = hover(RICH.replace("allow", "permit"), RICH.index("write-source"))
     assert shown is not None
     assert shown.rule == "write-source"
-    assert shown.text == "`write-source` cannot be read before the mistakes in it are mended."
+    assert shown.text == "`write-source` cannot be read until its mistakes are fixed."
 
 
 def test_a_mistake_elsewhere_does_not_hide_a_rule() -> None:

@@ -152,7 +152,7 @@ async def test_B6_a_no_to_the_only_change_is_denied(tmp_path: Path) -> None:
     async with built_in(tmp_path, "util.py") as bench:
         result = await bench.ask("rename old_name to new_name in util.py", asker=Answering("deny"))
         assert (result.status, changed(bench)) == ("denied", {})
-        assert result.reason == "this was not done: the person said no"
+        assert result.reason == "you said no"
         assert result.final_output is not None
         assert result.final_output.startswith(SAYS.i_stopped_nothing_was_changed)
 

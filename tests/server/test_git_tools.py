@@ -158,9 +158,9 @@ async def test_thr_files_that_policy_denies_show_in_no_status_and_no_diff(make_b
     assert "first of .env" not in whole
     assert "plain.txt" not in whole
     assert "modified: b.py" in output(bench)
-    assert "1 paths that policy keeps from being read are left out" in whole
+    assert "1 paths that policy keeps unread are left out" in whole
     assert "+second" in output(bench, 1)
-    assert "1 files that policy keeps from being read are left out" in whole
+    assert "1 files that policy keeps unread are left out" in whole
     assert [r.error.code for r in bench.of("tool_result") if r.error is not None] == ["denied"]
 
 

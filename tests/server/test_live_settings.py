@@ -79,7 +79,7 @@ async def test_CFG_05_limits_count_from_the_next_turn(here: Here) -> None:
     name = json.loads(here.config.read_text())["model"]["name"]
     here.set(model={"name": name}, limits={"max_steps": 1, "approval_timeout_s": 5})
     (told,) = await here.told()
-    assert told.endswith("counts from the next turn on: `approval_timeout_s`, `max_steps`")
+    assert told.endswith("from the next turn on, these apply: `approval_timeout_s`, `max_steps`")
     assert await here.told() == []
     assert (await here.run()).status != "completed"
 
@@ -123,5 +123,5 @@ async def test_CFG_05_each_setting_is_read_again(here: Here, key: tuple[str, str
     document.setdefault(key[0], {})[key[1]] = value
     here.set(**document)
     (told,) = await here.told()
-    assert "counts from the next turn on: `" in told
+    assert "from the next turn on, these apply: `" in told
     assert (await here.run()).final_output == "done"

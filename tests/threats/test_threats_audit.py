@@ -200,7 +200,7 @@ ATTACKS: dict[str, tuple[Callable[[Used], None], str]] = {
     "THR-storage-audit-tail-and-checkpoint-cut": (_tail_and_checkpoint, "the end was cut off: the signed head vouches"),
     "THR-storage-audit-record-appended": (_appended, "not vouched for: every server had ended in order"),
     "THR-storage-audit-log-deleted": (_log_only, "is gone"),
-    "THR-storage-audit-everything-deleted": (_everything, "cannot be told on this machine"),
+    "THR-storage-audit-everything-deleted": (_everything, "this machine cannot tell"),
     "THR-storage-audit-head-deleted": (_head_only, "the signed head was removed, though record "),
     "THR-storage-audit-checkpoints-deleted": (_checkpoints_only, "the checkpoint file was removed, though record "),
     "THR-storage-audit-tail-and-head-deleted": (_tail_and_head, "the signed head was removed"),
@@ -259,7 +259,7 @@ def test_THR_storage_audit_a_log_that_was_deleted_is_told_in_the_next_one(used: 
     assert f"the audit log that had {count} records is gone" in doctor["detail"]
     assert used.remit(*READ).code == 0
     _, found = used.verify()
-    assert f"an earlier log of {count} records is not here any more" in found["notes"]
+    assert f"an earlier log of {count} records is no longer here" in found["notes"]
     assert used.remit("audit", "log", "--json").lines[0]["kind"] in {"audit_chain_break", "kernel_start"}
 
 
@@ -446,7 +446,7 @@ def test_THR_storage_corrupt_log_that_was_set_aside_is_told_by_doctor_and_watche
     aside.write_text("another")
     assert "which has changed since" in str(used.verify()[1]["notes"])
     aside.unlink()
-    assert "which is not there any more" in str(used.verify()[1]["notes"])
+    assert "which is no longer there" in str(used.verify()[1]["notes"])
 
 
 def test_THR_storage_corrupt_empty_database_is_told(used: Used) -> None:
@@ -457,7 +457,7 @@ def test_THR_storage_corrupt_empty_database_is_told(used: Used) -> None:
     assert used.remit(*WRITE).code == 0
     code, found = used.verify()
     assert code == 0
-    assert f"an earlier log of {before} records is not here any more" in found["notes"]
+    assert f"an earlier log of {before} records is no longer here" in found["notes"]
 
 
 def test_THR_storage_corrupt_database_under_a_running_server(used: Used) -> None:

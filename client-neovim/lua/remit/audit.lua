@@ -56,7 +56,7 @@ local function show(found)
   end
   vim.wo.wrap = false
   local lines = vim.tbl_map(line_of, found)
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, #lines > 0 and lines or { 'nothing was recorded here that fits' })
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, #lines > 0 and lines or { 'no record matches' })
   for row, call in ipairs(found) do
     local group = GROUPS[known(call.policy_decision)]
     if group then vim.api.nvim_buf_add_highlight(buffer, -1, group, row - 1, 0, -1) end

@@ -27,12 +27,12 @@ local function allow(scope)
   local turn = require('remit.turn')
   if turn.question and asked_at and vim.fn.line('w$') < asked_at.last then
     vim.api.nvim_win_set_cursor(0, { math.min(vim.fn.line('w$') + 1, asked_at.last), 0 })
-    return vim.notify('read to the end of what would happen to allow it', vim.log.levels.WARN)
+    return vim.notify('scroll to the end to allow it', vim.log.levels.WARN)
   end
   local left = turn.question and #turn.question.left_out or 0
-  if left > 0 and scope ~= 'once' then return vim.notify('a part is allowed once only', vim.log.levels.WARN) end
+  if left > 0 and scope ~= 'once' then return vim.notify('a part can only be allowed once', vim.log.levels.WARN) end
   if turn.question and not vim.tbl_contains(turn.question.event.scopes, scope) then
-    return vim.notify('this answer is not offered here', vim.log.levels.WARN)
+    return vim.notify('this answer is not available here', vim.log.levels.WARN)
   end
   turn.answer('allow', scope)
 end
@@ -175,10 +175,10 @@ local function draw_question(event)
       end
     end
   end
-  if known(event.session_rule) then add({ '  this session means: ' .. event.session_rule }, 'RemitHint') end
-  if known(event.always_rule) then add({ '  always here writes: ' .. event.always_rule }, 'RemitHint') end
-  local keys = { '  a allow once   s this session   A always here', '  d deny   D deny with words' }
-  if event.by_hunk then table.insert(keys, 1, '  x leave a hunk out, or take it   c with words') end
+  if known(event.session_rule) then add({ '  this session: allow ' .. event.session_rule }, 'RemitHint') end
+  if known(event.always_rule) then add({ '  always here: adds to permissions.yaml: ' .. event.always_rule }, 'RemitHint') end
+  local keys = { '  a allow once   s this session   A always here', '  d deny   D deny with a comment' }
+  if event.by_hunk then table.insert(keys, 1, '  x leave a hunk out, or put it back   c with a comment') end
   asked_at = { last = add(keys, 'RemitHint') + #keys }
 end
 
@@ -196,7 +196,7 @@ end
 
 --- Goes to the question that waits.
 function M.show_question()
-  if not require('remit.turn').question then return vim.notify('Remit asks nothing now') end
+  if not require('remit.turn').question then return vim.notify('Remit is not asking anything') end
   M.open()
   vim.api.nvim_win_set_cursor(0, { asked_at.last, 0 })
 end

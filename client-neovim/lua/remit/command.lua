@@ -27,7 +27,7 @@ local function task(kind)
     server.request('textDocument/codeAction', params, function(problem, found)
       if problem then return vim.notify(problem, vim.log.levels.ERROR) end
       local action = (found or {})[1]
-      if not action then return vim.notify('there is nothing here to do that with, or the model cannot', vim.log.levels.WARN) end
+      if not action then return vim.notify('nothing to do here, or the model cannot do it', vim.log.levels.WARN) end
       turn.ask(action.command.arguments[1].text)
     end)
   end
@@ -38,7 +38,7 @@ local function edit_lines(words, given)
   local name, folder = vim.api.nvim_buf_get_name(0), nil
   folder = server.folder_of(name)
   if name:sub(1, #folder + 1) ~= folder .. '/' then
-    return vim.notify('this is no file of the folder that Remit works in', vim.log.levels.WARN)
+    return vim.notify('this file is not in the folder that Remit works in', vim.log.levels.WARN)
   end
   local lines = vim.api.nvim_buf_get_lines(0, given.line1 - 1, given.line2, false)
   local first, last = { line = given.line1 - 1, character = 0 }, { line = given.line2 - 1, character = 0 }
@@ -50,7 +50,7 @@ end
 local function choose_session()
   server.execute('remit.session.list', {}, function(problem, found)
     if problem then return vim.notify(problem, vim.log.levels.ERROR) end
-    if #found == 0 then return vim.notify('no session was kept here') end
+    if #found == 0 then return vim.notify('this folder has no sessions yet') end
     local function format(each)
       return ('%s  %s  %d turns'):format(each.last_used:sub(1, 16):gsub('T', ' '), server.known(each.name) or each.title, each.turns)
     end

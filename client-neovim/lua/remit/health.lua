@@ -19,7 +19,7 @@ function M.check()
   if require('remit.server').client() then
     ok('the server runs')
   else
-    warn('the server does not run', { 'open a file of a project; it is started then' })
+    warn('the server is not running', { 'open a file of a project to start it' })
   end
   if vim.fn.has('nvim-0.7') == 1 then ok('this Neovim is new enough') end
 end

@@ -64,7 +64,7 @@ end
 --- Goes to the next hunk (1) or the one before (-1), and round.
 function M.jump(step)
   local found, row = places(), vim.api.nvim_win_get_cursor(0)[1] - 1
-  if #found == 0 then return vim.notify('no change waits in this file') end
+  if #found == 0 then return vim.notify('no change is waiting in this file') end
   local ahead = vim.tbl_filter(function(each) return step > 0 and each.row > row or step < 0 and each.row < row end, found)
   local target = step > 0 and (ahead[1] or found[1]) or (ahead[#ahead] or found[#found])
   vim.api.nvim_win_set_cursor(0, { target.row + 1, 0 })
@@ -82,8 +82,8 @@ end
 --- Leaves a part out of the answer, or takes it again.
 function M.toggle(part, comment)
   local question = require('remit.turn').question
-  if not question or not part then return vim.notify('no change waits here', vim.log.levels.WARN) end
-  if not question.event.by_hunk then return vim.notify('this change is taken as a whole', vim.log.levels.WARN) end
+  if not question or not part then return vim.notify('no change is waiting here', vim.log.levels.WARN) end
+  if not question.event.by_hunk then return vim.notify('this change can only be accepted as a whole', vim.log.levels.WARN) end
   question.left_out = parts.toggled(question.left_out, part.path, part.hunk, comment)
   M.show(question)
   require('remit.chat').mark(question)

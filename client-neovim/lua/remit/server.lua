@@ -92,7 +92,7 @@ end
 function M.request(method, params, done)
   local server, buffer = ready(), vim.api.nvim_get_current_buf()
   if not server then
-    vim.notify('Remit does not run here: open a file of the project; :checkhealth remit says what is missing', vim.log.levels.WARN)
+    vim.notify('Remit is not running here: open a file of the project, or see :checkhealth remit', vim.log.levels.WARN)
     return false
   end
   local function answered(problem, result)

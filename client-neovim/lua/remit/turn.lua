@@ -91,7 +91,7 @@ end
 --- Answers the question that waits; `comment` is for the model.
 function M.answer(decision, scope, comment)
   local question = M.question
-  if not question then return vim.notify('Remit asks nothing now', vim.log.levels.WARN) end
+  if not question then return vim.notify('Remit is not asking anything', vim.log.levels.WARN) end
   local left_out = decision == 'allow' and question.left_out or {}
   local answer = {
     approval_id = question.event.approval_id, decision = decision, scope = scope or 'once', digest = question.event.digest,
@@ -106,7 +106,7 @@ end
 --- Stops the turn. One that the server has not begun yet cannot be stopped there, so it is asked again until it ends.
 function M.stop()
   local turn = M.running
-  if not turn then return vim.notify('Remit does nothing now') end
+  if not turn then return vim.notify('Remit is not running anything') end
   local params = { command = 'remit.cancel', arguments = { { session_id = M.session, turn_id = turn } } }
   server.request('workspace/executeCommand', params, function(problem)
     if problem then return vim.notify(problem, vim.log.levels.ERROR) end

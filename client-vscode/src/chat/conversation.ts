@@ -44,7 +44,7 @@ export interface Conversation {
 }
 
 const BUSY: Problem = {
-  code: 'invalid_request', what: 'the call was not made', why: 'Remit is working on something else', fix: 'call again when it is done',
+  code: 'invalid_request', what: 'the call was not made', why: 'Remit is working on something else', fix: 'call again when it has finished',
 };
 
 export function openConversation(

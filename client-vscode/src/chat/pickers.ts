@@ -19,7 +19,7 @@ interface Choice extends vscode.QuickPickItem {
 /** Has the person choose what to attach; none where they leave, or where it cannot be attached, which is said. */
 export async function pickAttachment(): Promise<Attachments> {
   const folder = currentFolder();
-  if (!folder) return none(t('Open a folder first: what is attached is of a folder.'));
+  if (!folder) return none(t('Open a folder first: you can only attach files of an open folder.'));
   const editor = vscode.window.activeTextEditor;
   const open = editor && relativePath(folder.uri.fsPath, editor.document.uri);
   const choices: readonly Choice[] = [
@@ -34,7 +34,7 @@ export async function pickAttachment(): Promise<Attachments> {
     { label: `$(warning) ${t('All Problems')}`, choose: (): Attachment => ({ type: 'diagnostics', path: null }) },
     { label: `$(symbol-class) ${t('Symbol…')}`, description: t('where a name is defined'), choose: pickSymbol },
   ];
-  const chosen = await vscode.window.showQuickPick(choices, { title: t('Attach to the Message'), placeHolder: t('What goes along with the message?') });
+  const chosen = await vscode.window.showQuickPick(choices, { title: t('Attach to the Message'), placeHolder: t('What should be sent with the message?') });
   const attachment = await chosen?.choose();
   return attachment ? [attachment] : [];
 }
@@ -42,11 +42,11 @@ export async function pickAttachment(): Promise<Attachments> {
 /** The files among what was dropped on the chat; what is no file of the folder is not attached, which is said. */
 export async function attachDropped(uris: readonly string[]): Promise<Attachments> {
   const folder = currentFolder();
-  if (!folder) return none(t('Open a folder first: what is attached is of a folder.'));
+  if (!folder) return none(t('Open a folder first: you can only attach files of an open folder.'));
   const found = await Promise.all(uris.map((uri) => droppedFile(folder, uri)));
   const files = found.filter((each) => each !== null);
   if (files.length < Math.max(1, uris.length)) {
-    void vscode.window.showWarningMessage(t('Only files of the folder {0} can be attached; images cannot, for the model reads text.', visibleLine(folder.name)));
+    void vscode.window.showWarningMessage(t('Only text files in the folder {0} can be attached, and no images.', visibleLine(folder.name)));
   }
   return files.map(file);
 }
@@ -88,8 +88,8 @@ async function pickFile(folder: vscode.WorkspaceFolder): Promise<Attachment | nu
 
 async function pickSymbol(): Promise<Attachment | null> {
   const name = await vscode.window.showInputBox({
-    title: t('Attach a Symbol'), prompt: t('The name of a function, class or variable'),
-    validateInput: (text) => (text.length > 200 ? t('a name has 200 characters at most') : null),
+    title: t('Attach a Symbol'), prompt: t('Name of a function, class or variable'),
+    validateInput: (text) => (text.length > 200 ? t('a name can have at most 200 characters') : null),
   });
   return name?.trim() ? { type: 'symbol', name: name.trim() } : null;
 }
@@ -134,16 +134,16 @@ export async function pickModel(models: readonly ListedModel[], now: string | nu
 
 /** The modes of the workflow, the strictest first. */
 const MODES = [
-  { mode: 'strict', means: () => t('Tests first: code is written once a test has failed, and a commit is reviewed') },
-  { mode: 'explore', means: () => t('The same states are followed, and nothing is held back by them') },
-  { mode: 'debug', means: () => t('As explore; you are asked before it is switched on') },
+  { mode: 'strict', means: () => t('Tests first: a test must fail before code is written, and you review each commit') },
+  { mode: 'explore', means: () => t('Steps are tracked, nothing is blocked') },
+  { mode: 'debug', means: () => t('Like explore; you are asked before it is switched on') },
 ] as const;
 
 /** Has the person choose how much of the workflow holds; null where they leave, or stay. */
 export async function pickMode(now: string | null): Promise<string | null> {
   const items = MODES.map(({ mode, means }) => ({ label: `${mode === now ? '$(check) ' : ''}${mode}`, detail: means(), mode }));
   const chosen = await vscode.window.showQuickPick(items, {
-    title: t('The Workflow of This Session'), placeHolder: t('The work begins anew in another mode'), matchOnDetail: true,
+    title: t('The Workflow of This Session'), placeHolder: t('The work starts over in another mode'), matchOnDetail: true,
   });
   return chosen && chosen.mode !== now ? chosen.mode : null;
 }

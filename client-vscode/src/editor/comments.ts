@@ -23,7 +23,7 @@ export interface Comments extends vscode.Disposable {
 export function openComments(conversation: () => Conversation, proposals: Proposals): Comments {
   const controller = vscode.comments.createCommentController('remit.review', 'Remit');
   const kept = new Set<Kept>();
-  controller.options = { prompt: vscode.l10n.t('Words for the model'), placeHolder: vscode.l10n.t('Why this is not wanted') };
+  controller.options = { prompt: vscode.l10n.t('Tell the model'), placeHolder: vscode.l10n.t('Why you do not want this change') };
   controller.commentingRangeProvider = {
     provideCommentingRanges: (document) => {
       const found = shownIn(document.uri);
@@ -46,7 +46,7 @@ export function openComments(conversation: () => Conversation, proposals: Propos
     const hunk = found ? hunksOf(found.diff).findIndex(({ after }) => line >= after.start && line < Math.max(after.end, after.start + 1)) : -1;
     if (!found || hunk < 0) return thread.dispose();
     if (!found.item.question.by_hunk) {
-      return void vscode.window.showInformationMessage(vscode.l10n.t('This change can only be taken as a whole: deny it with your words.'));
+      return void vscode.window.showInformationMessage(vscode.l10n.t('You can only accept or deny this change as a whole. Deny it to send your comment.'));
     }
     const part = { path: found.path, hunk };
     conversation().leaveOut(found.item.id, commented(found.item.left_out, part, text));

@@ -47,15 +47,15 @@ export function openEditHere(conversation: () => Conversation, attentive: () => 
       ? await vscode.window.showTextDocument(vscode.Uri.parse(lines.uri, true))
       : vscode.window.activeTextEditor;
     const folder = editor && vscode.workspace.getWorkspaceFolder(editor.document.uri);
-    if (!editor || !folder) return void vscode.window.showWarningMessage(vscode.l10n.t('Remit edits files of the folder that is open.'));
+    if (!editor || !folder) return void vscode.window.showWarningMessage(vscode.l10n.t('Remit can only edit files in the open folder.'));
     const range = lines ? linesOf(lines.first_line, lines.last_line, editor.document) : selectedLines(editor);
     const text = editor.document.getText(range);
-    if (text.length > MOST_SELECTED) return void vscode.window.showWarningMessage(vscode.l10n.t('That is too much for one edit: select fewer lines.'));
+    if (text.length > MOST_SELECTED) return void vscode.window.showWarningMessage(vscode.l10n.t('Select fewer lines: this is too much for one edit.'));
     const path = vscode.workspace.asRelativePath(editor.document.uri, false);
     editor.selection = new vscode.Selection(range.start, range.end);
     const prompt = await vscode.window.showInputBox({
       title: vscode.l10n.t('Edit with Remit'),
-      prompt: vscode.l10n.t('What to do with {0} of {1}', linesInWords(range), visibleLine(path)),
+      prompt: vscode.l10n.t('What should Remit do with {0} of {1}?', linesInWords(range), visibleLine(path)),
       ignoreFocusOut: true,
     });
     if (!prompt?.trim()) return;

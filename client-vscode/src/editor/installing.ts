@@ -57,7 +57,7 @@ export function openInstalling(
       const key = `offered-server:${made.digest}`;
       if (keeping.globalState.get(key)) return;
       await keeping.globalState.update(key, true);
-      const words = vscode.l10n.t('the server that runs is version {0}, and the extension brings {1}', visibleLine(running), made.version);
+      const words = vscode.l10n.t('the running server is version {0}; the extension includes {1}', visibleLine(running), made.version);
       const update = vscode.l10n.t('Update the Server');
       if (await vscode.window.showInformationMessage(`${sentence(words)}.`, update) === update) await install();
     },

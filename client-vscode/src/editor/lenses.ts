@@ -37,7 +37,7 @@ export function openLenses(conversation: () => Conversation, proposals: Proposal
       },
       [LENS_COMMANDS.comment]: async (id: string, part: Part) => {
         const words = await vscode.window.showInputBox({
-          title: `Leave this out of ${visibleLine(part.path)}`, prompt: 'What the model is told', ignoreFocusOut: true,
+          title: `Leave this out of ${visibleLine(part.path)}`, prompt: 'Tell the model why', ignoreFocusOut: true,
         });
         const item = waiting(id);
         if (words !== undefined && item) conversation().leaveOut(id, commented(item.left_out, part, words));

@@ -53,7 +53,7 @@ export function openPolicyPreview(server: Server): PolicyPreview {
 async function showChanges(server: Server, { judged, breaking, changed }: Preview): Promise<void> {
   const calls = count(judged, 'call');
   if (changed.length === 0) {
-    return void vscode.window.showInformationMessage(vscode.l10n.t('Of the last {0} this policy would decide none otherwise.', calls));
+    return void vscode.window.showInformationMessage(vscode.l10n.t('This policy would change none of the last {0} decisions.', calls));
   }
   const rows = changed.map((each) => ({
     label: `$(${each.breaking ? 'error' : 'arrow-swap'}) ${visibleLine(each.tool ?? 'a call')} ${each.about.map(visibleLine).join(', ')}`,
@@ -62,8 +62,8 @@ async function showChanges(server: Server, { judged, breaking, changed }: Previe
     rule: each.now_rules[0],
   }));
   const denied = breaking > 0 ? vscode.l10n.t(', {0} of them no longer allowed', breaking) : '';
-  const title = vscode.l10n.t('{0} of the last {1} would be decided otherwise{2}', changed.length, calls, denied);
-  const chosen = await vscode.window.showQuickPick(rows, { title, placeHolder: vscode.l10n.t('Choose one to see the rule') });
+  const title = vscode.l10n.t('This policy would change {0} of the last {1} decisions{2}', changed.length, calls, denied);
+  const chosen = await vscode.window.showQuickPick(rows, { title, placeHolder: vscode.l10n.t('Choose one to see its rule') });
   if (chosen?.rule) await server.command('remit.policy.open', { rule: chosen.rule }, { alone: true });
 }
 

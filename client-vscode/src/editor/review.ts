@@ -24,7 +24,7 @@ export function openReview(
   const notices = openNotices();
   const review = async (): Promise<void> => {
     const item = pending(conversation().view()).find(({ answer }) => answer === null);
-    if (!item) return void vscode.window.showInformationMessage(vscode.l10n.t('Nothing waits for an answer.'));
+    if (!item) return void vscode.window.showInformationMessage(vscode.l10n.t('No question is waiting.'));
     await proposals.openAll(item.question);
     // The answer is given on the card, so that is where the keyboard goes.
     await reveal();

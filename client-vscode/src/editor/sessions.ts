@@ -27,14 +27,14 @@ const ACTIONS: readonly Action[] = [
 export async function chooseSession(server: Server, conversation: Conversation, reveal: () => Promise<void>): Promise<void> {
   const pick = vscode.window.createQuickPick<SessionItem>();
   pick.title = 'Sessions of This Folder';
-  pick.placeholder = 'Choose the session to go on with';
+  pick.placeholder = 'Choose a session to continue';
   pick.matchOnDescription = pick.matchOnDetail = true;
   const refresh = (): Promise<void> => guarded(async () => {
     pick.busy = true;
     const sessions = await server.command<readonly SessionSummary[]>('remit.session.list');
     pick.items = sessions.map((session) => item(session, conversation.session()));
     pick.busy = false;
-    if (sessions.length === 0) pick.placeholder = 'There is no session of this folder yet';
+    if (sessions.length === 0) pick.placeholder = 'This folder has no sessions yet';
   });
   pick.onDidTriggerItemButton(({ button, item: { session } }) =>
     void guarded(() => (button as Action).run(server, session)).then(refresh));

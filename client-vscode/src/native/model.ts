@@ -36,7 +36,7 @@ export function infoOf(status: StatusResult | null): readonly ModelInfo[] {
   if (!status) return [];
   return [{
     id: 'remit', name: `Remit: ${status.model}`, family: status.model, version: status.version,
-    tooltip: status.sent_to ? `What it is asked is sent to ${status.sent_to}` : 'It runs on this machine, and has no tools',
+    tooltip: status.sent_to ? `Requests are sent to ${status.sent_to}` : 'Runs on this machine, without tools',
     isUserSelectable: true, maxInputTokens: INPUT_TOKENS, maxOutputTokens: OUTPUT_TOKENS, capabilities: { toolCalling: false, imageInput: false },
   }];
 }

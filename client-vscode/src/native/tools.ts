@@ -23,7 +23,7 @@ export function offerTools(manifest: unknown, conversation: () => Conversation, 
       try {
         await turnIsFree(conversation(), changes, stop.signal);
         const result = await conversation().call(callOf(name, input), editorContext(), stop.signal);
-        return api.result(result?.output ?? vscode.l10n.t('The call was not made: it was refused before it began.'));
+        return api.result(result?.output ?? vscode.l10n.t('The call was refused before it started.'));
       } catch (error) {
         return api.result(inWords(problemOf(error)));
       } finally {

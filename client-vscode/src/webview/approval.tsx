@@ -78,7 +78,7 @@ function Approval({ item, waiting, send }: ApprovalProps) {
         <h3 id={id('title')}>{titleOf(question)}</h3>
         {waiting > 1 && <span class="queue" data-testid="queue">{say('{0} of {1}', 1, waiting)}</span>}
         {question.step_calls > 1 && (
-          <span class="queue" data-testid="step-call" title={say('The step makes {0} calls: each of them may ask', question.step_calls)}>
+          <span class="queue" data-testid="step-call" title={say('This step makes {0} calls; each may ask you', question.step_calls)}>
             {say('Call {0} of {1}', question.step_call, question.step_calls)}
           </span>
         )}
@@ -90,15 +90,15 @@ function Approval({ item, waiting, send }: ApprovalProps) {
       {question.diffs.map((diff, index) => (
         <Diff key={diff.path} diff={diff} parts={parts} choosing={choosing} open={() => send({ type: 'open_diff', approval_id: item.id, index })} />
       ))}
-      {item.refused && <p class="refused" role="alert">{say('Not taken: {0}', visible(item.refused))}</p>}
+      {item.refused && <p class="refused" role="alert">{say('Not accepted: {0}', visible(item.refused))}</p>}
       <footer>
         {!seen.toEnd && (
           <p class="unseen" role="status">
-            {say('Read to the end of what would happen to allow it.')} <button type="button" class="link" onClick={seen.showAll}>{say('Show all of it')}</button>
+            {say('Scroll to the end to enable Allow.')} <button type="button" class="link" onClick={seen.showAll}>{say('Show all of it')}</button>
           </p>
         )}
         <input
-          type="text" class="why" value={comment} maxLength={2_000} aria-label={say('What the model is told with your answer')}
+          type="text" class="why" value={comment} maxLength={2_000} aria-label={say('Your comment for the model')}
           placeholder={say('Tell the model why (optional)')} onInput={(event) => setComment(event.currentTarget.value)}
         />
         <div class="answers">
@@ -184,8 +184,8 @@ function Deadline({ deadline }: { readonly deadline: string }) {
   const at = new Date(deadline).toLocaleTimeString();
   return (
     <span>
-      <span aria-hidden="true">{left === null ? say('The time for an answer is up') : say('Denied without an answer in {0}', left)}</span>
-      <span class="only-read">{say('Denied without an answer by {0}', at)}</span>
+      <span aria-hidden="true">{left === null ? say('The time to answer is over') : say('Denied in {0} if you do not answer', left)}</span>
+      <span class="only-read">{say('Denied at {0} if you do not answer', at)}</span>
     </span>
   );
 }
@@ -206,7 +206,7 @@ const WHO = {
   disconnected: () => say('a lost connection'),
   unavailable: () => say('nobody there to ask'),
   cancelled: () => say('the turn ending'),
-  withdrawn: () => say('Remit: a file of it was renamed, deleted or made meanwhile'),
+  withdrawn: () => say('Remit: one of its files was renamed, deleted or created'),
 } as const;
 
 /** How a question ended, and who answered it. */

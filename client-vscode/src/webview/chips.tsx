@@ -52,7 +52,7 @@ export function useDrop(send: (message: FromWebview) => void) {
   const [over, setOver] = useState(false);
   const [said, setSaid] = useState<string | null>(null);
   const refuse = (): void => {
-    setSaid(say('The model reads text: images and files from elsewhere cannot be attached'));
+    setSaid(say('Only text files in the open folder can be attached'));
     setTimeout(() => setSaid(null), SAID_MS);
   };
   const take = (data: DataTransfer | null): boolean => {

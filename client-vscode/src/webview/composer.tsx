@@ -112,7 +112,7 @@ export function Composer({ busy, input, draft, type, proposed, history, view, se
   return (
     <form class={drop.over ? 'composer over' : 'composer'} onSubmit={(event) => { event.preventDefault(); submit(); }} {...drop.handlers}>
       {open.length > 0 && (
-        <ul class="proposals" id="proposals" role="listbox" aria-label={say('What may be typed here')}>
+        <ul class="proposals" id="proposals" role="listbox" aria-label={say('What you can type here')}>
           {open.map((each, index) => (
             <li
               key={each.text} id={`proposal-${index}`} role="option" aria-selected={index === chosen}
@@ -170,7 +170,7 @@ function Hint({ busy, draft, proposing, view, server, send }: HintProps) {
       )}
       <Mode busy={busy} standing={view.standing ?? server.standing} send={send} />
       <Meter view={view} />
-      <span id="hint">{left ? say('A command takes no attachments: they stay here') : keys}</span>
+      <span id="hint">{left ? say('Commands take no attachments; they stay here') : keys}</span>
     </div>
   );
 }

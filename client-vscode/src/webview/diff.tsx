@@ -77,7 +77,7 @@ function Choice({ choosing, parts, part, name }: {
       {left && (
         <input
           type="text" class="why" defaultValue={left.comment ?? ''} maxLength={2_000} placeholder={say('Tell the model why (optional)')}
-          aria-label={say('Why {0} is left out', name)} onInput={(event) => choosing.comment(part, event.currentTarget.value)}
+          aria-label={say('Why you leave out {0}', name)} onInput={(event) => choosing.comment(part, event.currentTarget.value)}
         />
       )}
     </span>

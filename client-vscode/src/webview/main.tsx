@@ -108,4 +108,4 @@ function useSeen(next: number): void {
 
 // The host puts the translations into the page.
 speak(JSON.parse(document.getElementById('words')?.textContent ?? '{}') as { readonly [english: string]: string });
-render(<Guard words={say('The chat cannot be drawn. Run “Developer: Reload Webviews”.')}><Chat /></Guard>, document.getElementById('chat')!);
+render(<Guard words={say('The chat cannot be shown. Run “Developer: Reload Webviews”.')}><Chat /></Guard>, document.getElementById('chat')!);

@@ -26,7 +26,7 @@ function spent(view: View): readonly string[] {
   const tokens = all.reduce((sum, usage) => sum + usage.prompt_tokens + usage.completion_tokens, 0);
   const known = all.every((usage) => usage.price_usd !== null);
   const price = all.reduce((sum, usage) => sum + (usage.price_usd ?? 0), 0);
-  return [say('This chat: {0}', count(tokens, 'token')), ...(known ? (price > 0 ? [`$${price.toFixed(4)}`] : []) : [say('the price of a part is unknown')])];
+  return [say('This chat: {0}', count(tokens, 'token')), ...(known ? (price > 0 ? [`$${price.toFixed(4)}`] : []) : [say('part of the price is unknown')])];
 }
 
 function short(tokens: number): string {

@@ -29,13 +29,13 @@ export function StandingAnswers({ question, disabled, allow }: Props) {
 }
 
 const ROWS = [
-  { scope: 'session', rule: 'session_rule', title: 'Allow for session', means: 'means, without asking again:' },
+  { scope: 'session', rule: 'session_rule', title: 'Allow for session', means: 'also allows:' },
   {
     scope: 'always', rule: 'always_rule', title: 'Always allow in this workspace',
-    means: 'writes exactly this rule into your permissions.yaml:',
+    means: 'adds exactly this rule to your permissions.yaml:',
   },
   {
     scope: 'everywhere', rule: 'everywhere_rule', title: 'Always allow in every workspace',
-    means: 'writes this one instead, also for projects that you have not seen yet:',
+    means: 'adds this rule instead, which also holds in projects you have not opened yet:',
   },
 ] as const;

@@ -109,7 +109,7 @@ function Printed({ name, text, over, open }: PrintedProps) {
 function Remarks({ result }: { readonly result: ToolResultEvent }) {
   const notes = Array.isArray(result.data['notes']) ? result.data['notes'] : [];
   const cut = result.ok && result.exit_code !== null && result.data['truncated'] === true
-    ? [say('More was printed than is kept: to have all of it, let the command write to a file.')] : [];
+    ? [say('The output was too long to keep. To get all of it, let the command write to a file.')] : [];
   return <>{[...notes, ...cut].map((note, index) => <p key={index} class="remark">{visible(String(note))}</p>)}</>;
 }
 

@@ -22,7 +22,7 @@ interface RowProps {
 
 /** One row of the conversation; drawn again only where something in it has changed. */
 export const RowView = memo(({ row, send }: RowProps) => (
-  <Guard words={say('This part of the chat cannot be drawn. It is in the session all the same.')}>
+  <Guard words={say('This part of the chat cannot be shown. It is still in the session.')}>
     {row.kind === 'asked' ? <Asking row={row} send={send} /> : row.kind === 'ending' ? <Ending turn={row.turn} send={send} /> : <ItemView row={row} send={send} />}
   </Guard>
 ), (before, after) => isSameRow(before.row, after.row));
@@ -48,7 +48,7 @@ function Asking({ row: { turn, idle }, send }: { readonly row: AskedRow; readonl
       )}
       {idle && turn.started !== null && (
         <button
-          type="button" class="icon back" title={say('Edit and ask again: goes on in a copy of the session; files stay as they are')}
+          type="button" class="icon back" title={say('Edit and ask again: continues in a copy of the session; files do not change')}
           aria-label={say('Edit and ask again: {0}', turn.prompt.slice(0, 80))} onClick={() => send({ type: 'fork', turn_id: turn.turn_id, ask_again: true })}
         >
           <span class="codicon codicon-edit" aria-hidden="true" />
@@ -139,7 +139,7 @@ function Ending({ turn, send }: { readonly turn: Turn; readonly send: Send }) {
       <span class={`codicon codicon-${icon}`} aria-hidden="true" /> <span>{facts.join(' · ')}</span>
       {turn.started !== null && (
         <button
-          type="button" class="icon fork" title={say('Fork: goes on from here in a copy of the session; files stay as they are')}
+          type="button" class="icon fork" title={say('Fork: continues from here in a copy of the session; files do not change')}
           aria-label={say('Fork after: {0}', turn.prompt.slice(0, 80))} onClick={() => send({ type: 'fork', turn_id: turn.turn_id, ask_again: false })}
         >
           <span class="codicon codicon-repo-forked" aria-hidden="true" />

@@ -17,9 +17,9 @@ interface Props {
 export function Welcome({ model, fill, chooseModel }: Props) {
   return (
     <section class="welcome">
-      <h2>{say('What should be done?')}</h2>
+      <h2>{say('What should Remit do?')}</h2>
       <p>
-        {say('Remit says what it is about to do before each step, does nothing outside that, and asks you before it writes or runs anything.')}
+        {say('Before each step Remit says what it is about to do, and it can do nothing else. It asks you before it writes or runs anything.')}
       </p>
       <ul aria-label={say('Examples')}>
         {(model === BUILT_IN ? SMALL : EXAMPLES).map((text) => (
@@ -28,7 +28,7 @@ export function Welcome({ model, fill, chooseModel }: Props) {
       </ul>
       {model === BUILT_IN && (
         <p>
-          {say('The built-in model is a set of rules for small things that one sentence names: a rename in a file, another value, a line, a search, a command.')}{' '}
+          {say('The built-in model is a set of rules, not a language model. It can do small tasks that one sentence describes: rename in a file, change a value, add a line, search, or run a command.')}{' '}
           <button type="button" class="link" onClick={chooseModel}>{say('Connect a model')}</button> {say('for anything else.')}
         </p>
       )}

@@ -81,9 +81,9 @@ describe('the approval card', () => {
 
   test('gives as reasons what asks, not what allows', () => {
     const allow = { rule: 'reads', layer: 'default', action: 'allow', reason: 'reading is allowed', file: null, line: null };
-    const ask = { ...allow, rule: 'writes', action: 'require_review', reason: 'a change is yours to approve' };
+    const ask = { ...allow, rule: 'writes', action: 'require_review', reason: 'file changes need your approval' };
     const both = drawn(started, question({ reasons: [allow, ask] }));
-    expect(both).toContain('A change is yours to approve');
+    expect(both).toContain('File changes need your approval');
     expect(both).not.toContain('eading is allowed');
     expect(drawn(started, question({ reasons: [allow] }))).toContain('Reading is allowed');
   });
@@ -96,7 +96,7 @@ describe('the approval card', () => {
   });
 
   test('says exactly what an answer for the session would remember', () => {
-    expect(html).toContain('Allow for session means, without asking again: <code>edit_file on a.py</code>');
+    expect(html).toContain('Allow for session also allows: <code>edit_file on a.py</code>');
     expect(drawn(started, question({ scopes: ['once'] }))).not.toContain('Allow for session');
   });
 
@@ -105,9 +105,9 @@ describe('the approval card', () => {
     const scopes = ['once', 'session', 'always', 'everywhere'] as const;
     const everywhere = '{tool: edit_file}';
     const always = drawn(started, question({ scopes, always_rule: rule, everywhere_rule: everywhere }));
-    expect(always).toContain(`into your permissions.yaml: <code>${rule.replaceAll('"', '&quot;')}</code>`);
+    expect(always).toContain(`to your permissions.yaml: <code>${rule.replaceAll('"', '&quot;')}</code>`);
     expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="always-a1"[^>]*>Always allow in this workspace</);
-    expect(always).toContain(`in every workspace writes this one instead, also for projects that you have not seen yet: <code>${everywhere}</code>`);
+    expect(always).toContain(`in every workspace adds this rule instead, which also holds in projects you have not opened yet: <code>${everywhere}</code>`);
     expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="everywhere-a1"[^>]*>Always allow in every workspace</);
     expect(drawn(started, question({ scopes: ['once', 'session', 'always'], always_rule: rule }))).not.toContain('in every workspace');
     expect(html).not.toContain('Always allow');
@@ -207,7 +207,7 @@ describe('a tool call', () => {
   test('says what its command changed, tried to reach and printed beyond what is kept', () => {
     const html = drawn(started, ran, printed('x'), exited(0, { data: { notes: ['changed: a\u202E.py'], truncated: true } }));
     expect(html).toContain('changed: a⟨U+202E⟩.py');
-    expect(html).toContain('More was printed than is kept');
+    expect(html).toContain('The output was too long to keep');
   });
 
   const ended: Sent = { kind: 'run_completed', result: result({ status: 'failed' }) };

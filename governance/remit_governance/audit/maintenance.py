@@ -211,8 +211,8 @@ class Maintenance:
         self._notary.vouch(begun, self.log.clock())
         if begun.log == self.log.set_aside:
             return  # which its first record says
-        why = f"an earlier one of {signed[-1].count} records is not here any more"
-        self._break(f"the audit log is begun anew: {why}", f"begun anew: {why}", {"log": signed[-1].log})
+        why = f"an earlier one of {signed[-1].count} records is no longer here"
+        self._break(f"a new audit log is started: {why}", f"begun anew: {why}", {"log": signed[-1].log})
 
     def _vouched_until(self, log: str) -> int:
         """The last record that a checkpoint speaks of, or that speaks of a checkpoint, as far as is known here."""

@@ -272,7 +272,7 @@ class AuditLog:
 
     def _appended(self, entries: Sequence[Entry], *, durable: bool, note_end: bool) -> AuditRecord | None:
         if self._known is not None and not self._chain.in_place():
-            gone = AuditError("the audit log cannot be written", "it is not in its place any more", "put it back")
+            gone = AuditError("the audit log cannot be written", "it is no longer in its place", "put it back")
             self._chain = self._renewed(self._chain, gone)
         try:
             record = self._chain.append(entries, durable=durable, note_end=note_end)

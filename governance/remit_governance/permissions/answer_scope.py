@@ -105,7 +105,7 @@ def rule_text(rule: PermissionRule) -> str:
 
 
 def sentence(rules: Iterable[StandingRule]) -> str:
-    """Says in words what the rules are about: `writing src/a.py with write_file, whatever the change`."""
+    """Says in words what the rules are about: `writing src/a.py with write_file, any change`."""
     return "; ".join(_phrases(tuple(rules)))
 
 
@@ -119,9 +119,9 @@ def _phrases(rules: tuple[StandingRule, ...]) -> Iterator[str]:
         if command is not None:
             line = command[2] if is_script(command) and len(command) == 3 else shlex.join(command)
             place = "the workspace" if cwd in (None, ".") else f"`{visible(cwd or '', 'show')}`"
-            yield f"{doing} {_quote_command(line)} in {place}, whatever its files hold by then"
+            yield f"{doing} {_quote_command(line)} in {place}, even if its files change"
         else:
-            change = ", whatever the change" if "writing" in words else ""
+            change = ", any change" if "writing" in words else ""
             yield f"{doing} `{visible(path or '', 'show')}` with {visible(tool, 'show')}{change}"
 
 

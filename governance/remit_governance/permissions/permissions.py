@@ -205,7 +205,7 @@ def decide(
     """
     final = _strongest(config.final_deny, action, fold_case)
     if final is Match.YES:
-        return Answer("final_deny", "your configuration forbids this for good", "final_deny")
+        return Answer("final_deny", "your configuration always forbids this", "final_deny")
     if policy_decision.verdict is Verdict.DENY or policy_decision.verdict is Verdict.PASS:
         return Answer("deny", policy_decision.deciding.message, "policy")
     answer = _standing_answer(config, memory, action, fold_case) or _configured_answer(config, action, final, fold_case)
@@ -215,7 +215,7 @@ def decide(
     if answer.source == "default" or (_unclear(action) and answer.source != "session"):
         return Answer("ask", policy_decision.deciding.message, "policy")
     if not permits_standing(policy_decision):
-        return Answer("ask", "this review is asked each time", "policy")
+        return Answer("ask", "you are asked each time", "policy")
     return answer
 
 
@@ -250,7 +250,7 @@ def _configured_answer(config: PermissionConfig, action: Action, doubt: Match, f
         else:
             meant = override.concerns(action, fold_case)
         if meant is Match.YES:
-            return _unless(doubt, Answer(override.answer, "an override of your configuration says so", "override"))
+            return _unless(doubt, Answer(override.answer, "an override in your configuration decides this", "override"))
         doubt = max(doubt, meant)
     denied = _strongest(config.deny, action, fold_case)
     if denied is Match.YES:

@@ -127,7 +127,7 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
     moved = red.locked.differing(now)
     if moved:
         why = f"test files are not as they were when they failed: {', '.join(moved[:MOST_NAMED])}"
-        return NotProven(f"{why}; put them back as they were, or let the person begin anew: /explore, /strict")
+        return NotProven(f"{why}; put them back as they were, or let the person start over: /explore, /strict")
     passed = _passed(run)
     if missing := sorted(red.proven - passed):
         return NotProven(f"these have to pass, and did not: {', '.join(missing[:MOST_NAMED])}")

@@ -13,19 +13,17 @@ WRITABLE: Mapping[State, str] = MappingProxyType(
         State.IDLE: "nothing may be written",
         State.PLANNING: "everything may be read, nothing may be written",
         State.TEST_WRITING: "only tests may be written",
-        State.CODE_WRITING: "everything but tests and what configures them may be written",
+        State.CODE_WRITING: "everything may be written except tests and their configuration",
         State.VALIDATING: "nothing may be written",
         State.REVIEWING: "nothing may be written",
         State.COMMITTING: "nothing may be written",
-        State.EXPLORING: "only the files that the exemption was granted for may be written",
+        State.EXPLORING: "only the exempted files may be written",
         State.RETROACTIVE_TESTING: "only tests may be written",
     }
 )
 """What each state leaves writable in strict mode."""
 
-ASKS_PERSON: Mapping[State, str] = MappingProxyType(
-    {State.REVIEWING: "/approve has it committed, /reject sends it back"}
-)
+ASKS_PERSON: Mapping[State, str] = MappingProxyType({State.REVIEWING: "/approve commits it, /reject sends it back"})
 """What the person can do where the work waits for them."""
 
 
@@ -33,7 +31,7 @@ def describe(position: Position) -> str:
     """Says where the work stands, what may be written there, and what opens the next state."""
     where = f"workflow: {position.mode} mode, state {position.state}"
     if position.mode is not Mode.STRICT:
-        held = WRITABLE[position.state] if position.state is State.RETROACTIVE_TESTING else "nothing is held back by it"
+        held = WRITABLE[position.state] if position.state is State.RETROACTIVE_TESTING else "nothing is blocked"
         return f"{where}: {held}"
     ways = "; ".join(f"to {way}" for way in position.ways_out())
     return f"{where}: {WRITABLE[position.state]}. {ways[:1].upper()}{ways[1:]}"

@@ -142,7 +142,7 @@ class Agent:
                 history, loop = await self._dispatch(reply.message, conversation, turn, history, offer, last=last)
                 check.note_step()
                 if loop is not None and loop.ends:
-                    end = limit(f"the model went round in circles: it {loop.what}", "ask in other words")
+                    end = limit(f"the model repeated itself: it {loop.what}", "ask in other words")
                     break
             elif (told := await self._find_unfinished(check, turn)) is not None:
                 conversation.say(UserMessage(told))
@@ -213,7 +213,7 @@ class Agent:
             what = f"one step made {len(reply.calls)} calls, of {MAX_CALLS_PER_STEP} at most"
             raise limit(what, "ask for less at once")
         if loop is not None and not loop.ends:
-            turn.emit(WarningEvent, message=f"the model goes round in circles, and was told so: it {loop.what}")
+            turn.emit(WarningEvent, message=f"the model repeats itself and was told so: it {loop.what}")
         return history, loop
 
     async def _generate(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:

@@ -26,9 +26,9 @@ class Threshold:
 THRESHOLDS: Mapping[Kind, Threshold] = MappingProxyType(
     {
         "same_call": Threshold(3, 5, "made the same call with the same result"),
-        "alternating_calls": Threshold(3, 5, "went round between the same few calls with the same results"),
+        "alternating_calls": Threshold(3, 5, "repeated the same few calls with the same results"),
         "repeated_failure": Threshold(3, 4, "made a call that failed each time"),
-        "repeated_text": Threshold(4, 6, "said the same and did not get on"),
+        "repeated_text": Threshold(4, 6, "said the same again and made no progress"),
     }
 )
 

@@ -79,7 +79,7 @@ def bootstrap(command: Sequence[str], workspace: Workspace | None = None, pace: 
                 _say(_last_words(why, last))
                 return FAILED
             restarts.append(now)
-            _say(f"remit: the server is started again, {len(restarts)} of {MOST_RESTARTS} times: {why}")
+            _say(f"remit: the server was restarted, {len(restarts)} of {MOST_RESTARTS} times: {why}")
     except CannotStart as error:
         _say(f"error: the server cannot run in a container\nwhy: {error.why}\nfix: {error.fix}")
     except OSError as error:
@@ -90,7 +90,7 @@ def bootstrap(command: Sequence[str], workspace: Workspace | None = None, pace: 
 def _last_words(why: str, lines: Sequence[str]) -> str:
     said = "\n".join(f"  {line}" for line in lines) or "  (nothing)"
     return (
-        f"error: the server is not started again\n"
+        f"error: the server is not restarted\n"
         f"why: {why}, after {MOST_RESTARTS} restarts in {WITHIN_S / 60:.0f} minutes\n"
         f"fix: see its last lines, below, and `remit doctor`\n{said}"
     )
@@ -203,7 +203,7 @@ def _how_ended(process: subprocess.Popen[bytes]) -> str | None:
         return None
     if code < 0:
         return f"it was ended by {signal.Signals(-code).name}"
-    return f"it ended with {code}, and not in order"
+    return f"it ended unexpectedly with {code}"
 
 
 @contextmanager

@@ -62,8 +62,8 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "redo": ChatCommand("take an undo back", kept.redo, "[FILE]"),
     "strict": ChatCommand("a failing test has to come before code", switch_to(Mode.STRICT)),
     "explore": ChatCommand("code may come before tests", switch_to(Mode.EXPLORE)),
-    "debug": ChatCommand("as explore, and always reviewed", switch_to(Mode.DEBUG)),
-    "approve": ChatCommand("approve the work under review, and have it committed", approve, "[WORDS]"),
+    "debug": ChatCommand("like explore; you are asked before it is switched on", switch_to(Mode.DEBUG)),
+    "approve": ChatCommand("approve the work under review and let the model commit it", approve, "[WORDS]"),
     "reject": ChatCommand("send the work under review back", reject, "[WORDS]"),
     "tests": ChatCommand("ask for tests of the work under review first (explore, debug)", tests, "[WORDS]"),
     "budget": ChatCommand("the coverage that explore mode has lost, and what it may", budget),
@@ -106,7 +106,7 @@ def complete_command(chat: Chat, line: str) -> Sequence[str]:
 def _use_prompt(prompt: Prompt, words: str) -> Reply:
     if prompt.is_new():
         prompt.note_shown()
-        says = f"`{prompt.path}` comes with this project and says:\n\n```\n{prompt.text}\n```"
+        says = f"`{prompt.path}` comes with this project and reads:\n\n```\n{prompt.text}\n```"
         return Reply(f"{says}\n\nType it again to send it.")
     return Reply(message=fill_prompt(prompt.text, words))
 

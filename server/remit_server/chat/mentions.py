@@ -49,7 +49,7 @@ def read_message(
 def own_command(command: str) -> CallInput:
     """Returns the call of a command that the person typed behind `!`. Raises NotUnderstood where there is none."""
     if not command.strip():
-        raise NotUnderstood("nothing was run", "no command stands behind `!`", "such as `!git log -3`")
+        raise NotUnderstood("nothing was run", "no command follows `!`", "such as `!git log -3`")
     return CallInput(tool="run_command", arguments={"command": command.strip()}, intent=Intent.EXECUTE)
 
 

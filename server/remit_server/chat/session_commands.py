@@ -27,7 +27,7 @@ async def sessions(chat: Chat, words: str) -> Reply:
         if words.casefold() in f"{each.name or ''} {each.title}".casefold()
     ]
     more = [f"\nand {len(lines) - SHOWN} more: `remit session list`"] if len(lines) > SHOWN else []
-    return Reply("\n".join([*lines[:SHOWN], *more]) or "There is no session of this folder yet.")
+    return Reply("\n".join([*lines[:SHOWN], *more]) or "This folder has no sessions yet.")
 
 
 async def load(chat: Chat, words: str) -> Reply:
@@ -44,7 +44,7 @@ async def new(chat: Chat, words: str) -> Reply:
     """Begins another session."""
     del words
     chat.session = chat.new_id()
-    return Reply("A new session is begun; `/sessions` has the earlier ones.", clears=True)
+    return Reply("This is a new session; `/sessions` lists the earlier ones.", clears=True)
 
 
 async def save(chat: Chat, words: str) -> Reply:
@@ -52,7 +52,7 @@ async def save(chat: Chat, words: str) -> Reply:
     folder = chat.runtime.sessions
     found = await asyncio.to_thread(folder.find, chat.session)
     await asyncio.to_thread(folder.rename, found, words, timestamp(utc_now()))
-    return Reply(f"This session is called `{' '.join(words.split())}` now.")
+    return Reply(f"This session is now called `{' '.join(words.split())}`.")
 
 
 async def session(chat: Chat, words: str) -> Reply:
@@ -66,12 +66,12 @@ async def session(chat: Chat, words: str) -> Reply:
 async def fork(chat: Chat, words: str) -> Reply:
     """Copies the session and goes on in the copy; a number is the last message that is copied."""
     if words and not words.isdecimal():
-        raise NotUnderstood("the session was not copied", f"`{words}` is no number of a message", "such as `/fork 3`")
+        raise NotUnderstood("the session was not copied", f"no message has the number `{words}`", "such as `/fork 3`")
     folder = chat.runtime.sessions
     found, copy = await asyncio.to_thread(folder.find, chat.session), chat.new_id()
     await asyncio.to_thread(folder.fork, found, copy, timestamp(utc_now()), int(words) if words else None)
     chat.session = copy
-    return Reply(f"This is a copy of `{found.session_id}` now, which stays as it was.")
+    return Reply(f"This is now a copy of `{found.session_id}`, which does not change.")
 
 
 async def export(chat: Chat, words: str) -> Reply:
@@ -91,7 +91,7 @@ async def export(chat: Chat, words: str) -> Reply:
     except OSError as error:
         why = f"{words}: {(error.strerror or str(error)).lower()}"
         raise NotUnderstood("nothing was exported", why, "name a new file") from error
-    return Reply(f"The session is in `{words}`.")
+    return Reply(f"The session was written to `{words}`.")
 
 
 async def undo(chat: Chat, words: str) -> Reply:

@@ -46,9 +46,9 @@ from remit_server.runtime.ended_calls import duration, remarks, went_well
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
-    "completed": ("∅ not all was done:", "yellow"),
-    "declined": ("∅ nothing was done:", "yellow"),
-    "denied": ("✗ nothing was done:", "red"),
+    "completed": ("∅ partly done:", "yellow"),
+    "declined": ("∅ not done:", "yellow"),
+    "denied": ("✗ not done:", "red"),
     "failed": ("✗", "red"),
     "cancelled": ("✗", "red"),
     "timed_out": ("✗", "red"),
@@ -225,11 +225,11 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
     if event.hosts:
         yield f"    with network to {', '.join(event.hosts)}"
     if event.session_rule is not None:
-        yield f"    for the session means: {visible_again(event.session_rule)}"
+        yield f"    this session: allow {visible_again(event.session_rule)}"
     if event.always_rule is not None:
-        yield f"    always in this workspace writes into permissions.yaml: {visible_again(event.always_rule)}"
+        yield f"    always in this workspace: adds to permissions.yaml: {visible_again(event.always_rule)}"
     if event.everywhere_rule is not None:
-        yield f"    always in every workspace writes instead: {visible_again(event.everywhere_rule)}"
+        yield f"    always in every workspace: adds instead: {visible_again(event.everywhere_rule)}"
     for diff in event.diffs:
         yield from map(_in_diff, diff.diff.splitlines())
 

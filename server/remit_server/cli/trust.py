@@ -15,11 +15,11 @@ def settle_trust(root: Path) -> None:
     if not there or read_trust(root) is not None:
         return
     say(f"{visible(str(root), 'show')} brings {', '.join(f'`{name}`' for name in there)}.")
-    say("What they say goes to the model, and may change how it answers. What is allowed stays your decision.")
+    say("Their text is sent to the model and can change its answers. You still decide what is allowed.")
     try:
         answer = input(f"{style_text('Do you trust the authors of this folder?', 'yellow')} [y/N] ").strip().lower()
     except EOFError:
         return
     write_trust(root, trusted=answer in {"y", "yes"})
     if answer not in {"y", "yes"}:
-        say("They do not count. `remit config trust` changes that.")
+        say("They are ignored. `remit config trust` changes that.")

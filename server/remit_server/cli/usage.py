@@ -50,7 +50,7 @@ def os_reason(error: OSError) -> str:
 
 def output_error(error: OSError) -> SetupError:
     """Returns the error for a command whose output could not be written, although it was carried out."""
-    fix = "make room there, or send the output elsewhere; `remit audit log` has what was done"
+    fix = "free some space, or send the output elsewhere; `remit audit log` shows what was done"
     return SetupError("not all of the output could be written", os_reason(error), fix)
 
 

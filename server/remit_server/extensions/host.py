@@ -108,7 +108,7 @@ class ExtensionHost:
 
     def _answer(self, names: Sequence[str], facts: Facts) -> Json:
         if self._process is not None and not self._process.sound:
-            self._failed("it ended by itself, or spoke unasked")
+            self._failed("it ended by itself, or sent something unasked")
         process = self._process or self._restart()
         if process is None:
             raise self._refusal()
@@ -120,7 +120,7 @@ class ExtensionHost:
             ) from None
         except ProcessFailed as failed:
             self._failed(str(failed))
-            rules, fix = ", ".join(f"`{name}`" for name in names), "see what the rule does; the process is started anew"
+            rules, fix = ", ".join(f"`{name}`" for name in names), "see what the rule does; the process is restarted"
             why = f"while {rules} looked at this: {failed}, {self._call_s * 1000:.0f} ms being the limit"
             raise ExtensionError("your extension rules gave no answer", why, fix) from failed
 
@@ -186,8 +186,8 @@ class ExtensionHost:
         if self._nowhere is not None:
             return ExtensionError(_NOT_ASKED, f"there is no sandbox: {self._nowhere.why}", self._nowhere.fix)
         wait = self._failures.wait_s(time.monotonic())
-        why = f"their process keeps failing ({self._why}), and is not started again within {wait:.0f} s"
-        return ExtensionError(_NOT_ASKED, why, "correct the rule's file, or take it away, and start Remit again")
+        why = f"their process keeps failing ({self._why}), and is not restarted for {wait:.0f} s"
+        return ExtensionError(_NOT_ASKED, why, "correct the rule's file, or remove it, and restart Remit")
 
 
 def _closing() -> ExtensionError:

@@ -90,14 +90,14 @@ class RuleProcess:
     def _heard(self, name: str | None, deadline: float) -> Json:
         (length,) = struct.unpack(">I", self._read(4, deadline))
         if length > MAX_ANSWER:
-            raise ProcessFailed("it says too much")
+            raise ProcessFailed("its answer is too long")
         try:
             message: Any = json.loads(self._read(length, deadline))
         except (ValueError, RecursionError):
-            raise ProcessFailed("it says what is no answer") from None
+            raise ProcessFailed("what it sent is not an answer") from None
         answer = cast("dict[str, Json]", message) if isinstance(message, dict) else {}
         if answer.keys() != {"id", "answer"} or answer["id"] != name:
-            raise ProcessFailed("it answers what nobody asked")
+            raise ProcessFailed("it sent an answer to no question")
         return answer["answer"]
 
     def _read(self, count: int, deadline: float) -> bytes:

@@ -303,7 +303,7 @@ class Dispatcher:
 def discarded() -> ToolError:
     """Returns the refusal of edits whose turn ended before their review."""
     return ToolError(
-        "nothing of what was collected is written",
+        "none of the collected edits is written",
         "the turn ended before it was reviewed",
         "ask for it again",
         code=ErrorCode.CANCELLED,

@@ -141,9 +141,9 @@ def not_in_force(why: str) -> ToolError:
     """Returns the refusal of what was judged under rules that do not hold any more."""
     reasons = {"other_policy": "the policy was changed", "expired": "it took too long"}
     return ToolError(
-        "this was not done",
-        f"{reasons.get(why, 'its permit is not in force any more')} since it was judged",
-        "call it again: it is judged anew",
+        "not done",
+        f"{reasons.get(why, 'its permit is no longer in force')} since it was judged",
+        "call it again: it is judged again",
         code=ErrorCode.STALE,
         retryable=True,
     )

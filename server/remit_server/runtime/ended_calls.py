@@ -8,7 +8,7 @@ from remit_server.contract import ToolResultEvent
 RUNS_PROGRAMS = frozenset({"run_command", "run_tests"})
 """Tools whose result has the program's exit code; one without was stopped at a limit."""
 
-CUT = "more was printed than is kept: to have all of it, let the command write to a file (`… > FILE`)"
+CUT = "the output was too long to keep; to get all of it, let the command write to a file (`… > FILE`)"
 
 
 def ran_program(event: ToolResultEvent) -> bool:

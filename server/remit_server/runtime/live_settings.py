@@ -41,14 +41,16 @@ class LiveSettings:
         if changed:
             names = ", ".join(f"`{name}`" for name in changed)
             log.info("the configuration was changed: %s", names)
-            return Notice(True, f"The configuration was changed, and counts from the next turn on: {names}")
-        return Notice(True, "The configuration is in order again") if mended else None
+            return Notice(True, f"The configuration changed; from the next turn on, these apply: {names}")
+        return Notice(True, "The configuration is valid again") if mended else None
 
     def _failed(self, error: SetupError) -> Notice | None:
         known, self.problem = self.problem, f"{error.what}: {error.why}; {error.fix}"
         if known == self.problem:
             return None
-        return Notice(False, f"The configuration on disk does not count, the one from before does: {self.problem}")
+        return Notice(
+            False, f"The configuration on disk has a mistake; the previous one stays in force: {self.problem}"
+        )
 
 
 def changes(old: Any, new: Any) -> set[str]:

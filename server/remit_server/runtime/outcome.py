@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from remit_server.contract import ErrorCode, ErrorPayload, RunStatus
+from remit_server.harness.approval.desk import PERSON_SAID_NO
 from remit_server.harness.turn import EndedCall
 
 REFUSALS = frozenset(
@@ -17,15 +18,17 @@ REFUSALS = frozenset(
     }
 )
 """Policy, or the person, did not let the call run."""
+UNANSWERED = frozenset({ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_EXPIRED, ErrorCode.APPROVAL_UNAVAILABLE})
+"""Nobody said yes: what was not done stands there already, so the reason is enough."""
 OWN_REFUSALS = REFUSALS | {
     ErrorCode.INTENT_REQUIRED,
     ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT,
     ErrorCode.OUTSIDE_WORKSPACE,
 }
 """Those of the person's own calls, who has no other way to go on: a model that the gate stops declares an intent."""
-SAID_SO = "the model said that it did not do it"
+SAID_SO = "the model could not do this"
 SAID_NOTHING = "the model gave no answer"
-SAID_SO_OF_SOME = "the model said that it did not do all of it"
+SAID_SO_OF_SOME = "the model could not do all of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +90,6 @@ def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], 
 
 
 def _sentence(error: ErrorPayload) -> str:
+    if error.code in UNANSWERED:
+        return error.why.replace(PERSON_SAID_NO, "you said no", 1)
     return f"{error.what}: {error.why}"

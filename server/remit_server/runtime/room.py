@@ -17,19 +17,17 @@ def shortage(settings: Settings) -> RemitError | None:
     limits = settings.room
     free = free_memory() if limits.memory_mib else None
     if free is not None and free < limits.memory_mib * MIB:
-        why = f"{free // MIB} MiB of memory are free, fewer than the {limits.memory_mib} of `limits.spare_memory_mib`"
-        return _refusal(why, "close what uses memory, or set the limit lower")
+        why = f"{free // MIB} MiB of memory are free, less than the {limits.memory_mib} of `limits.spare_memory_mib`"
+        return _refusal(why, "close programs that use memory, or lower the limit")
     for folder in (settings.workspace, settings.state):
         with suppress(OSError):
             free = free_disk(folder)
             if free < limits.disk_mib * MIB:
                 where = f"{free // MIB} MiB are free on the disk of {folder}"
-                why = f"{where}, fewer than the {limits.disk_mib} of `limits.spare_disk_mib`"
-                return _refusal(
-                    why, "make room (a command of your own, `!command`, still runs), or set the limit lower"
-                )
+                why = f"{where}, less than the {limits.disk_mib} of `limits.spare_disk_mib`"
+                return _refusal(why, "free some space (`!command` still runs your own commands), or lower the limit")
     return None
 
 
 def _refusal(why: str, fix: str) -> RemitError:
-    return RemitError("the turn was not begun", why, fix, code=ErrorCode.LIMIT_REACHED)
+    return RemitError("the turn was not started", why, fix, code=ErrorCode.LIMIT_REACHED)

@@ -122,9 +122,9 @@ class Runner:
 def displaced() -> ToolError:
     """Returns the refusal of what was ended to make room, memory being short."""
     return ToolError(
-        "this was ended before it was done",
+        "this was ended before it finished",
         "something more urgent had to run, and memory is short",
-        "run it again when less is going on",
+        "run it again when the machine is less busy",
         code=ErrorCode.STALE,
         retryable=True,
     )

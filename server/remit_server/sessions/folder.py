@@ -81,7 +81,7 @@ class SessionFolder:
         exact = [each for each in sessions if wanted in {each.session_id, each.name, each.file, each.file[:-6]}]
         if found := next(iter(exact), None) or by_number or last:
             return found
-        why = "no session here has this id, name or number" if sessions else "there is no session of this folder yet"
+        why = "no session here has this id, name or number" if sessions else "this folder has no sessions yet"
         raise SessionError(f"there is no session `{wanted}`", why, "see `remit session list`", code=ErrorCode.NOT_FOUND)
 
     def last_conversation(self) -> SessionSummary:
@@ -236,14 +236,14 @@ def name_record(name: str, now: str) -> Named:
     """Returns what names a session. Raises SessionError where that would be found as another one, or is too long."""
     wanted = " ".join(name.split())
     if not wanted or len(wanted) > MAX_NAME or wanted.isdecimal() or wanted == LAST:
-        why = f"`{wanted[:MAX_NAME]}` means another session" if wanted else "it is empty"
+        why = f"`{wanted[:MAX_NAME]}` already means another session" if wanted else "it is empty"
         why = f"it is longer than {MAX_NAME} letters" if len(wanted) > MAX_NAME else why
         fix = f"give a name of at most {MAX_NAME} letters that is not a number or `{LAST}`"
-        raise SessionError("the session cannot be called so", why, fix, code=ErrorCode.INVALID_REQUEST)
+        raise SessionError("the session cannot have this name", why, fix, code=ErrorCode.INVALID_REQUEST)
     return Named(timestamp=now, name=wanted)
 
 
 def not_written(error: OSError) -> SessionError:
     """Returns the error of a file that the disk does not take."""
     why = (error.strerror or str(error)).lower()
-    return SessionError("the session could not be written", why, "make room there, or look at the folder's rights")
+    return SessionError("the session could not be written", why, "free some space, or check the folder's rights")

@@ -329,9 +329,9 @@ class Recorder:
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             if not self._failing:
-                self.problems.append(f"the session cannot be saved: {why}. What happens is kept in memory until it can")
+                self.problems.append(f"the session cannot be saved: {why}. It is kept in memory until it can")
             if self.file.full and not self._losing:
-                self.problems.append(f"the session has lost what was said since: {why}, and too much waits in memory")
+                self.problems.append(f"the session has lost what was said since: {why}, and memory holds no more of it")
             self._failing, self._losing = True, self.file.full
         else:
             self._failing = self._losing = False

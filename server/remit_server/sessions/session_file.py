@@ -180,7 +180,7 @@ def _in_use(path: Path) -> SessionError:
     return SessionError(
         f"the session in `{path.name}` cannot be written",
         "another process is working in it",
-        "wait until its turn has ended, or fork the session: `remit session fork`",
+        "wait until its turn has ended, or copy the session: `remit session fork`",
         code=ErrorCode.BUSY,
         retryable=True,
     )
@@ -190,6 +190,6 @@ def _unusable(path: Path, error: OSError) -> SessionError:
     return SessionError(
         f"the session in `{path.name}` cannot be used",
         (error.strerror or str(error)).lower(),
-        f"look at `{path}` and the rights of its folder, or keep no sessions: `REMIT_SESSIONS=off`",
+        f"check `{path}` and the rights of its folder, or do not save sessions: `REMIT_SESSIONS=off`",
         code=ErrorCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ErrorCode.INTERNAL,
     )

@@ -69,7 +69,7 @@ class Complaints(logging.Handler):
         """Takes one complaint."""
         level = logging.DEBUG if self._said else logging.WARNING
         self._said = True
-        log.log(level, "the collector at %s is not told of turns: %s", self._endpoint, record.getMessage())
+        log.log(level, "turns could not be sent to the collector at %s: %s", self._endpoint, record.getMessage())
 
 
 class Meters:

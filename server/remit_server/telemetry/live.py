@@ -51,5 +51,5 @@ def _open(endpoint: str | None) -> Exporter | None:
         from remit_server.telemetry.exporter import open_exporter
     except ImportError as error:
         why, fix = "not installed: opentelemetry", f"{how_to_install('otel')}, or unset `telemetry.endpoint`"
-        raise SetupError("turns cannot be told to a collector", why, fix) from error
+        raise SetupError("turns cannot be sent to a collector", why, fix) from error
     return open_exporter(endpoint)

@@ -26,7 +26,7 @@ export async function code({ page, chat, editor, home, workspace, server, look, 
   // VS Code has diagnostics of files that were looked at only.
   await page.locator('.monaco-editor .squiggly-error').first().waitFor({ timeout: 60_000 });
   await palette(page, 'Remit: New Chat');
-  await chat.getByText('What should be done?').waitFor();
+  await chat.getByText('What should Remit do?').waitFor();
   await ask('look at the till');
   await ended(1);
 

@@ -15,7 +15,7 @@ export async function commands({ page, chat, editor, home, workspace, server, lo
   fs.writeFileSync(script, JSON.stringify(SCRIPT));
   await overtaken({ page, editor, home, server, model: `script:${script}` });
   await palette(page, 'Remit: New Chat');
-  await chat.getByText('What should be done?').waitFor();
+  await chat.getByText('What should Remit do?').waitFor();
   const allow = chat.getByRole('button', { name: 'Allow once' });
   const last = (part) => chat.getByTestId(part).last();
 

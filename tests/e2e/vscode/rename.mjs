@@ -23,7 +23,7 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
   fs.writeFileSync(invoice, INVOICE);
   const code = page.locator('.monaco-editor .view-lines');
 
-  await chat.getByText('What should be done?').waitFor();
+  await chat.getByText('What should Remit do?').waitFor();
   await look('01-welcome');
 
   // An open file: the change arrives in the buffer, and is saved by the person.
@@ -56,7 +56,7 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
   await asked();
   await look('05-approval');
   await page.keyboard.press('Escape');
-  assert.match(await ended(2), /^\s*Denied · this was not done: the person said no/);
+  assert.match(await ended(2), /^\s*Denied · you said no/);
   assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied by you/);
   assert.equal(fs.readFileSync(cart, 'utf8'), renamed);
   await look('06-denied');
@@ -70,7 +70,7 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
 
   // What the built-in model cannot do is not done, and does not look so.
   await ask('explain src/invoice.py');
-  assert.match(await ended(4), /^\s*Not done · the model said that it did not do it/);
+  assert.match(await ended(4), /^\s*Not done · the model could not do this/);
   await look('07-not-done');
 
   await palette(page, 'Remit: Verify the Audit Log');

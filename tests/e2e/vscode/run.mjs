@@ -51,7 +51,7 @@ async function told(name, story) {
 
 /** Not VS Code's own (a licence module, sign-in, what a reload cuts short, its settings file told of twice, a busy machine's save) and not the broken policy. */
 function ours(problems) {
-  const foreign = /\/vsda\/|The files on disk are not in force|the policy cannot be used|authentication provider|\[lifecycle\]|'vscode-log:|onWillSaveTextDocument|User\/settings\.json already exists|unknown document/;
+  const foreign = /\/vsda\/|The policy files on disk have a mistake|the policy cannot be used|authentication provider|\[lifecycle\]|'vscode-log:|onWillSaveTextDocument|User\/settings\.json already exists|unknown document/;
   return problems.filter((problem) => !foreign.test(problem));
 }
 

@@ -63,14 +63,14 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   await look(chat, '3-said');
   await input.fill('/new');
   await input.press('Enter');
-  await chat.getByText('What should be done?').waitFor();
+  await chat.getByText('What should Remit do?').waitFor();
   await input.fill('/load 1');
   await input.press('Enter');
   await chat.getByText('I wrote the notes.').first().waitFor();
 
   // The mode is chosen beside the model, a refused switch says why, and the plan is seen (FLW-06, FLW-07).
   await palette(page, 'Remit: New Chat');
-  await chat.getByText('What should be done?').waitFor();
+  await chat.getByText('What should Remit do?').waitFor();
   const mode = chat.getByTestId('mode');
   const choose = async (name) => {
     await mode.click();

@@ -78,7 +78,7 @@ await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } 
   await at(6);
   await page.keyboard.press('Control+Alt+R');
   const box = page.locator('.quick-input-widget .quick-input-box input');
-  await page.locator('.quick-input-widget', { hasText: 'What to do with line 6 of cart.py' }).waitFor();
+  await page.locator('.quick-input-widget', { hasText: 'What should Remit do with line 6 of cart.py?' }).waitFor();
   await shot('2-asked-for');
   await box.fill('make it louder');
   await page.keyboard.press('Enter');

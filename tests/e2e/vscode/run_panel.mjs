@@ -75,7 +75,7 @@ async function attachments({ page, chat, look, input, ask, ended }) {
   await chat.getByText('The model reads text').waitFor();
   await drop('uris', `file://${path.join(workspace, 'src', 'cart.py')}`);
   await drop('uris', 'file:///etc/hostname');
-  await page.locator('.notifications-toasts').getByText('Only files of the folder').waitFor();
+  await page.locator('.notifications-toasts').getByText('Only text files in the folder').waitFor();
   assert.equal(await chips.count(), 2);
   await ask('where is the sum made?');
   await ended(1);

@@ -29,7 +29,7 @@ await tell(home, { model }, async ({ page, open, shot, look, picture }) => {
   assert.ok(!fs.existsSync(notes), 'undone in the terminal');
 
   await palette(page, 'Remit: New Chat');
-  await chat.getByText('What should be done?').waitFor();
+  await chat.getByText('What should Remit do?').waitFor();
   const rows = page.locator('.quick-input-list .monaco-list-row');
   // A new chat takes the keyboard a moment after it is there, and so may close a list that was opened before: it is opened again.
   await until('both sessions are listed', 60_000, async () => {

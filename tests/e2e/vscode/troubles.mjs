@@ -29,7 +29,7 @@ export async function troubles(stage) {
   editor.setMachine(settings);
   await status('Remit: script:script.json');
   await palette(page, 'Remit: New Chat');
-  await chat.getByText('What should be done?').waitFor();
+  await chat.getByText('What should Remit do?').waitFor();
   await refusals(stage);
   await crash(stage);
 
@@ -92,7 +92,7 @@ async function crash({ page, chat, state, workspace, look, ask, asked, ended }) 
   await chat.locator('main').waitFor({ timeout: 60_000 });
   await ended(4);
   await palette(page, 'Remit: New Chat');
-  await chat.getByText('What should be done?').waitFor();
+  await chat.getByText('What should Remit do?').waitFor();
   await ask('read the secrets, then write');
   await ended(1);
   await until('the old server is gone', 60_000, () => processes(state, 'serve').length === 1);

@@ -116,16 +116,19 @@ HOSTILE = {
     "kills itself": ("os.kill(os.getpid(), 9)", "it ended"),
     "crashes": ("ctypes.string_at(0)", "it ended"),
     "closes its pipes": ("os.closerange(3, 32)", "it ended"),
-    "writes without end": ("[os.write(fd, b'x' * 65536) for _ in iter(int, 1) for fd in fds]", "it says too much"),
+    "writes without end": (
+        "[os.write(fd, b'x' * 65536) for _ in iter(int, 1) for fd in fds]",
+        "its answer is too long",
+    ),
     "writes half an answer": ("[os.write(fd, b'\\0\\0\\0\\x50{') for fd in fds]; time.sleep(100)", "it took too long"),
-    "writes no JSON": ("[os.write(fd, b'\\0\\0\\0\\x02{{') for fd in fds]", "it says what is no answer"),
+    "writes no JSON": ("[os.write(fd, b'\\0\\0\\0\\x02{{') for fd in fds]", "what it sent is not an answer"),
     "writes a deep answer": (
         "[os.write(fd, b'\\0\\0\\xc3\\x50' + b'[' * 50000) for fd in fds]",
-        "it says what is no answer",
+        "what it sent is not an answer",
     ),
     "answers another question": (
         '[os.write(fd, struct.pack(\'>I\', len(a)) + a) for a in [b\'{"id":"1","answer":[]}\'] for fd in fds]',
-        "it answers what nobody asked",
+        "it sent an answer to no question",
     ),
 }
 BODY = """

@@ -11,7 +11,7 @@ from messages import SAYS
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
 from remit_server.harness.ports import AskingStyle
 
-SAID_NO = "this was not done: the person said no"
+SAID_NO = "you said no"
 WRITE = call("write_file", path="new.txt", content="x")
 READ = {"calls": [intent("READ_FILE"), call("read_file", path="a.py")]}
 NOBODY_WRITES = """\
@@ -54,7 +54,7 @@ async def test_B6_reading_after_the_no_does_not_make_it_done(make_bench: Any) ->
 async def test_B6_an_expired_question_ends_the_turn_denied(make_bench: Any) -> None:
     bench: Bench = await make_bench({"calls": [intent("CODE"), WRITE]}, {"text": "Done."}, approval_timeout_s=0.05)
     result = await bench.ask("go", asker=Silent())
-    assert (result.status, result.reason) == ("denied", "this was not done: nobody answered within 0.05 seconds")
+    assert (result.status, result.reason) == ("denied", "nobody answered within 0.05 seconds")
 
 
 async def test_B6_a_no_to_one_of_several_writes_is_told_of_a_completed_turn(make_bench: Any) -> None:

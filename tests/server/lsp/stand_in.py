@@ -121,7 +121,7 @@ class StandInRuntime:
             case "where":
                 return turn.end("completed", str(self._workspace))
             case "decline":
-                return turn.end("declined", rest, "the model said that it did not do it")
+                return turn.end("declined", rest, "the model could not do this")
             case "context":
                 return turn.end("completed", str(request.context and request.context.open_document))
             case "wait":

@@ -85,8 +85,8 @@ async def test_a_plain_client_is_asked_by_message(start, choice, status, scope):
     ]
     assert params["message"].startswith("write target.txt\nWhy: writes (rule ask-writes)")
     here, everywhere = "{tool: write_file, path: target.txt, workspace: /shop}", "{tool: write_file, path: target.txt}"
-    assert f"\nAlways in this workspace writes into permissions.yaml: {here}\n" in params["message"]
-    assert f"\nAlways in every workspace writes instead: {everywhere}\n" in params["message"]
+    assert f"\nAlways in this workspace: adds to permissions.yaml: {here}\n" in params["message"]
+    assert f"\nAlways in every workspace: adds instead: {everywhere}\n" in params["message"]
 
 
 async def test_a_client_that_cannot_show_a_message_denies(start):
@@ -213,7 +213,7 @@ async def test_THR_approvals_long_command_is_opened_whole_before_it_can_be_allow
     assert f"Runs: {LONG}\n" in text
     assert before == ["window/showDocument"]
     message = client.asked[1]["params"]["message"]
-    where = f"is in the document that was opened: {path}. Allow it only if you read it to its end."
+    where = f"is in the document that was opened: {path}. Allow it only if you have read all of it."
     assert message.startswith(f"The whole question ({len(text) - 1} characters, sha256:0) {where}\nwrite target.txt\n")
     assert len(message) <= MESSAGE_LIMIT
     assert not path.exists()
@@ -280,7 +280,7 @@ async def test_THR_approvals_long_command_that_cannot_be_shown_is_not_asked_abou
     assert "window/showMessageRequest" not in [request["method"] for request in client.asked]
     assert not (client.root / "target.txt").exists()
     (said,) = messages(client)
-    assert said.startswith("this was not done: it needs a person's approval, and the question has ")
+    assert said.startswith("not done: it needs approval, and the question has ")
     assert SAYS.a_person_can_run_it in said
     assert any(SAYS.opens_no_documents in line for line in runtime_log())
 

@@ -116,9 +116,9 @@ async def test_B6_a_turn_that_did_nothing_is_told_as_declined(start):
     await client.initialize()
     answer = await command(client, "remit.ask", "decline I stopped.", workDoneToken="mine")
     assert answer["result"]["status"] == "declined"
-    said = "I stopped. (declined: the model said that it did not do it)"
+    said = "I stopped. (declined: the model could not do this)"
     assert shown(client) == [{"type": 2, "message": said}]
-    assert [v.get("message") for v in client.events("mine")][1] == "declined: the model said that it did not do it"
+    assert [v.get("message") for v in client.events("mine")][1] == "declined: the model could not do this"
 
 
 async def test_progress_on_the_client_s_own_token(start):

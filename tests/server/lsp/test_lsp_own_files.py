@@ -23,7 +23,7 @@ HEAD = "version: 1\ncapabilities:\n"
 GOOD = HEAD + "  - name: hands-off\n    match: { syscall: fs.write, path_glob: [gen/**] }\n    action: deny\n"
 BAD = GOOD.replace("action: deny", "action: permit")
 PROJECT = ".remit/policy.yaml"
-UNFORCED = " (not in force until this is mended)"
+UNFORCED = " (not in force until this is fixed)"
 
 
 OPEN: set[str] = set()

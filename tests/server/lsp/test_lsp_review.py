@@ -84,7 +84,7 @@ async def test_APP_10_a_server_that_is_killed_has_written_nothing_of_what_it_col
 
 async def test_LSP_09_messages_ask_for_each_part(start_real, tmp_path) -> None:
     shown: list[dict[str, Any]] = []
-    answers = iter(["Choose parts…", "Leave it out", "Take this and the rest"])
+    answers = iter(["Choose parts…", "Leave it out", "Accept this and the rest"])
 
     def choose(params: dict[str, Any]) -> Any:
         shown.append(params)
@@ -138,7 +138,7 @@ async def test_THR_approvals_a_yes_that_did_not_know_of_what_was_left_out_asks_a
         ("toggle", {"path": "b.txt", "hunk": 0, "comment": "x" * 3_000}, "at most 2000"),
         ("toggle", {"hunk": 0}, "`path` is missing"),
         ("toggle", {"path": "b.txt", "hunk": True}, "not a whole number"),
-        ("accept", {"approval_id": "other"}, "nothing with this id"),
+        ("accept", {"approval_id": "other"}, "no question with this id"),
         ("reject", {"comments": "no"}, "is not known"),
     ],
 )

@@ -145,7 +145,7 @@ async def test_another_text_than_the_late_edit_makes_is_said_to_be_one(editor):
     await not_known(editor)
     editor.type(BEFORE + "# typed\n")
     assert editor.told == [
-        f"`{PATH}`: its buffer changed, and not to what the edit makes: see whether the edit is in it"
+        f"`{PATH}`: its buffer changed to something else than the edit: check whether the edit is in it"
     ]
 
 

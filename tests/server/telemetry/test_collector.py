@@ -102,7 +102,7 @@ def test_OBS_02_a_collector_that_is_gone_fails_no_turn_and_the_log_says_so(remit
     done = remit("ask", "--json", "what is in sesame.py?", REMIT_OTLP_ENDPOINT=endpoint)
     assert (done.code, done.err) == (0, "")
     (log,) = remit.state.glob("*/logs/remit.log")
-    assert log.read_text().count(f"the collector at {endpoint} is not told of turns") == 1
+    assert log.read_text().count(f"turns could not be sent to the collector at {endpoint}") == 1
 
 
 @pytest.mark.slow

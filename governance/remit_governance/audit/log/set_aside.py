@@ -48,7 +48,7 @@ class SetAside:
     @property
     def message(self) -> str:
         """What the person should know."""
-        return f"the audit log could not be used and was set aside as {self.name}, a new one is begun: {self.why}"
+        return f"the audit log could not be used and was set aside as {self.name}; a new one is started: {self.why}"
 
     def event(self, known: Mapping[str, str]) -> AuditEvent:
         """The record of it, the first of the new log. `known` is what is known of the old one from elsewhere."""

@@ -103,7 +103,7 @@ def judge(lines: Lines | None, trusted: frozenset[str], log: Evidence, later: Li
     ours = [c for c in checkpoints if c.log == log.log and c.count >= log.before]
     disagreement = _disagreement(ours, log)
     faults += disagreement + _replaced(checkpoints, log.log) + _unkept_claim(lines, later, log.claim)
-    notes = [f"an earlier log of {count} records is not here any more" for count in _earlier(checkpoints, log.log)]
+    notes = [f"an earlier log of {count} records is no longer here" for count in _earlier(checkpoints, log.log)]
     if lines.torn:
         notes.append("the last line of the checkpoint file is cut off, as after a crash")
     until = 0 if faults else max((c.count for c in ours), default=0)

@@ -54,7 +54,7 @@ def _set_aside(records: Iterable[Said], path: Path) -> Iterable[str]:
             file = path.with_name(name) if SET_ASIDE.fullmatch(name) else None
             state = "is there"
             if file is None or not os.path.lexists(file):
-                state = "is not there any more"
+                state = "is no longer there"
             elif digest and digest_of(file) != digest:
                 state = "has changed since"
             count = event.metadata.get("count")

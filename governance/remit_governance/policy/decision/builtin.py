@@ -50,7 +50,7 @@ READING = frozenset({"fs.read", "fs.list"})
 DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
     {
         POLICY_FILES: (
-            "Remit's own policy, configuration and program change only through Remit",
+            "Remit's own policy, configuration and program can only be changed through Remit",
             (
                 ".remit",
                 ".remit.json",
@@ -64,11 +64,11 @@ DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
             ),
         ),
         "builtin.audit-and-state": (
-            "the audit log and the state database are written by Remit alone",
+            "only Remit writes the audit log and the state database",
             (f"{AUDIT_DATABASE}*", f"{STATE_DATABASE}*"),
         ),
         GIT_INTERNALS: (
-            "version control's own files hold hooks and settings that start programs",
+            "version control's own files contain hooks and settings that start programs",
             (".git", ".gitconfig", "**/.config/git/**", ".hg", ".svn", ".jj"),
         ),
         "builtin.editor-settings": (
@@ -174,7 +174,7 @@ REVIEWED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
             ),
         ),
         "builtin.implicit-code": (
-            "this file takes effect without being called",
+            "this file takes effect without anybody running it",
             (
                 "conftest.py",
                 "sitecustomize.py",
@@ -258,7 +258,7 @@ def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
     yield Rule(
         "builtin.policy-update",
         Verdict.REQUIRE_REVIEW,
-        "a change of the policy is always reviewed",
+        "you review every change of the policy",
         _always,
         syscalls=frozenset({"policy.update"}),
         standing=False,

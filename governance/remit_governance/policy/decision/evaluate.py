@@ -92,9 +92,9 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
 
 
 def _past(action: Action, parts: Parts) -> Iterator[str]:
-    """Yields a doubt where git would show files that policy keeps from being read."""
+    """Yields a doubt where git would show files that policy keeps unread."""
     if action.history and reads_history(part.command or () for part in parts.actions):
-        yield "git's history holds files that policy keeps from being read, and this may show them"
+        yield "git's history contains files that policy keeps unread, and this may show them"
 
 
 def _deferred_write(part: Action, decision: Decision) -> bool:
@@ -177,6 +177,6 @@ def _allow(indexed: IndexedRule, action: Action) -> Reason:
     if unmet is not None:
         return indexed.reason(CONSTRAINT_UNMET, Verdict.PASS, unmet)
     if is_script(action.command):
-        why = "the command is more than plain words, so no rule knows what it runs"
+        why = "the command is not plain words, so no rule can tell what it runs"
         return indexed.reason(UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
     return indexed.says

@@ -24,8 +24,8 @@ MAX_REASON = 500
 
 _VERDICTS = {verdict.word: verdict for verdict in Verdict}
 _CODES = {Verdict.ALLOW: "rule_allow", Verdict.REQUIRE_REVIEW: "rule_review", Verdict.DENY: "rule_deny"}
-_NOT_UNDERSTOOD = "an answer of theirs cannot be understood"
-_CORRECT = "correct the rule's file, or take it away"
+_NOT_UNDERSTOOD = "one of their answers cannot be understood"
+_CORRECT = "correct the rule's file, or remove it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _reason(rule: ExtensionRule, action: Action, answer: Json) -> Reason | None:
     if verdict is Verdict.PASS:
         return None
     if verdict is Verdict.ALLOW and is_script(action.command):
-        why = "the command is more than plain words, so no rule knows what it runs"
+        why = "the command is not plain words, so no rule can tell what it runs"
         return _reason_of(rule, UNCLEAR_COMMAND, Verdict.REQUIRE_REVIEW, why)
     return _reason_of(rule, _CODES[verdict], verdict, said or f"rule {rule.name}")
 

@@ -21,7 +21,7 @@ INVALID = "policy_invalid"
 DOUBTFUL = "policy_warning"
 """The code of rules that can hardly do what they seem to."""
 
-NOT_IN_FORCE = "not in force until this is mended"
+NOT_IN_FORCE = "not in force until this is fixed"
 
 
 @dataclass(frozen=True, slots=True)

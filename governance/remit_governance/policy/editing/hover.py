@@ -46,7 +46,7 @@ def _rule(text: str, token: Token, index: int) -> Hover:
     name = named.text if named is not None else ""
     rule = _form(text, index)
     if rule is None:
-        return Hover(token.span, f"{code(name)} cannot be read before the mistakes in it are mended.", name)
+        return Hover(token.span, f"{code(name)} cannot be read until its mistakes are fixed.", name)
     reason = f"\n\nReason: {code(rule.reason)}" if rule.reason else ""
     return Hover(token.span, sentence(rule) + reason, rule.name)
 

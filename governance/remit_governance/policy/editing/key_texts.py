@@ -41,7 +41,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "except": "Conditions like `match`; where one of them holds, the rule does not apply.",
             "constraints": "What an allow demands besides its match.",
             "examples": "Actions the rule has to match and not to match, checked when the file is loaded.",
-            "standing_answer": "`false`: this review is asked each time, and cannot be answered for a whole session.",
+            "standing_answer": "`false`: you are asked each time, and cannot be answered for a whole session.",
         },
         MatchForm: {
             "syscall": "What is about to be done, such as `fs.write`.",
@@ -82,7 +82,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "size": "How many bytes the file would have afterwards.",
             "held": "Whether what the command line writes is judged by itself afterwards; its review may wait.",
             "repository": "Whether a write is one of git's own files in a folder that is, or becomes, a repository.",
-            "history": "Whether git's history holds files that policy keeps from being read.",
+            "history": "Whether git's history holds files that policy keeps unread.",
             "also": "Other command lines by which the command is known: a rule that denies one of them denies it.",
             "work_item": "The work item that the step named, whose scope then holds.",
         },

@@ -139,8 +139,8 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
         )
     return SetupError(
         "there is no audit log to verify",
-        f"{database} does not exist; whether it ever did, or was deleted with its checkpoints and its signed head,"
-        " cannot be told on this machine",
+        f"{database} does not exist; this machine cannot tell whether it ever did, or was deleted with its checkpoints"
+        " and its signed head",
         "run something in the workspace first, name another log with --workspace or --database, or look at"
         " checkpoints that were sent elsewhere",
         code=ErrorCode.NOT_FOUND,

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         return bootstrap(["remit", "serve"], _workspace(arguments, found))
     if arguments.image is not None:
         raise _wrong_usage(
-            "`--image` means nothing here", "the server runs in no container", "add `--container podman`"
+            "`--image` has no effect here", "the server does not run in a container", "add `--container podman`"
         )
     return bootstrap([sys.executable, "-P", "-c", START, "serve"])
 
@@ -42,17 +42,15 @@ def _workspace(arguments: argparse.Namespace, found: Sequence[Found]) -> Workspa
     """Returns what the container is made of. Raises WrongUsage where there can be none."""
     what, folder = "the server cannot run in a container", arguments.workspace.resolve()
     if not sys.platform.startswith("linux"):
-        why = (
-            "its answers come by a Unix socket, which does not reach into the virtual machine that containers need here"
-        )
-        raise _wrong_usage(what, why, "leave `--container` out: commands run in a sandbox all the same")
+        why = "it answers over a Unix socket, which cannot reach into the virtual machine that containers need here"
+        raise _wrong_usage(what, why, "leave out `--container`: commands run in a sandbox anyway")
     missing = next((each for each in found if each.name == arguments.container and each.path is None), None)
     if missing is not None:
         raise _wrong_usage(what, f"there is no program `{missing.name}`", f"install it: {missing.install}")
     if arguments.image is None:
         raise _wrong_usage(what, "no image was named", "add `--image IMAGE`")
     if not folder.is_dir() or folder == Path(folder.anchor):
-        why = f"`{arguments.workspace}` is no folder for it to write"
+        why = f"`{arguments.workspace}` is not a folder that it may write to"
         raise _wrong_usage(what, why, "name one by `--workspace FOLDER`")
     own = _own_folders(os.environ)
     return Workspace(arguments.container, arguments.image, folder, own, _passed(os.environ, own))

@@ -41,10 +41,11 @@ REFUSALS = {
     "used": "this question was already answered",
     "expired": "this question was not answered in time",
     "crossed": "this answer belongs to another question",
-    "not_offered": "this scope was not on offer",
+    "not_offered": "this answer was not offered",
 }
+PERSON_SAID_NO = "the person said no"
 NOT_SHOWN = "it leaves out a hunk that was not shown"
-NOT_FOR_PARTS = "a part can be allowed once, and no further"
+NOT_FOR_PARTS = "a part can only be allowed once"
 
 
 class Withdrawn(ToolError):
@@ -115,7 +116,9 @@ class ApprovalDesk:
         if waiting is None or waiting.answer.done():
             return False
         waiting.answer.set_exception(
-            Withdrawn("nothing was written", why, "look at what is there now, and propose it anew if it still fits")
+            Withdrawn(
+                "nothing was written", why, "look at what is there now, and propose the change again if it still fits"
+            )
         )
         return True
 
@@ -260,9 +263,9 @@ def _answerer(turn: Turn) -> AnsweredBy:
 def nobody_can_be_asked() -> RunDenied:
     """Returns the refusal of what would be asked: denied at once where this client cannot ask (APP-02)."""
     return RunDenied(
-        "this was not done",
-        "it needs a person's approval, and this client cannot ask anyone",
-        "run it from an editor or a terminal, or allow it in the policy",
+        "not done",
+        "it needs approval, but nobody can be asked here",
+        "run it in an editor or a terminal, use `--approve session`, or allow it in the policy",
         code=ErrorCode.APPROVAL_UNAVAILABLE,
     )
 
@@ -272,8 +275,8 @@ def refuse_by_person(review: Review) -> ToolError:
     words = [review.comment] if review.comment else []
     words += [each.comment for each in review.left_out if each.comment]
     return ToolError(
-        "this was not done",
-        "".join(["the person said no", *(f": {' '.join(each.split())}" for each in words)]),
+        "not done",
+        "".join([PERSON_SAID_NO, *(f": {' '.join(each.split())}" for each in words)]),
         "do as they say" if words else "do not try it again; say what was refused, or ask what to do instead",
         code=ErrorCode.APPROVAL_DENIED,
     )
@@ -289,7 +292,7 @@ def _problem_of_parts(answer: ApprovalAnswer, shown: Mapping[str, int]) -> str |
 
 def _refuse_late(seconds: float) -> ToolError:
     return ToolError(
-        "this was not done",
+        "not done",
         f"nobody answered within {seconds:g} seconds",
         "ask again when somebody is there",
         code=ErrorCode.APPROVAL_EXPIRED,

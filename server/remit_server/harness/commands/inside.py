@@ -103,4 +103,4 @@ class Inside:
 def denied_since() -> ToolError:
     """Returns the refusal of a connection that the person has denied since the command was judged."""
     fix = "leave it; a person can change the permissions"
-    return ToolError("this was not done", "a person has denied it since it was judged", fix, code=ErrorCode.DENIED)
+    return ToolError("not done", "a person has denied it since it was judged", fix, code=ErrorCode.DENIED)

@@ -30,7 +30,7 @@ from remit_server.uninterrupted import finish_uninterrupted
 
 MAX_TRIES = 3
 """How often a merge is tried while the person types elsewhere in the file."""
-OTHER_LINES_CHANGED = "the person had changed other lines of it meanwhile; they are kept"
+OTHER_LINES_CHANGED = "the person had changed other lines of it since; they are kept"
 
 
 @dataclass(frozen=True, slots=True)

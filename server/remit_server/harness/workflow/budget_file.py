@@ -64,5 +64,5 @@ def update_account(file: Path, change: Callable[[Account | None], Account | None
 
 
 def _unusable(file: Path, why: str) -> ToolError:
-    fix = f"the person can mend or delete `{file}`; without it the baseline begins anew"
+    fix = f"the person can fix or delete `{file}`; without it a new baseline is set"
     return ToolError("the coverage budget cannot be used", why, fix, code=ErrorCode.DENIED)

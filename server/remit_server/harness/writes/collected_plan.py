@@ -21,7 +21,7 @@ from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target
 from remit_server.workspace.content.files import FileImage, digest_of
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
-CHANGED_SINCE = "it was changed meanwhile, and what was collected does not fit into it any more"
+CHANGED_SINCE = "it has changed since, and the collected edit no longer fits"
 
 
 class ReviewArguments(Arguments):

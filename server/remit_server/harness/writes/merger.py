@@ -123,7 +123,7 @@ def stale(what: str) -> ToolError:
     return ToolError(
         f"`{what}` was left as it is",
         "it changed after this change was prepared",
-        "read it again and propose the change anew",
+        "read it again and propose the change again",
         code=ErrorCode.STALE,
         retryable=True,
     )

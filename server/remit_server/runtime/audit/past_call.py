@@ -24,7 +24,7 @@ def find_call(database: Path, named: str) -> CallRecords:
         case several:
             why = f"{len(several)} calls have this id"
             fix = f"give a record's number, such as {', '.join(str(call.announced.number) for call in several[-5:])}"
-    raise SetupError(f"there is no call `{named}` to tell of", why, fix, code=ErrorCode.NOT_FOUND)
+    raise SetupError(f"there is no call `{named}`", why, fix, code=ErrorCode.NOT_FOUND)
 
 
 def _find_calls(database: Path, named: str) -> tuple[CallRecords, ...]:

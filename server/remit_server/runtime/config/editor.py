@@ -59,7 +59,7 @@ def _read(key: tuple[str, ...], value: Any, before: Resolved, *, trusted: bool |
     may = project_may(section, name)
     if may == "no":
         yours = f"your own `config.yaml`, or as {variable_of(section, name)}"
-        return f"an editor may not set it, for its settings can be a workspace's; set it in {yours}"
+        return f"an editor cannot set it, because editor settings can come from a workspace; set it in {yours}"
     if may == "free" and trusted is False:
         return "you do not trust this folder, whose settings they may be"
     try:

@@ -126,7 +126,7 @@ class TelemetrySection(Section):
         None,
         "REMIT_OTLP_ENDPOINT",
         "no",
-        "a collector that is told of turns by OTLP over HTTP, as `http://127.0.0.1:4318`",
+        "a collector that turns are sent to by OTLP over HTTP, as `http://127.0.0.1:4318`",
         pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$",
         max_length=2_000,
     )

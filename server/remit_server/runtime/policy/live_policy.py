@@ -53,7 +53,7 @@ class LivePolicy:
             mended, self.problem = self.problem is not None, None
             if (found.policy.version, found.permissions) == (self.loaded.policy.version, self.rulebook.permissions):
                 found.close()
-                return Notice(True, "The policy files are in order again, and in force") if mended else None
+                return Notice(True, "The policy files are valid again and in force") if mended else None
             return await self._put_in_force(found)
 
     async def keep(self, rule: PermissionRule, decision: Literal["allow", "deny"]) -> str | None:
@@ -79,13 +79,13 @@ class LivePolicy:
         self._record(old.policy.version, {"revoked_tokens": str(revoked)})
         await asyncio.to_thread(old.close)
         warnings = "".join(f"; {warning}" for warning in found.policy.warnings)
-        return Notice(True, f"The policy was changed, and is in force now: {', '.join(found.policy.files)}{warnings}")
+        return Notice(True, f"The policy changed and is now in force: {', '.join(found.policy.files)}{warnings}")
 
     def _failed(self, error: RemitError) -> Notice | None:
         known, self.problem = self.problem, error.payload()
         if known == self.problem:
             return None
-        why = f"The files on disk are not in force, the policy from before is: {error.why}; {error.fix}"
+        why = f"The policy files on disk have a mistake; the previous policy stays in force: {error.why}; {error.fix}"
         return Notice(False, why)
 
     def _record(self, old_version: str, more: Mapping[str, str]) -> None:

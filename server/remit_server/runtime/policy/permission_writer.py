@@ -20,7 +20,7 @@ def keep_rule(file: Path, name: ListName, rule: PermissionRule) -> PermissionCon
     try:
         longer = rewrite(file, lambda text: with_rule(str(file), text, name, rule), lambda path: read_source(path).text)
     except PolicyError as error:
-        raise NotKept(f"the file has a mistake: {error.why}; mend it, or add the rule by hand") from None
+        raise NotKept(f"the file has a mistake: {error.why}; fix it, or add the rule by hand") from None
     except NoPlace as error:
         raise NotKept(f"`{file}` was left as it is, because {error}; add the rule by hand") from None
     except OSError as error:

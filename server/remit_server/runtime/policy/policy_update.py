@@ -135,7 +135,7 @@ def apply(proposal: Proposal, target: Target, entry: Entry) -> None:
         entry.record("done")
     except SetupError as error:
         raise SetupError(
-            "the policy file was changed, and the audit log does not say so", error.why, error.fix, code=error.code
+            "the policy file was changed, but the audit log could not record it", error.why, error.fix, code=error.code
         ) from error
 
 

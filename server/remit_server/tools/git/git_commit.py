@@ -105,7 +105,7 @@ def _begin_message(message: str, prefix: str) -> str:
 
 
 def _nothing(selected: Selected) -> tuple[str, str]:
-    hidden = f", but for {len(selected.hidden)} that policy keeps from being read" if selected.hidden else ""
+    hidden = f", but for {len(selected.hidden)} that policy keeps unread" if selected.hidden else ""
     return f"nothing differs from the last commit{hidden}", "name untracked files in `paths`, or say `all`"
 
 
@@ -174,7 +174,7 @@ def _remarks(repository: Repository, selected: Selected) -> tuple[str, ...]:
     if repository.hooks:
         remarks.append(f"hooks are not run: {', '.join(map(quote_path, repository.hooks))}")
     if selected.hidden:
-        remarks.append(f"{len(selected.hidden)} files that policy keeps from being read are left out")
+        remarks.append(f"{len(selected.hidden)} files that policy keeps unread are left out")
     return tuple(remarks)
 
 

@@ -68,7 +68,7 @@ def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
     summary = f"{len(known)} files, +{added} -{removed}" if known else "no differences"
     lines = [summary, *(_count_words(section) for section in known[:MAX_FILES])]
     lines += [f"… and {len(known) - MAX_FILES} more files"] if len(known) > MAX_FILES else []
-    lines += [f"{hidden} files that policy keeps from being read are left out"] if hidden else []
+    lines += [f"{hidden} files that policy keeps unread are left out"] if hidden else []
     lines += [f"the diff is larger than {MAX_OUTPUT_BYTES // 2} bytes: only its beginning was looked at"] if cut else []
     return Outcome(
         text="\n".join([*lines, "", *patch]) if patch else "\n".join(lines),

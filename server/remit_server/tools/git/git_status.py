@@ -101,7 +101,7 @@ def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
     hidden = len(status.entries) - len(known)
     lines = [_branch(status), *_groups(known[:MAX_ENTRIES])]
     lines += [] if known or hidden or cut else ["nothing differs from the last commit, and nothing is untracked"]
-    lines += [f"{hidden} paths that policy keeps from being read are left out"] if hidden else []
+    lines += [f"{hidden} paths that policy keeps unread are left out"] if hidden else []
     cut = cut or len(known) > MAX_ENTRIES
     lines += [f"… more than {min(len(known), MAX_ENTRIES)} paths differ; the others are left out"] if cut else []
     return Outcome(

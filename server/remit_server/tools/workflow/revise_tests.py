@@ -77,7 +77,7 @@ def _plan(ctx: ToolContext) -> Plan:
         raise ToolError(
             "the tests stay locked: the code cannot be brought back to what it was when they failed",
             "; ".join(left[:MOST_NAMED]) + more,
-            "put these files back as they were then, and call it again; or the person begins the work anew",
+            "put these files back as they were then, and call it again; or the person starts the work over",
         )
     if not todo:
         said = "the code is as it was when the tests failed"

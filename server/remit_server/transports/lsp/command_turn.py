@@ -120,7 +120,7 @@ def describe_ending(result: RunResult, called: str = "") -> str:
     text = result.final_output or called or f"the turn ended: {result.status}"
     if result.reason is None:
         return text
-    how = "not all was done" if result.status == "completed" else result.status
+    how = "partly done" if result.status == "completed" else result.status
     return f"{text} ({how}: {result.reason})"
 
 

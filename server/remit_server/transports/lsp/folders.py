@@ -134,7 +134,7 @@ def _which_folder(folders: WorkspaceFolders) -> RemitError:
     from remit_server.errors import SetupError
 
     return SetupError(
-        "it is not known which folder this is about",
+        "it is unclear which folder is meant",
         f"several are open, each with its own policy and audit log: {_list_roots(folders)}",
         "name one as `workspace_folder`, or a document as `uri`",
         code=ErrorCode.INVALID_REQUEST,

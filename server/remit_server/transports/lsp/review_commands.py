@@ -90,9 +90,9 @@ def find_review(connection: Connection, approval_id: str | None) -> Review:
     if len(found) == 1:
         return found[0]
     raise ToolError(
-        "there is no such review" if approval_id else "it is not known which review is meant",
-        "nothing with this id waits for an answer" if approval_id else f"{len(found)} wait for an answer",
-        "`remit.review.list` has those that wait; name one as `approval_id`",
+        "there is no such review" if approval_id else "it is unclear which review is meant",
+        "no question with this id is waiting" if approval_id else f"{len(found)} are waiting for an answer",
+        "`remit.review.list` lists those that are waiting; name one as `approval_id`",
         code=ErrorCode.NOT_FOUND,
     )
 

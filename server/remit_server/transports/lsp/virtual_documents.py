@@ -17,7 +17,7 @@ _ENDINGS = {
     "person": "it was answered",
     "deadline": "its time ran out",
     "cancelled": "its turn was stopped",
-    "withdrawn": "a file of it was renamed, deleted or made meanwhile",
+    "withdrawn": "one of its files was renamed, deleted or created",
 }
 MOST_READ = 1_000
 """Documents of one question whose readers are told of a change."""
@@ -66,9 +66,9 @@ def _review_text(connection: Connection, document: QuestionDocument | FileDocume
 def _tell_end(connection: Connection, approval_id: str) -> str:
     ended = connection.ended_reviews.get(approval_id)
     if ended is None:
-        return "(no question with this id waits for an answer)\n"
+        return "(no question with this id is waiting)\n"
     how = _ENDINGS.get(ended.by, "it was taken back")
-    return f"(nothing waits here any more: {how}, {ended.decision}; `remit audit log` has what came of it)\n"
+    return f"(no question is waiting here any more: {how}, {ended.decision}; `remit audit log` has what came of it)\n"
 
 
 async def _tell_call(connection: Connection, document: CallDocument) -> str:

@@ -106,8 +106,8 @@ def _refusal(entry: Entry, arguments: argparse.Namespace) -> SetupError | None:
     if arguments.confirm is not None:
         if arguments.confirm == proposal.phrase:
             return None
-        why = "the phrase is for another change, or what it changes has changed"
-        fix = "look at what `--dry-run` shows now, and give its phrase"
+        why = "the phrase belongs to another change, or the files have changed since"
+        fix = "look at what `--dry-run` shows now, and pass that phrase"
         return SetupError(what, why, fix, code=ErrorCode.APPROVAL_DENIED)
     if arguments.json or not can_ask():
         fix = "run it in a terminal, or with `--dry-run` and then `--confirm` and the phrase that it prints"

@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "resume": (resume_session, "a chat that goes on with a session"),
     "rename": (rename_session, "give a session a name"),
     "fork": (fork_session, "copy a session up to a message, as a new one"),
-    "search": (search_sessions, "look for words in all sessions"),
+    "search": (search_sessions, "search all sessions for words"),
     "export": (export_session, "a session as Markdown, HTML or JSON Lines"),
     "delete": (delete_session, "delete a session, and what only it had kept"),
     "undo": (undo, "take back what a turn changed, where nobody changed it since"),

@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
             print_json(each.model_dump(mode="json"))
         return DONE
     if not sessions:
-        say('there is no session of this folder yet: `remit "…"` begins one')
+        say('this folder has no sessions yet: `remit "…"` begins one')
     for number, each in enumerate(shown, 1):
         called = style_text(visible_again(each.name, "show"), "bold") + " · " if each.name else ""
         turns = f"{each.turns} turn{'' if each.turns == 1 else 's'}"

@@ -101,17 +101,17 @@ def _by_name(find: Callable[[], Answer], ask: Ask, ctx: ToolContext) -> ReadPlan
 
 def _nobody(language: str | None, said: Unavailable | None) -> ToolError:
     programs = programs_for(language)
-    editor = f"the editor cannot say ({said.why}), and" if said else "there is no editor that can say, and"
+    editor = f"the editor cannot answer this ({said.why}), and" if said else "no editor can answer this, and"
     if not programs:
         return ToolError(
-            "cannot tell that of this code",
+            "cannot answer this for this code",
             f"{editor} no language server is known for such files",
             "use search_files and read_file",
             code=ErrorCode.TOOL_UNAVAILABLE,
         )
     return ToolError(
-        "cannot tell that of this code",
-        f"{editor} no language server is where a sandbox can see it",
+        "cannot answer this for this code",
+        f"{editor} no language server is installed where the sandbox can see it",
         "use search_files; or ask the person to install one in the system's folders, or with a version manager: "
         f"{', '.join(programs)}",
         code=ErrorCode.TOOL_UNAVAILABLE,
@@ -157,7 +157,9 @@ def _spec(query: CodeQuery, found: Found, language: str | None, files: list[str]
     words = [packed[at : at + _WORD_CHARS] for at in range(0, len(packed), _WORD_CHARS)]
     if len(words) > _MAX_WORDS:
         raise ToolError(
-            f"cannot ask `{found.server.program}`", "too much is not saved in the editor", "ask the person to save it"
+            f"cannot ask `{found.server.program}`",
+            "too many changes are not saved in the editor",
+            "ask the person to save it",
         )
     program = Path(inside_client.__file__).read_text(encoding="utf-8")
     return CommandSpec(
@@ -216,10 +218,10 @@ def _read_output(output: CommandOutput, found: Found, ask: Ask, notes: tuple[str
     try:
         answer = parse_answer(json.loads(output.stdout), ask.query.kind, f"`{name}`")
     except (ValueError, RecursionError):
-        answer = Unavailable("it took too long" if output.timed_out else "what it said cannot be used")
+        answer = Unavailable("it took too long" if output.timed_out else "its answer cannot be used")
     if isinstance(answer, Unavailable):
         raise ToolError(
-            f"`{name}` could not say",
+            f"`{name}` could not answer",
             visible(answer.why, "show")[:300] + _last_words(output, ctx),
             "use search_files, or read_file",
             code=ErrorCode.TOOL_UNAVAILABLE,
@@ -229,4 +231,4 @@ def _read_output(output: CommandOutput, found: Found, ask: Ask, notes: tuple[str
 
 def _last_words(output: CommandOutput, ctx: ToolContext) -> str:
     said = ctx.redact(output.stderr[-4_000:].decode(errors="replace")).strip().splitlines()
-    return f"; its last words were: {visible(said[-1], 'show')[:200]}" if said else ""
+    return f"; it last printed: {visible(said[-1], 'show')[:200]}" if said else ""

@@ -1,6 +1,6 @@
 """What an answer about code comes to, once places that may not be shown are out of it (TOOL-07).
 
-An editor and a language server may know of files that policy keeps from being read, and may name any other. Only what a
+An editor and a language server may know of files that policy keeps unread, and may name any other. Only what a
 read would show is shown, and every line of it is read here, not taken from the answer.
 """
 

@@ -33,8 +33,8 @@ SETTLE_S = 5.0
 _SAID_APPLIED = "the editor said that it applied the edit, and its new text has not arrived yet"
 _OTHER_TEXT = "the editor sent another text than the edit makes; the edit may be a part of it"
 _APPLIED_AFTER_ALL = "the edit has arrived after all: the buffer is changed, as you allowed, and not saved"
-_CHANGED_OTHERWISE = "its buffer changed, and not to what the edit makes: see whether the edit is in it"
-_CLOSED_BEFORE = "it was closed before its new text arrived: see whether the edit is in it"
+_CHANGED_OTHERWISE = "its buffer changed to something else than the edit: check whether the edit is in it"
+_CLOSED_BEFORE = "it was closed before its new text arrived: check whether the edit is in it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +233,6 @@ def _unknown(relative: str, why: str) -> ToolError:
     return ToolError(
         f"it is not known whether `{relative}` was changed in the editor",
         why,
-        "a person has to look at it in the editor before anything is asked again",
+        "a person has to look at it in the editor before you try again",
         code=ErrorCode.OUTCOME_UNKNOWN,
     )

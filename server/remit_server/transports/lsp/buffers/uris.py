@@ -68,7 +68,7 @@ def classify_root(uri: str) -> Root:
     """Returns the folder of a URI, without access to the disk."""
     parts = _URI.fullmatch(uri)
     if parts is None:
-        return NotHere(uri, "this is not a URI", "have the editor name the folder as `file:///PATH`")
+        return NotHere(uri, "this is not a URI", "let the editor name the folder as `file:///PATH`")
     scheme, host, path = parts[1].lower(), (parts[2] or "").lower(), parts[3]
     if scheme != "file":
         why, fix = _ELSEWHERE.get(
@@ -87,5 +87,5 @@ def classify_root(uri: str) -> Root:
 def local_folder(path: str, name: str) -> Root:
     """Returns the folder of a local path; `name` is the editor's name for it."""
     if not path.startswith("/") or "\0" in path:
-        return NotHere(name, "its path is not one of this machine", "have the editor name the folder as `file:///PATH`")
+        return NotHere(name, "its path is not one of this machine", "let the editor name the folder as `file:///PATH`")
     return LocalFolder(Path(path))

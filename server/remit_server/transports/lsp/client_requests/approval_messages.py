@@ -175,8 +175,8 @@ def as_document(text: str, state: Path | None) -> Generator[Path]:
 def refuse_to_show(length: int) -> CannotAsk:
     """Returns the error for a question that this editor has no room for."""
     return CannotAsk(
-        "this was not done",
-        f"it needs a person's approval, and the question has {length} characters: more than messages have "
+        "not done",
+        f"it needs approval, and the question has {length} characters: more than messages have "
         "room for, and this editor opens no documents for the server",
         "do it in smaller parts; a person can run it in a terminal (`remit ask`), or answer in an editor that draws "
         "the questions itself (`remit/approval/respond`)",
@@ -185,8 +185,8 @@ def refuse_to_show(length: int) -> CannotAsk:
 
 def _no_messages() -> CannotAsk:
     return CannotAsk(
-        "this was not done",
-        "it needs a person's approval, and this editor shows no message with answers (`window/showMessageRequest`)",
+        "not done",
+        "it needs approval, and this editor shows no message with answers (`window/showMessageRequest`)",
         "a person can run it in a terminal (`remit ask`), or allow it in their policy",
     )
 
@@ -215,11 +215,11 @@ def question_text(question: ApprovalRequired) -> str:
     if question.hosts:
         lines.append(_one_line(f"With network to: {', '.join(question.hosts)}"))
     if question.session_rule is not None:
-        lines.append(_one_line(f"For the session means: {question.session_rule}"))
+        lines.append(_one_line(f"This session: allow {question.session_rule}"))
     if question.always_rule is not None:
-        lines.append(_one_line(f"Always in this workspace writes into permissions.yaml: {question.always_rule}"))
+        lines.append(_one_line(f"Always in this workspace: adds to permissions.yaml: {question.always_rule}"))
     if question.everywhere_rule is not None:
-        lines.append(_one_line(f"Always in every workspace writes instead: {question.everywhere_rule}"))
+        lines.append(_one_line(f"Always in every workspace: adds instead: {question.everywhere_rule}"))
     lines += [visible_again(diff.diff) for diff in question.diffs]
     return "\n".join(lines)
 
@@ -240,7 +240,7 @@ def _one_line(text: str) -> str:
 def _point_to(question: ApprovalRequired, text: str, where: str) -> str:
     """Returns a short question that refers to the full text elsewhere; the place comes first, and is not cut."""
     size = f"{len(text)} characters, {question.digest[:19]}"
-    place = f"The whole question ({size}) {where}. Allow it only if you read it to its end."
+    place = f"The whole question ({size}) {where}. Allow it only if you have read all of it."
     return truncate("\n".join([place, *_summary(question)]), MESSAGE_LIMIT)
 
 

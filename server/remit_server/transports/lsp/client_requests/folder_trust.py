@@ -45,13 +45,15 @@ async def _ask(connection: Connection, root: Path, there: tuple[str, ...]) -> bo
     if connection.client.asking == "never":
         return None
     names = ", ".join(f"`{name}`" for name in there)
-    message = f"Remit: {root} brings {names}. What they say goes to the model. Do you trust the authors of this folder?"
+    message = (
+        f"Remit: {root} contains {names}. Their text is sent to the model. Do you trust the authors of this folder?"
+    )
     actions = [lsp.MessageActionItem(title=YES), lsp.MessageActionItem(title=NO)]
     params = lsp.ShowMessageRequestParams(type=lsp.MessageType.Warning, message=message, actions=actions)
     try:
         answer = await connection.channel.ask(lsp.WINDOW_SHOW_MESSAGE_REQUEST, params, ANSWER_S)
     except (TimeoutError, ConnectionLost, JsonRpcException) as error:
-        logger.warning("nobody said whether the folder is trusted: %s", type(error).__name__)
+        logger.warning("the question whether the folder is trusted was not answered: %s", type(error).__name__)
         return None
     title = getattr(answer, "title", None)
     return title == YES if title in {YES, NO} else None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from remit_server.contract import ApprovalRequired
 
 CHOOSE = "Choose parts…"
-TAKE, LEAVE, REST = "Take it", "Leave it out", "Take this and the rest"
+TAKE, LEAVE, REST = "Take it", "Leave it out", "Accept this and the rest"
 DENY = "Deny"
 
 Ask: TypeAlias = Callable[[str, Collection[str]], Awaitable[str | None]]
@@ -32,7 +32,7 @@ async def choose_parts(question: ApprovalRequired, ask: Ask, limit: int) -> Mapp
                 continue
             case "Leave it out":
                 left_out[part] = None
-            case "Take this and the rest":
+            case "Accept this and the rest":
                 break
             case _:
                 return None
