@@ -14,7 +14,7 @@
 
 (defface remit-intent '((t :inherit font-lock-type-face)) "The intent of a step." :group 'remit)
 (defface remit-tool '((t :inherit font-lock-function-name-face)) "A tool that is called, a file." :group 'remit)
-(defface remit-hint '((t :inherit shadow)) "What happened besides." :group 'remit)
+(defface remit-hint '((t :inherit shadow)) "What else happened." :group 'remit)
 (defface remit-ask '((t :inherit warning)) "What wants to be read." :group 'remit)
 (defface remit-problem '((t :inherit error)) "What went wrong." :group 'remit)
 (defface remit-prompt '((t :inherit bold)) "What the person said." :group 'remit)
@@ -59,7 +59,7 @@
           (current-buffer)))))
 
 (defun remit--show-chat (chat)
-  "Show CHAT beside what is shown; the cursor stays."
+  "Show CHAT next to what is shown; the cursor stays."
   (display-buffer chat '((display-buffer-reuse-window display-buffer-pop-up-window) (inhibit-same-window . t))))
 
 (defmacro remit--adding (&rest body)

@@ -60,7 +60,7 @@ The mode that it is started in is always one of them."
                        (and remit-trusted '(:trusted t)))))
 
 (cl-defmethod eglot-client-capabilities ((_server remit-server))
-  "Say besides what eglot can do that documents are shown."
+  "Add to what eglot can do that documents are shown."
   (append (cl-call-next-method) '(:window (:showDocument (:support t)))))
 
 (cl-defmethod eglot-handle-request ((_server remit-server) (_method (eql window/showDocument))

@@ -1,4 +1,4 @@
--- The chat: a buffer beside the code, where turns are streamed and questions are answered by keys.
+-- The chat: a buffer next to the code, where turns are streamed and questions are answered by keys.
 local parts = require('remit.parts')
 local server = require('remit.server')
 
@@ -70,13 +70,13 @@ local function window()
   end
 end
 
---- Opens the chat beside the code, and goes there.
+--- Opens the chat next to the code, and goes there.
 function M.open()
   M.open_beside()
   vim.api.nvim_set_current_win(window())
 end
 
---- Opens the chat beside the code; the cursor stays.
+--- Opens the chat next to the code; the cursor stays.
 function M.open_beside()
   if window() then return end
   local before = vim.api.nvim_get_current_win()
