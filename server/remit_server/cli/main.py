@@ -49,22 +49,22 @@ class Row:
 
 
 COMMANDS: dict[str, Row] = {
-    "ask": Row("ask", 'run one turn: `remit "add error handling"` is short for it; without a prompt, a chat'),
+    "ask": Row("ask", 'run one request (short form: `remit "add error handling"`); without a prompt, open a chat'),
     "auth": Row("auth", "store, list and remove API keys in the operating system's keyring"),
-    "budget": Row("budget", "the coverage that explore mode has lost, and what opens it again"),
+    "budget": Row("budget", "show the test coverage that explore mode has lost, and how to win it back"),
     "audit": Row("audit", "read or verify the audit log of a workspace"),
-    "bootstrap": Row("bootstrap", "start the language server and keep it up; say which runtimes are here"),
-    "completion": Row("completion", "what bash, zsh or fish reads to complete these words"),
-    "config": Row("config", "every setting, where it is set, and whether the files can be used"),
-    "demo": Row("demo", "a governed edit, end to end through the language server, in a sample workspace"),
-    "doctor": Row("doctor", "check model, sandbox, policy, audit and editor in one page"),
-    "gateway": Row("gateway", "the local model for any program: JSON lines on stdin and stdout"),
+    "bootstrap": Row("bootstrap", "start the language server and restart it if it fails; list the runtimes found here"),
+    "completion": Row("completion", "print a shell completion script for bash, zsh or fish"),
+    "config": Row("config", "show every setting and where it is set; check the files; trust a folder"),
+    "demo": Row("demo", "show reviewed edits and refusals in a sample workspace"),
+    "doctor": Row("doctor", "check the model, sandbox, policy, audit log and language server"),
+    "gateway": Row("gateway", "offer the model to other programs, as JSON lines on stdin and stdout"),
     "model": Row("model", "connect a model; list, check and pull models"),
-    "policy": Row("policy", "what policy says and why; check, test, replay, change and show it"),
-    "run-tool": Row("run_tool", "one tool call through the whole dispatcher"),
-    "sandbox": Row("sandbox", "try what isolates commands on this machine"),
-    "session": Row("session", "list, show, fork, search, export and undo what was done in this folder"),
-    "serve": Row("serve", "the language server, on stdin and stdout"),
+    "policy": Row("policy", "explain, check, test, replay, change and show the policy"),
+    "run-tool": Row("run_tool", "make one tool call, with all its checks"),
+    "sandbox": Row("sandbox", "test this machine's sandbox, or run a command in it"),
+    "session": Row("session", "list, show, copy, search, export and undo this folder's sessions"),
+    "serve": Row("serve", "run the language server on stdin and stdout"),
 }
 
 
@@ -130,7 +130,9 @@ def complete_words() -> NoReturn:
 
 def build_parser(chosen: str) -> WholeWords:
     """Returns the parser of all commands, with the arguments of the chosen one."""
-    parser = WholeWords(prog="remit", description="An agent that is held to what it says it will do.")
+    parser = WholeWords(
+        prog="remit", description="A coding agent that declares what it is about to do, and is held to it."
+    )
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, row in COMMANDS.items():
@@ -155,7 +157,7 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
     if bare:
         if meant := nearest_command(words[0]):
             parser = build_parser("")
-            fix = f"did you mean `remit {meant}`? Write a prompt that begins so behind `remit ask`"
+            fix = f"did you mean `remit {meant}`? To send a prompt that starts like this, use `remit ask`"
             parser.error(f"there is no command `{words[0]}`: {fix}")
         words = ["ask", *words]
     parser = build_parser(words[0] if words else "")

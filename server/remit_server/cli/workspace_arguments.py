@@ -14,5 +14,5 @@ HERE = Path()
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares them."""
-    parser.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
-    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: this one)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")

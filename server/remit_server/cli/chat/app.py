@@ -167,9 +167,9 @@ class TerminalChat:
             self.session.app.exit(exception=EOFError)
         elif running:
             self.chat.runtime.cancel(self.chat.session)
-            say(style_text("stopping; Ctrl-C again leaves", "dim"))
+            say(style_text("stopping; press Ctrl-C again to leave", "dim"))
         elif not typed:
-            say(style_text("Ctrl-C again leaves, and so does Ctrl-D", "dim"))
+            say(style_text("press Ctrl-C again or Ctrl-D to leave", "dim"))
         return typed and not running
 
     def keep_paste(self, text: str) -> str:

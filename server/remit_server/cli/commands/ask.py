@@ -66,14 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "prompt",
         nargs="*",
         metavar="PROMPT",
-        help="what to do; `-` is what is piped in (default: a chat in the terminal)",
+        help="the request; `-` reads it from standard input (default: open a chat)",
     )
     add_common_arguments(parser)
     parser.add_argument(
-        "--model", help="`built-in`, a model folder, `org/name` of a model that was pulled, or `PROVIDER:MODEL[@URL]`"
+        "--model", help="`built-in`, a model folder, `org/name` of a pulled model, or `PROVIDER:MODEL[@URL]`"
     )
     parser.add_argument(
-        "--provider", choices=tuple(PROVIDERS), help="the protocol of a server; `--model` names its model"
+        "--provider", choices=tuple(PROVIDERS), help="the server's protocol; name the model with `--model`"
     )
     parser.add_argument("--endpoint", metavar="URL", help="the server's address (default: the provider's own service)")
     parser.add_argument(
@@ -81,26 +81,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a file for the prompt; can be repeated",
+        help="attach a file to the prompt; can be repeated",
     )
-    parser.add_argument(
-        "--mode", choices=[mode.value for mode in Mode], help="the workflow's mode, as a call of your own"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing but read")
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="set the workflow's mode first")
+    parser.add_argument("--dry-run", action="store_true", help="only read, and show what would be done")
     loud = parser.add_mutually_exclusive_group()
-    loud.add_argument("--quiet", action="store_true", help="print the answer alone")
-    loud.add_argument("--verbose", action="store_true", help="also what is logged, on standard error")
+    loud.add_argument("--quiet", action="store_true", help="print only the answer")
+    loud.add_argument("--verbose", action="store_true", help="also print the log on standard error")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--continue", action="store_true", dest="go_on", help="go on with the last conversation here")
-    which.add_argument("--resume", metavar="SESSION", help="go on with this one: name, id or number in `session list`")
+    which.add_argument("--continue", action="store_true", dest="go_on", help="continue this folder's last conversation")
+    which.add_argument(
+        "--resume", metavar="SESSION", help="continue this session: a name, an id, or a number from `session list`"
+    )
     parser.add_argument(
-        "--record", type=Path, metavar="FILE", help="record the model's traffic; `replay:FILE` plays it"
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="record the model's traffic into this file; `--model replay:FILE` plays it back",
     )
     parser.add_argument(
         "--approve",
         choices=("never", "ask", "session"),
         default="ask",
-        help="ask in the terminal (default), never ask and so deny, or say yes beforehand for this session",
+        help="`ask` in the terminal (default), `never` ask and deny instead, or `session`: say yes to every question",
     )
 
 
@@ -173,7 +176,7 @@ def _read_settings(arguments: argparse.Namespace) -> Settings:
 def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None) -> int:
     if arguments.json or arguments.attach or arguments.dry_run or arguments.quiet or arguments.mode:
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
-        raise WrongUsage(what, "a chat takes no option that is for one turn", fix)
+        raise WrongUsage(what, "a chat takes no options for a single request", fix)
     return chat_here(lambda: _read_settings(arguments), session, arguments.approve)
 
 

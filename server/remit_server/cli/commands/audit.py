@@ -46,28 +46,30 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="audit_command", metavar="log|why|verify|export|checkpoint", required=True)
-    log = commands.add_parser("log", help="the last records, oldest first")
+    log = commands.add_parser("log", help="show the last records, oldest first")
     add_common_arguments(log)
     add_filters(log, default_limit=50)
-    told = commands.add_parser("why", help="one call: who decided, where that is written, and what policy says now")
+    told = commands.add_parser(
+        "why", help="explain one call: which rule decided, where it is written, and what policy says now"
+    )
     add_common_arguments(told)
     audit_why.add_arguments(told)
     verify = commands.add_parser(
-        "verify", help="check chain, checkpoints and head; exits 1 naming the first bad record"
+        "verify", help="check that nobody changed the log; exits 1 and names the first bad record"
     )
     add_common_arguments(verify)
-    verify.add_argument("--database", type=Path, help="another database file than the workspace's")
+    verify.add_argument("--database", type=Path, help="use this database file instead of the workspace's")
     verify.add_argument(
-        "--against", type=Path, metavar="FILE", help="also check against the checkpoints sent there with `--to`"
+        "--against", type=Path, metavar="FILE", help="also compare with the checkpoints sent there with `--to`"
     )
-    out = commands.add_parser("export", help="every record as JSON Lines")
+    out = commands.add_parser("export", help="write all matching records as JSON Lines")
     add_common_arguments(out)
     add_filters(out, default_limit=None)
-    out.add_argument("--out", type=Path, metavar="FILE", help="write this file, not standard output")
-    checkpoint = commands.add_parser("checkpoint", help="sign what the log holds now, outside its folder")
+    out.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of standard output")
+    checkpoint = commands.add_parser("checkpoint", help="sign the log's current state, outside its folder")
     add_common_arguments(checkpoint)
     checkpoint.add_argument(
-        "--to", metavar="TARGET", help="send it elsewhere too: a file on another disk, `syslog:`, or `syslog:SOCKET`"
+        "--to", metavar="TARGET", help="also send it to a file on another disk, `syslog:`, or `syslog:SOCKET`"
     )
 
 
@@ -75,10 +77,10 @@ def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -
     """Declares the arguments that select records."""
     shown = "default all" if default_limit is None else f"default {default_limit}"
     parser.add_argument("-n", "--limit", type=whole_number, default=default_limit, help=f"how many records ({shown})")
-    parser.add_argument("--session", help="only of this session")
-    parser.add_argument("--tool", help="only of this tool")
-    parser.add_argument("--decision", choices=DECISIONS, help="only with this decision")
-    parser.add_argument("--rule", help="only where this rule decided")
+    parser.add_argument("--session", help="only this session")
+    parser.add_argument("--tool", help="only this tool")
+    parser.add_argument("--decision", choices=DECISIONS, help="only this decision")
+    parser.add_argument("--rule", help="only calls that this rule decided")
     parser.add_argument(
         "--since", type=parse_time, metavar="TIME", help="from this time on: 2026-11-22T09:30, or 2h ago as 2h"
     )

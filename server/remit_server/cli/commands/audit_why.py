@@ -20,7 +20,7 @@ from remit_server.runtime.settings import Settings
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("call", metavar="CALL-ID|NUMBER", help="a call's id, or the number of any of its records")
+    parser.add_argument("call", metavar="CALL-ID|NUMBER", help="a call's id, or the number of one of its records")
     add_candidate_arguments(parser)
 
 

@@ -18,14 +18,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(dest="auth_command", metavar="set|list|remove", required=True)
     for name, summary, command in (
-        ("set", "store a key; it is asked for, or read from standard input", _set),
+        ("set", "store a key; type it when asked, or pipe it in", _set),
         ("remove", "forget a key", _remove),
     ):
         sub = commands.add_parser(name, help=summary)
         sub.add_argument("name", metavar="PROVIDER|HOST", help="a provider, or the `host:port` of another server")
         sub.set_defaults(auth_run=command)
-    listed = commands.add_parser("list", help="which providers have a key, and where it is")
-    listed.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    listed = commands.add_parser("list", help="list which providers have a key, and where it is stored")
+    listed.add_argument("--json", action="store_true", help="print one JSON object")
     listed.set_defaults(auth_run=_list)
 
 

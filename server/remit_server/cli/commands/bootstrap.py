@@ -17,10 +17,14 @@ START = "from remit_server.cli.main import enter; enter()"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("--check", action="store_true", help="only say which runtimes are here, and how to get others")
-    parser.add_argument("--container", choices=("podman", "docker"), help="run the server in a container of it")
-    parser.add_argument("--image", help="the container's image, in which `remit` is installed")
-    parser.add_argument("--workspace", type=Path, default=Path(), help="the folder that the container may write")
+    parser.add_argument(
+        "--check", action="store_true", help="only list the runtimes found here, and how to install the others"
+    )
+    parser.add_argument(
+        "--container", choices=("podman", "docker"), help="run the server in a container of this runtime"
+    )
+    parser.add_argument("--image", help="the container's image, with `remit` installed in it")
+    parser.add_argument("--workspace", type=Path, default=Path(), help="the folder that the container may write to")
 
 
 def run(arguments: argparse.Namespace) -> int:

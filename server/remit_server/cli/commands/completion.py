@@ -20,7 +20,7 @@ WHERE = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.epilog = "; ".join(f"{shell}: {where}" for shell, where in WHERE.items())
-    parser.add_argument("shell", choices=SHELLS, help="whose words are completed")
+    parser.add_argument("shell", choices=SHELLS, help="the shell to print the script for")
 
 
 def run(arguments: argparse.Namespace) -> int:

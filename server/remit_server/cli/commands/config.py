@@ -26,18 +26,18 @@ from remit_server.runtime.trust import brought, left_out, read_trust, write_trus
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     commands = parser.add_subparsers(metavar="show|check|init|trust", required=True)
-    show = commands.add_parser("show", help="every setting as it counts here")
+    show = commands.add_parser("show", help="show every setting in force here")
     add_common_arguments(show)
-    show.add_argument("--origin", action="store_true", help="also where each one is set")
+    show.add_argument("--origin", action="store_true", help="also show where each one is set")
     show.set_defaults(config_run=_show)
-    check = commands.add_parser("check", help="read each file and say what is wrong with it")
+    check = commands.add_parser("check", help="check each configuration file")
     add_common_arguments(check)
     check.set_defaults(config_run=_check)
-    init = commands.add_parser("init", help="write a file of your own in which every setting stands as a comment")
+    init = commands.add_parser("init", help="write a configuration file with every setting as a comment")
     init.set_defaults(config_run=_init)
-    trust = commands.add_parser("trust", help="have what this folder brings count: its configuration and instructions")
+    trust = commands.add_parser("trust", help="trust this folder's configuration, prompts and instructions")
     add_common_arguments(trust)
-    trust.add_argument("--no", action="store_true", help="have it not count any more")
+    trust.add_argument("--no", action="store_true", help="stop trusting it")
     trust.set_defaults(config_run=_trust)
 
 
@@ -108,15 +108,15 @@ def _init(arguments: argparse.Namespace) -> int:
         with path.open("x", encoding="utf-8") as file:
             file.write("\n".join(template()) + "\n")
     except OSError as error:
-        what, fix = "no configuration was written", "edit the one that is there, or make its folder writable"
+        what, fix = "no configuration was written", "edit the existing file, or make its folder writable"
         raise SetupError(what, f"{path}: {os_reason(error)}", fix) from error
-    say(f"every setting stands in {path}, as a comment with its default")
+    say(f"{path} lists every setting as a comment, with its default")
     return DONE
 
 
 def template() -> Iterator[str]:
     """Yields a configuration file in which nothing is set."""
-    yield "# Remit's configuration. Take the `#` away from what you set; `remit config show --origin` says what counts."
+    yield "# Remit's configuration. Remove the `#` to set a setting; `remit config show --origin` shows what is in force."
     for section, form in SECTIONS.items():
         yield ""
         yield f"# {form.__doc__}" if form.__doc__ else f"# {section}"

@@ -43,16 +43,21 @@ EVENTS: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("--json", action="store_true", help="print the events, one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print the events, one JSON object per line")
     parser.add_argument(
-        "--scenario", choices=("tour", "tdd"), default="tour", help="tdd: tests first, by a model that follows a script"
+        "--scenario",
+        choices=("tour", "tdd"),
+        default="tour",
+        help="`tdd`: tests first, with a model that follows a script",
     )
     parser.add_argument(
         "--mode",
         choices=[mode.value for mode in Mode],
-        help="of the scenario tdd: the mode of the workflow",
+        help="the workflow's mode for the scenario `tdd`",
     )
-    parser.add_argument("--keep", metavar="DIR", type=Path, help="keep the sample workspace in a new folder DIR")
+    parser.add_argument(
+        "--keep", metavar="DIR", type=Path, help="create the sample workspace in a new folder DIR and keep it"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

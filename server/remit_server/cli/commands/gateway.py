@@ -16,13 +16,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("--model", metavar="M", help="`built-in` or a model folder (default: REMIT_MODEL)")
     parser.add_argument(
-        "--idle-timeout", type=_seconds, default=120.0, metavar="S", help="close sessions unused for longer (120)"
+        "--idle-timeout",
+        type=_seconds,
+        default=120.0,
+        metavar="S",
+        help="close sessions that are unused for this many seconds (120)",
     )
     parser.add_argument(
-        "--idle-check", type=_seconds, default=30.0, metavar="S", help="look for unused sessions this often (30)"
+        "--idle-check", type=_seconds, default=30.0, metavar="S", help="seconds between checks for unused sessions (30)"
     )
-    parser.add_argument("--max-tokens", type=whole_number, default=1024, metavar="N", help="tokens of an answer (1024)")
-    parser.add_argument("--log-prefix", default="[remit]", metavar="P", help="how each line on stderr begins ([remit])")
+    parser.add_argument(
+        "--max-tokens", type=whole_number, default=1024, metavar="N", help="tokens an answer may have (1024)"
+    )
+    parser.add_argument("--log-prefix", default="[remit]", metavar="P", help="prefix of each line on stderr ([remit])")
 
 
 def run(arguments: argparse.Namespace) -> int:

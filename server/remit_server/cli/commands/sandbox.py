@@ -32,14 +32,18 @@ TIMED_OUT = 124
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="sandbox_command", metavar="check|run", required=True)
-    check = commands.add_parser("check", help="try each property from inside; exits 1 where one does not hold")
-    run_one = commands.add_parser("run", help="run a command as the tools do; what it changes is shown and discarded")
+    check = commands.add_parser(
+        "check", help="test each property from inside the sandbox; exits 1 if one does not hold"
+    )
+    run_one = commands.add_parser("run", help="run a command as the tools do, show what it changes, and discard that")
     for command in (check, run_one):
-        command.add_argument("--runtime", choices=RUNTIMES, help="this one, and not the one that would be chosen")
-        command.add_argument("--json", action="store_true", help="one JSON object, for machines")
-    run_one.add_argument("--template", choices=tuple(TEMPLATES), default="code-executor", help="what it may use")
+        command.add_argument("--runtime", choices=RUNTIMES, help="use this sandbox instead of the default")
+        command.add_argument("--json", action="store_true", help="print one JSON object")
+    run_one.add_argument(
+        "--template", choices=tuple(TEMPLATES), default="code-executor", help="the limits it runs under"
+    )
     run_one.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)
-    run_one.add_argument("argv", nargs="+", metavar="CMD", help="after `--`: the program and its arguments")
+    run_one.add_argument("argv", nargs="+", metavar="CMD", help="the program and its arguments, after `--`")
 
 
 def run(arguments: argparse.Namespace) -> int:

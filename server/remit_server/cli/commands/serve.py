@@ -8,7 +8,7 @@ import argparse
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--tcp", metavar="HOST:PORT", help="for debugging: one client, on a loopback address only")
+    where.add_argument("--tcp", metavar="HOST:PORT", help="for debugging: serve one client on a loopback address")
     where.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
 
 

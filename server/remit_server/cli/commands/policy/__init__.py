@@ -12,12 +12,12 @@ from remit_server.cli.main import Command
 from remit_server.cli.workspace_arguments import add_common_arguments
 
 COMMANDS: dict[str, tuple[Command, str]] = {
-    "explain": (explain, "the decision about an action, with every reason"),
-    "check": (check, "read policy files and say what is wrong with them"),
-    "test": (try_examples, "run each rule's own examples"),
-    "replay": (replay, "which of the last calls would be decided differently now"),
-    "update": (update, "change a policy file, after a review of what that changes"),
-    "show": (show, "all rules, how often each decided, and those that never can"),
+    "explain": (explain, "show how policy decides an action, with every reason"),
+    "check": (check, "check policy files for mistakes"),
+    "test": (try_examples, "run the examples in each rule"),
+    "replay": (replay, "show which of the last calls policy would now decide differently"),
+    "update": (update, "change a policy file, after showing what that changes"),
+    "show": (show, "show all rules, how often each decided, and which never can"),
 }
 
 

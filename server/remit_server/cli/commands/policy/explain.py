@@ -28,10 +28,12 @@ BLOCK = 1 << 18
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("--policy", type=Path, help="decide by this file instead of the policy in force")
+    parser.add_argument("--policy", type=Path, help="use this file instead of the policy in force")
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--action", metavar="JSON", help='such as \'{"syscall": "fs.write", "path": "src/a.py"}\'')
-    given.add_argument("--jsonl", action="store_true", help="one action a line on stdin, one decision a line on stdout")
+    given.add_argument(
+        "--jsonl", action="store_true", help="read one action per line from stdin, print one decision per line"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_candidate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments that choose the policy to judge by."""
-    parser.add_argument("--policy", type=Path, metavar="FILE", help="judge as if this were your policy file")
-    parser.add_argument("--project", action="store_true", help="the file stands in for the project's policy instead")
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="use this file as your policy file")
+    parser.add_argument("--project", action="store_true", help="use the file as the project's policy instead")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -34,11 +34,11 @@ from remit_server.runtime.settings import Settings
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the new text")
-    parser.add_argument("--project", action="store_true", help="change the project's policy instead of your own")
+    parser.add_argument("--project", action="store_true", help="change the project's policy instead of yours")
     parser.add_argument("-n", "--last", type=whole_number, default=LAST, help=f"calls to replay (default {LAST})")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--dry-run", action="store_true", help="show what would change, and the phrase")
-    how.add_argument("--confirm", metavar="PHRASE", help="for scripts: what the dry run printed")
+    how.add_argument("--dry-run", action="store_true", help="only show what would change, and the phrase for --confirm")
+    how.add_argument("--confirm", metavar="PHRASE", help="for scripts: the phrase that the dry run printed")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,23 +21,23 @@ from remit_server.cli.main import Command
 from remit_server.cli.workspace_arguments import add_common_arguments
 
 COMMANDS: dict[str, tuple[Command, str]] = {
-    "list": (list_sessions, "all sessions of the workspace, the one that was used last first"),
-    "show": (show_session, "what was said and done in a session"),
-    "resume": (resume_session, "a chat that goes on with a session"),
+    "list": (list_sessions, "list this folder's sessions, last used first"),
+    "show": (show_session, "show what was said and done in a session"),
+    "resume": (resume_session, "open a chat that continues a session"),
     "rename": (rename_session, "give a session a name"),
-    "fork": (fork_session, "copy a session up to a message, as a new one"),
+    "fork": (fork_session, "copy a session, up to a message, into a new one"),
     "search": (search_sessions, "search all sessions for words"),
-    "export": (export_session, "a session as Markdown, HTML or JSON Lines"),
-    "delete": (delete_session, "delete a session, and what only it had kept"),
-    "undo": (undo, "take back what a turn changed, where nobody changed it since"),
-    "redo": (redo, "take an undo back"),
-    "stats": (stats, "tokens, cost, tools and time of a session, or of all"),
+    "export": (export_session, "write a session as Markdown, HTML or JSON Lines"),
+    "delete": (delete_session, "delete a session and the file contents kept for its undo"),
+    "undo": (undo, "undo what a turn changed, except what somebody changed since"),
+    "redo": (redo, "redo what was undone"),
+    "stats": (stats, "show tokens, cost, tools and time of a session, or of all"),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of all subcommands."""
-    parser.epilog = "`remit --continue PROMPT` and `remit --resume SESSION PROMPT` go on with one."
+    parser.epilog = "`remit --continue PROMPT` and `remit --resume SESSION PROMPT` continue a session."
     commands = parser.add_subparsers(metavar="|".join(COMMANDS), required=True)
     for name, (command, summary) in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary)

@@ -12,7 +12,7 @@ from remit_server.sessions.folder import LAST, SessionFolder
 
 def add_session(parser: argparse.ArgumentParser, *, optional: bool = True) -> None:
     """Declares the argument that names a session."""
-    named = "its name, its id, or its number in the list"
+    named = "a name, an id, a number from the list, or `last`"
     if optional:
         named += " (default: the last)"
         argument = parser.add_argument("session", nargs="?", default=LAST, metavar="SESSION", help=named)

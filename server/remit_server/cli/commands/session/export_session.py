@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
     shown = "Markdown (default), HTML, or JSON Lines as in the session's own file"
     parser.add_argument("--format", choices=tuple(FORMATS), help=shown)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write this new file, not standard output")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to this new file instead of standard output")
 
 
 def run(arguments: argparse.Namespace) -> int:

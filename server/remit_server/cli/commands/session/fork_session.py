@@ -15,7 +15,7 @@ from remit_server.harness.turn import timestamp, utc_now
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     add_session(parser)
-    shown = "the last message that is copied, as `remit session show` numbers them (default: all)"
+    shown = "copy up to this message, by its number in `remit session show` (default: all)"
     parser.add_argument("--at", type=whole_number, metavar="N", help=shown)
     parser.add_argument("--name", help="a name for the copy")
 

@@ -20,7 +20,7 @@ MOST = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("words", metavar="WORDS", help="what to look for, in any case of letters")
+    parser.add_argument("words", metavar="WORDS", help="the words to look for; upper and lower case are the same")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ MAX_LINES = 12
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     add_session(parser)
-    parser.add_argument("--all", action="store_true", help=f"all that calls printed, not {MAX_LINES} lines of each")
+    parser.add_argument("--all", action="store_true", help=f"show all output of calls, not {MAX_LINES} lines of each")
 
 
 def run(arguments: argparse.Namespace) -> int:

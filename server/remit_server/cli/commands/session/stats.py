@@ -24,8 +24,8 @@ from remit_server.sessions.statistics import count
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     add_session(parser)
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots into this new file")
-    parser.add_argument("--all", action="store_true", help="all sessions of the workspace together")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write an HTML page with plots to this new file")
+    parser.add_argument("--all", action="store_true", help="all sessions of this folder together")
 
 
 def run(arguments: argparse.Namespace) -> int:

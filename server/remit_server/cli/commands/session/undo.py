@@ -19,8 +19,8 @@ from remit_server.sessions.folder import SessionFolder
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     add_session(parser)
-    parser.add_argument("--turn", metavar="ID", help="the turn, as in the session's file (default: the last)")
-    parser.add_argument("--file", action="append", metavar="FILE", help="only this file of it; can be repeated")
+    parser.add_argument("--turn", metavar="ID", help="the turn's id (default: the last turn)")
+    parser.add_argument("--file", action="append", metavar="FILE", help="only this file; can be repeated")
     parser.add_argument("--approve", choices=("never", "ask", "session"), default="ask", help="as in `remit ask`")
 
 
