@@ -116,7 +116,7 @@ def _init(arguments: argparse.Namespace) -> int:
 
 def template() -> Iterator[str]:
     """Yields a configuration file in which nothing is set."""
-    yield "# Remit's configuration. Remove the `#` to set a setting; `remit config show --origin` shows what is in force."
+    yield "# Remit's configuration. Remove a `#` to set a setting; `remit config show --origin` shows what is in force."
     for section, form in SECTIONS.items():
         yield ""
         yield f"# {form.__doc__}" if form.__doc__ else f"# {section}"
