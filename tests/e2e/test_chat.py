@@ -136,7 +136,7 @@ def test_CLI_05_ctrl_c_stops_the_turn_and_twice_leaves(chat: Any, remit: Command
         assert "half a wo" not in terminal.text.splitlines()[-2]
         terminal.pump(2.2)
         terminal.send("\x03")
-        terminal.until("Ctrl-C again leaves")
+        terminal.until("press Ctrl-C again or Ctrl-D to leave")
         terminal.send("\x03")
         assert terminal.ended() == 0
 

@@ -115,7 +115,7 @@ def test_OBS_02_off_unless_configured() -> None:
 def test_OBS_02_without_its_library_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "remit_server.telemetry.exporter", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(SetupError, match="`otel` extra"):
+    with pytest.raises(SetupError, match="not installed: opentelemetry"):
         Telemetry("http://127.0.0.1:4318")
 
 
