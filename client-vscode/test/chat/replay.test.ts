@@ -6,7 +6,7 @@ import type { SessionRecord } from '../../src/contract';
 
 const AT = { timestamp: '2026-01-01T00:00:00.000Z', turn_id: 't1' };
 const USAGE = { prompt_tokens: 1, completion_tokens: 2, cached_tokens: 0, price_usd: 0 };
-const TOKENS = { input: 1, output: 2, cached: 0, price_usd: 0 };
+const TOKENS = { input: 1, output: 2, cached: 0, price_usd: 0, context: 9 };
 const START: SessionRecord = {
   type: 'session_start', timestamp: AT.timestamp, session_id: 's', workspace: '/w', config: { provider: 'mlx', model: 'm' },
   remit: '1', forked_from: null,
