@@ -98,8 +98,10 @@ It has a BUFFER of its own, and OVERLAYS in files."
                        (and (plist-get event :argv) (string-join (append (plist-get event :argv) nil) " ")))))
       (when command (line "  $ %s" (string-replace "\n" "\n    " command))))
     (when (plist-get event :cwd) (line "  in %s" (plist-get event :cwd)))
-    (when (> (length (plist-get event :hosts)) 0)
-      (line "  with network to %s" (string-join (append (plist-get event :hosts) nil) ", ")))
+    (cond
+     ((> (length (plist-get event :hosts)) 0)
+      (line "  in the sandbox, with network to %s" (string-join (append (plist-get event :hosts) nil) ", ")))
+     ((plist-get event :argv) (line "  in the sandbox, no network")))
     (seq-doseq (diff (plist-get event :diffs)) (remit--insert-diff diff))
     (dolist (each '((:session_rule . "this session: allow") (:always_rule . "always here: adds to permissions.yaml:")
                     (:everywhere_rule . "always everywhere: adds instead:")))

@@ -3,6 +3,7 @@ places that are not what they should be. Nothing hangs, nothing is lost without 
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine
 from messages import SAYS
+
+from remit_server.tools.run.run_command import OFFLINE
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 READ_CART = ("run-tool", "read_file", '{"path": "src/cart.py"}', "--intent", "READ_FILE")
@@ -178,3 +181,23 @@ def test_a_call_of_several_lines_is_drawn_as_one_and_a_commit_names_no_folder(re
     assert "  → git_commit message=first↵↵    allow? [y] once all=true\n" in done.out
     assert "\n          allow? [y] once\n" in done.out
     assert " in None" not in done.out
+
+
+# what a command lacks
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 443)' 2>&1 | tail -n 1; exit 6", True),
+        ("echo could not resolve host", False),
+        ("exit 7", False),
+    ],
+)
+def test_BOX_03_a_command_that_fails_for_lack_of_a_network_says_so(
+    command: str, said: bool, remit: CommandLine
+) -> None:
+    call = ("run-tool", "run_command", json.dumps({"command": command}), "--intent", "EXECUTE", "--approve", "session")
+    done = remit(*call)
+    assert "in the sandbox, no network" in done.out + done.err
+    assert (OFFLINE in done.out) == said

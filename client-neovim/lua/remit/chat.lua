@@ -161,7 +161,11 @@ local function draw_question(event)
   local command = known(event.command) or (known(event.argv) and table.concat(event.argv, ' '))
   if command then M.say('  $ ' .. command:gsub('\n', '\n    ')) end
   if known(event.cwd) then add({ '  in ' .. event.cwd }, 'RemitHint') end
-  if #event.hosts > 0 then add({ '  with network to ' .. table.concat(event.hosts, ', ') }, 'RemitAsk') end
+  if #event.hosts > 0 then
+    add({ '  in the sandbox, with network to ' .. table.concat(event.hosts, ', ') }, 'RemitAsk')
+  elseif command then
+    add({ '  in the sandbox, no network' }, 'RemitHint')
+  end
   marks = {}
   for _, diff in ipairs(event.diffs) do
     local first = add({ diff.path .. (diff.created and ' (new)' or diff.deleted and ' (deleted)' or '') }, 'RemitTool')

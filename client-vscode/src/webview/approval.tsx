@@ -162,7 +162,9 @@ function Command({ question }: { readonly question: ApprovalRequired }) {
       <pre tabIndex={0} role="group" aria-label={say('Command')}><span class="prompt" aria-hidden="true">$ </span>{text}</pre>
       {lines > LINES_IN_SIGHT && <p class="cwd" data-testid="length">{say('{0}: scroll to read them all', count(lines, 'line'))}</p>}
       {question.cwd !== null && <p class="cwd">{say('in')} <code>{visibleLine(question.cwd)}</code></p>}
-      {question.hosts.length > 0 && <p class="cwd">{say('with network to')} <code>{visibleLine(question.hosts.join(', '))}</code></p>}
+      {question.hosts.length > 0
+        ? <p class="cwd">{say('in the sandbox, with network to')} <code>{visibleLine(question.hosts.join(', '))}</code></p>
+        : <p class="cwd">{say('in the sandbox, no network')}</p>}
       {question.argv && question.command !== null && (
         <details>
           <summary>{say('As {0} arguments', question.argv.length)}</summary>

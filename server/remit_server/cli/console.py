@@ -222,8 +222,8 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
     if event.command is not None:
         command = event.command.replace("\n", "\n      ")
         yield f"    $ {command}" + (f"   in {event.cwd}" if event.cwd else "")
-    if event.hosts:
-        yield f"    with network to {', '.join(event.hosts)}"
+        reach = f"network to {', '.join(event.hosts)} alone" if event.hosts else "no network"
+        yield f"    in the sandbox, {reach}"
     if event.session_rule is not None:
         yield f"    this session: allow {visible_again(event.session_rule)}"
     if event.always_rule is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from typing import Annotated
 
@@ -55,9 +56,11 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
         network=tuple(map(str, endpoints)),
         template="integration-test" if endpoints else "code-executor",
     )
-    return CommandPlan(
-        spec, display=command, render=lambda output: render_output(output, arguments.timeout, ctx.redact), streams=True
-    )
+
+    def render(output: CommandOutput) -> Outcome:
+        return render_output(output, arguments.timeout, ctx.redact, offline=not endpoints)
+
+    return CommandPlan(spec, display=command, render=render, streams=True)
 
 
 def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:
@@ -76,14 +79,30 @@ def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:
     return tuple(found)
 
 
-def render_output(output: CommandOutput, timeout_s: int, redact: Callable[[str], str]) -> Outcome:
-    """The output for a model: how it ended, then head and tail of what it printed, and how much is left out."""
+_NO_NETWORK = re.compile(
+    rb"could not resolve host|temporary failure in name resolution|name or service not known|network is unreachable|"
+    rb"getaddrinfo (?:enotfound|eai_again)|nodename nor servname|failed to lookup address",
+    re.IGNORECASE,
+)
+"""What programs print where they reach nothing."""
+OFFLINE = "the sandbox has no network: it needs each host in `network`, as your policy allows"
+
+
+def render_output(
+    output: CommandOutput, timeout_s: int, redact: Callable[[str], str], *, offline: bool = False
+) -> Outcome:
+    """The output for a model: how it ended, then head and tail of what it printed, and how much is left out.
+
+    Of one that was `offline` and failed for it, that is said.
+    """
     if output.timed_out:
         ending = f"stopped after {timeout_s} s, its time limit"
     elif output.exit_code is None:
         ending = "stopped at a limit of the sandbox"
     else:
         ending = f"exit code {output.exit_code}"
+        if offline and output.exit_code and _NO_NETWORK.search(output.stdout + output.stderr):
+            ending += f"; {OFFLINE}"
     parts = [ending]
     for name, data in (("stdout", output.stdout), ("stderr", output.stderr)):
         if data:
