@@ -156,6 +156,9 @@ EDITS += [
     ('put the comment "why" above `x = 1` in src/tax.py', "src/tax.py", Comment("why", Beside("x = 1", after=False))),
     ("right after f(); in src/tax.py add g();", "src/tax.py", Insert("g();", Beside("f();", after=True))),
     ("get rid of the port key in the json file", "config.json", Remove("port")),
+    ("put the line buy new ink at the very end of notes.txt", "notes.txt", Insert("buy new ink", AtLine(0))),
+    ("add tea to notes.txt as a new entry", "notes.txt", Insert("tea", AtLine(0))),
+    ("would you mind adding `y = 2` below `x = 1` in src/tax.py?", "src/tax.py", Insert("y = 2", Beside("x = 1", after=True))),
 ]  # fmt: skip
 
 
@@ -225,6 +228,8 @@ def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
         "make src/cart.py faster",
         "delete notes.txt if nothing uses it",
         "rename total to amount in src/cart.py and then run the tests",
+        "put the line that sets RATE at the end of src/tax.py",
+        "add logging to src/cart.py",
         "borra la línea 2 de notes.txt y después escribe una función",
     ],
 )
@@ -370,6 +375,13 @@ async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path)
         assert result.status == "completed"
         assert (bench.workspace / "src" / "cart.py").read_text() == "class Basket:\n    total = 0\n"
         assert (bench.workspace / "src" / "tax.py").read_text() == "from src.cart import Basket\n"
+
+
+@rows("place", [Beside("opening:", after=True), AtLine(2, beside=1)])
+def test_MOD_23_a_line_below_one_that_opens_a_block_belongs_to_it(place: AtLine | Beside) -> None:
+    lines = ["opening:", "  monday: 9", "closed: no"]
+    made = edited("\n".join(lines), plan_edit("a.yaml", Insert("friday: 13", place), lines))
+    assert made.split("\n") == ["opening:", "  friday: 13", "  monday: 9", "closed: no"]
 
 
 DOCUMENTED = ["def f(a,", "      b):", "    return a", "class C:", "    def g(self):", '        """Does it."""']

@@ -180,13 +180,22 @@ def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
 def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[str]) -> str:
     """The indentation of the line that a sentence names: a new one beside it belongs to the same block."""
     match place:
+        case AtLine(number=number, beside=beside) if number > beside > 0:
+            line = _block_of(lines, beside)
         case AtLine(number=number, beside=beside) if number and beside:
             line = lines[beside - 1] if beside <= len(lines) else ""
         case Beside(after=after):
-            line = lines[before - 2] if after else lines[before - 1]
+            line = _block_of(lines, before - 1) if after else lines[before - 1]
         case _:
             line = ""
     return line[: len(line) - len(line.lstrip())]
+
+
+def _block_of(lines: Sequence[str], number: int) -> str:
+    """A line of the block that goes on below the line of this number: its first one, where that line opens one."""
+    line, below = (lines[at - 1] if at <= len(lines) else "" for at in (number, number + 1))
+    opens = line.rstrip().endswith((":", "{", "[", "("))
+    return below if opens and below.startswith(f"{line[: len(line) - len(line.lstrip())]} ") else line
 
 
 def _after_imports(lines: Sequence[str]) -> int:

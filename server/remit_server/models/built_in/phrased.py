@@ -67,8 +67,10 @@ def take_phrase(said: Sentence) -> Route:
     return None
 
 
-_NO_TEXT = re.compile(r"[=:,)\]}]|\w+ (?:in|on|up|out|down|me|us) |([\"'`]).*\1 \w[\w ]*$", re.IGNORECASE)
-"""What begins with the end of something, with a verb, or with a quoted text that goes on in plain words."""
+_NO_TEXT = re.compile(
+    r"[=:,)\]}]|\w+ (?:in|on|up|out|down|me|us) |([\"'`]).*\1 \w[\w ]*$|\w[\w ]* `.*`$", re.IGNORECASE
+)
+"""What begins with the end of something, with a verb, or has plain words beside a quoted text."""
 
 
 def _is_text(said: Sentence, parts: Parts, part: str) -> bool:
@@ -142,8 +144,14 @@ def _change_line(said: Sentence, parts: Parts) -> Route:
     return _edit(said, Rewrite(parts.line, parts["text"])) if _is_text(said, parts, "text") else None
 
 
+_NO_LINE = re.compile(r"(?:that|which|with|where|from|number|saying|containing|after|before|\d)\b", re.IGNORECASE)
+"""What follows "the line" where it is described, not spelled out."""
+
+
 def _insert_at(number: int) -> Callable[[Sentence, Parts], Route]:
     def rule(said: Sentence, parts: Parts) -> Route:
+        if (literal := parts.get("literal")) is not None:
+            return None if _NO_LINE.match(literal) else _edit(said, Insert(literal, AtLine(number)))
         return _edit(said, Insert(parts["text"], AtLine(number))) if _is_text(said, parts, "text") else None
 
     return rule
@@ -174,6 +182,16 @@ def _is_anchor(parts: Parts) -> bool:
     anchor = parts["anchor"]
     word = " " not in anchor and anchor.lower() not in filling()
     return "anchor" in parts.quoted or word or bool(_LIKE_CODE.search(anchor) or _STATES.match(anchor))
+
+
+_LISTING = re.compile(r"(?:^|/)(?:requirements[\w-]*\.txt|\.\w+ignore|[\w-]+\.(?:txt|list|csv))$")
+"""Files in which each line is an entry, so that another one goes to the end."""
+
+
+def _append_to(said: Sentence, parts: Parts) -> Route:
+    clear = "text" in parts.quoted or " " not in parts["text"]
+    listing = len(said.files) == 1 and _LISTING.search(said.files[0])
+    return _edit(said, Insert(parts["text"], AtLine(0))) if clear and listing else None
 
 
 def _remove_line(said: Sentence, parts: Parts) -> Route:
@@ -353,6 +371,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "insert_import": _insert_import,
     "insert_end": _insert_at(0),
     "insert_top": _insert_at(1),
+    "append_to": _append_to,
     "insert_after": _insert_beside(after=True),
     "insert_before": _insert_beside(after=False),
     "name_missing": _name_missing,

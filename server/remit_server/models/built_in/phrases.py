@@ -18,7 +18,7 @@ _QUOTE = f"[{QUOTE_MARKS[0]}-{QUOTE_MARKS[-1]}]"
 _WORD = rf"[^\s{FILE_MARK}]+?"
 _TERM = rf"{_QUOTE}|{_WORD}(?: {_WORD}){{0,6}}?"
 _PARTS: Mapping[str, str] = {
-    **dict.fromkeys(("old", "new", "text", "anchor"), _TERM),
+    **dict.fromkeys(("old", "new", "text", "anchor", "literal"), _TERM),
     "name": rf"{_QUOTE}|[A-Za-z_][\w.-]*",
     "value": rf"{_QUOTE}|{_WORD}",
     "word": rf"{_QUOTE}|{_WORD}",
@@ -80,7 +80,7 @@ def _parts(found: re.Match[str], said: Sentence) -> Parts:
     for group, text in found.groupdict().items():
         if text is not None:
             name = group.rpartition("_")[0] or group
-            texts[name] = said.spell(text)
+            texts[name] = said.spell(text.rstrip(",") if name == "anchor" else text)
             if re.fullmatch(_QUOTE, text):
                 quoted.add(name)
     return Parts(texts, frozenset(quoted))
