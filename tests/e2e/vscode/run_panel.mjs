@@ -72,7 +72,7 @@ async function attachments({ page, chat, look, input, ask, ended }) {
     element.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
   }, { kind, value });
   await drop('image', 'a.png');
-  await chat.getByText('The model reads text').waitFor();
+  await chat.getByText('Only text files in the open folder').waitFor();
   await drop('uris', `file://${path.join(workspace, 'src', 'cart.py')}`);
   await drop('uris', 'file:///etc/hostname');
   await page.locator('.notifications-toasts').getByText('Only text files in the folder').waitFor();
