@@ -438,7 +438,7 @@ def test_B6_a_turn_that_did_nothing_exits_with_1(remit: CommandLine, script: Cal
 def test_CLI_01_a_mode_that_was_set_is_not_what_was_asked_for(remit: CommandLine, script: Callable[..., str]) -> None:
     model = script({"calls": [intent("CODE"), call("write_file", path="new.py", content="x")]}, {"text": "I wrote it."})
     done = remit("ask", "--mode", "strict", "--approve", "session", "write new.py", REMIT_MODEL=model)
-    assert (done.code, "nothing was done: `write_file` was denied" in done.out) == (DENIED, True), done.out
+    assert (done.code, "not done: `write_file` was denied" in done.out) == (DENIED, True), done.out
 
 
 def test_CLI_01_a_model_that_answers_nothing_has_failed(remit: CommandLine, script: Callable[..., str]) -> None:

@@ -277,7 +277,7 @@ def test_EMA_05_what_is_missing_is_said(start: Start) -> None:
     editor.run("remit-stop")
     editor.until("it is said", lambda: "M-x remit-start starts it" in editor.told)
     editor.run("remit-start")
-    editor.until("it is said", lambda: "open one first" in editor.told)
+    editor.until("it is said", lambda: "Open a file of a project first" in editor.told)
     editor.open("b.txt")
     editor.eval('(setq remit-command \'("no-such-program" "serve"))')
     editor.run("remit-start")

@@ -37,7 +37,7 @@ def test_SES_02_a_session_goes_from_editor_to_terminal_and_back(server: RunningS
     remit = terminal(server)
     assert [each["session_id"] for each in remit("session", "list", "--json").lines] == [listed["session_id"]]
 
-    assert remit("--continue", "say which file defines x").code in {0, 1}
+    assert remit("--resume", listed["session_id"], "say which file defines x").code in {0, 1}
     assert remit("session", "fork", "--name", "copy").code == 0
     assert remit("session", "undo", listed["session_id"]).code == 0
     assert not (server.workspace / "a.py").exists()
