@@ -96,7 +96,7 @@ def patterns(idea: str) -> Sequence[re.Pattern[str]]:
 def _spell(phrase: str, places: Mapping[str, str]) -> str:
     """Returns a phrase as a pattern, each of its parts a group of its own name, numbered."""
     numbers = count()
-    whole = re.sub(r"<(\w+)>(?!\()", lambda found: places.get(found[1], found[0]), phrase)
+    whole = re.sub(r"(?<!\?P)<(\w+)>", lambda found: places.get(found[1], found[0]), phrase)
     ordinals = "|".join(word for words in _ORDINALS for word in words)
     known = {**_PARTS, "ordinal": ordinals}
     return re.sub(r"\{([a-z]+)\}", lambda found: f"(?P<{found[1]}_{next(numbers)}>{known[found[1]]})", whole)
