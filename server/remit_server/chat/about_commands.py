@@ -16,7 +16,7 @@ from remit_server.errors import RemitError
 from remit_server.models.built_in.provider import BUILT_IN_MODEL
 from remit_server.models.check import why_not_there
 from remit_server.models.finding.choices import find_choices
-from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.reference import sent_to
 from remit_server.runtime.config.form import When
 from remit_server.runtime.connecting import where_messages_go, whole
 from remit_server.sessions.statistics import count
@@ -66,9 +66,7 @@ async def model(chat: Chat, words: str) -> Reply:
     if (problem := await why_not_there(whole(words))) is not None:
         raise NotUnderstood(f"the model is still `{_model_of(chat)}`", f"{problem.what}: {problem.why}", problem.fix)
     chat.model = words
-    remote = parse_reference(words)
-    sent_to = None if remote is None or remote.is_local else remote.host
-    return Reply(f"From the next message on the model is `{words}`. {where_messages_go(sent_to)}")
+    return Reply(f"From the next message on the model is `{words}`. {where_messages_go(sent_to(words))}")
 
 
 def _model_of(chat: Chat) -> str:
@@ -78,7 +76,7 @@ def _model_of(chat: Chat) -> str:
 async def _models(chat: Chat) -> Sequence[str]:
     """The lines of a list: asked for, so it looks at the usual ports of this machine."""
     now, choices = _model_of(chat), await find_choices(os.environ, chat.settings.model)
-    sent_to = next((each.sent_to for each in choices if each.reference == now), None)
+    host = sent_to(chat.model) if chat.model else chat.runtime.status().sent_to
     chat.found = tuple(each.reference for each in choices if each.problem is None)
     rows = [
         f"- `/model {each.reference}{'' if each.whole else 'NAME'}`: {visible_again(each.about, 'show')}"
@@ -87,7 +85,7 @@ async def _models(chat: Chat) -> Sequence[str]:
         for each in choices
     ]
     keep = "In a terminal `remit model use NAME` keeps one for all sessions."
-    return [f"The model is `{now}`. {where_messages_go(sent_to)}", "", *rows, "", keep]
+    return [f"The model is `{now}`. {where_messages_go(host)}", "", *rows, "", keep]
 
 
 def models(chat: Chat) -> Sequence[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from remit_server.models.ports import ModelProvider
-from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.reference import sent_to
 
 
 @dataclass(slots=True)
@@ -34,8 +34,7 @@ class ChosenModels:
 
     def sent_to(self, reference: str | None = None) -> str | None:
         """Returns the host that a conversation with this model is sent to; None where it stays on this machine."""
-        remote = parse_reference(reference or self.configured)
-        return None if remote is None or remote.is_local else remote.host
+        return sent_to(reference or self.configured)
 
     async def close(self) -> None:
         """Closes all of them."""

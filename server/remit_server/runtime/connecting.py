@@ -9,7 +9,7 @@ from pathlib import Path
 
 from remit_server.errors import SetupError
 from remit_server.models.check import ModelReport, check_model
-from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.reference import sent_to
 from remit_server.runtime.config.layers import Origin, resolve
 from remit_server.runtime.config.own_setting import keep_setting
 from remit_server.runtime.settings import engine_options
@@ -37,15 +37,14 @@ async def connect_model(reference: str, workspace: Path | None) -> Connected:
 
     Raises SetupError for what is no reference, and where the configuration cannot be written.
     """
-    remote = parse_reference(whole(reference))
-    sent_to = None if remote is None or remote.is_local else remote.host
+    leaves_for = sent_to(whole(reference))
     report = await check_model(reference, engine_options(resolve(workspace).form))
     if not report.ok:
-        return Connected(report, sent_to)
+        return Connected(report, leaves_for)
     file = await asyncio.to_thread(keep_setting, _MODEL, reference, os.environ)
     now = resolve(workspace)
     before = None if now.value(_MODEL) == reference else now.origins[_MODEL]
-    return Connected(report, sent_to, file, before)
+    return Connected(report, leaves_for, file, before)
 
 
 def whole(reference: str) -> str:
@@ -68,6 +67,6 @@ def describe_connected(connected: Connected) -> str:
     return " ".join(lines)
 
 
-def where_messages_go(sent_to: str | None) -> str:
-    """Returns the sentence that says where messages to a model go."""
-    return "Messages to it stay on this machine." if sent_to is None else f"Messages to it are sent to {sent_to}."
+def where_messages_go(host: str | None) -> str:
+    """Returns the sentence that says where messages to a model go; None is this machine."""
+    return "Messages to it stay on this machine." if host is None else f"Messages to it are sent to {host}."

@@ -276,6 +276,15 @@ async def test_CLI_05_a_folder_that_is_mentioned_is_listed(make_bench: Any) -> N
     assert (listed.ok, "deep/b.txt" in listed.output, result.status) == (True, True, "completed"), listed
 
 
+async def test_MOD_26_the_list_says_where_the_next_message_goes(chat: Chat) -> None:
+    """Also of a model that no list has: the one that this session switched to."""
+    assert SAYS.messages_to_it_stay_on in (await run_command(chat, "/model")).text
+    chat.model = "openai:gpt-4o"
+    listed = (await run_command(chat, "/model")).text
+    assert "api.openai.com" in listed.splitlines()[0]
+    assert SAYS.messages_to_it_stay_on not in listed
+
+
 async def test_CLI_05_sessions_in_a_chat(chat: Chat, tmp_path: Path) -> None:
     await run_command(chat, "/save my work")
     assert "my work" in (await run_command(chat, "/sessions")).text

@@ -12,7 +12,7 @@ from remit_server.models.finding.loopback import Fetch, fetch
 from remit_server.models.finding.served import FINDERS, USUAL, ServedModel, Usual, find_served
 from remit_server.models.local.hub.listing import ListedModel, list_models
 from remit_server.models.remote.keys import stored
-from remit_server.models.remote.reference import RemoteReference, parse_reference
+from remit_server.models.remote.reference import parse_reference, sent_to
 
 MIB = 1 << 20
 
@@ -59,20 +59,16 @@ def _port_of(configured: str) -> Iterator[Usual]:
 
 
 def _elsewhere(configured: str, rows: list[Choice]) -> Iterator[Choice]:
-    """Yields the configured model where no list has it: of a server that does not answer now, or of a service."""
+    """Yields the configured model where no list has it: a server's that does not answer now, a service's, or a file."""
     if any(each.configured for each in rows):
         return
-    remote = parse_reference(configured)
-    about = (
-        "its server does not answer now, or does not list it"
-        if remote is None or remote.is_local
-        else "a hosted service"
-    )
-    yield Choice(configured, about, configured=True, sent_to=_host(remote))
-
-
-def _host(remote: RemoteReference | None) -> str | None:
-    return None if remote is None or remote.is_local else remote.host
+    if parse_reference(configured) is None:
+        about = "answers from a file"
+    elif sent_to(configured) is None:
+        about = "its server does not answer now, or does not list it"
+    else:
+        about = "a hosted service"
+    yield Choice(configured, about, configured=True, sent_to=sent_to(configured))
 
 
 def _of_own(listed: ListedModel) -> Choice:

@@ -52,6 +52,12 @@ def parse_reference(text: str) -> RemoteReference | None:
     return RemoteReference(provider, model, endpoint)
 
 
+def sent_to(reference: str) -> str | None:
+    """Returns the host that a conversation with a model leaves this machine for; None where it stays here."""
+    remote = parse_reference(reference)
+    return None if remote is None or remote.is_local else remote.host
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
