@@ -77,7 +77,7 @@ def test_CLI_13_a_server_that_is_killed_again_and_again_is_given_up_with_the_rea
             assert initialized(process, number)
             os.kill(server_of(process), signal.SIGKILL)
             if number < MOST_RESTARTS:
-                *_, again = lines(process, "started again")
+                *_, again = lines(process, SAYS.the_server_was_restarted)
                 assert f"{number + 1} of {MOST_RESTARTS} times: it was ended by SIGKILL" in again
         said = "\n".join(lines(process, "never said"))
         assert process.wait(30) == 1
@@ -101,7 +101,7 @@ def test_CLI_12_a_server_that_hangs_is_ended_and_started_again(tmp_path: Path) -
     with running([sys.executable, "-P", "-c", QUICK, *REMIT, "serve"], tmp_path) as process:
         assert initialized(process, 1)
         os.kill(server_of(process), signal.SIGSTOP)
-        *_, again = lines(process, "started again")
+        *_, again = lines(process, SAYS.the_server_was_restarted)
         assert "it did not answer a ping within 2 s" in again
         assert initialized(process, 2)
         process.send_signal(signal.SIGTERM)

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from bench_runtime import call, intent
 from command_line import REMIT, CommandLine
+from messages import SAYS
 from remit_image import remit_image
 
 from remit_server.bootstrap.container import Workspace, contained, create_argv, remove_orphans
@@ -226,11 +227,10 @@ async def test_CLI_13_a_container_that_is_killed_again_and_again_is_given_up_wit
         (name,) = container.names()
         container.act("kill", "--signal", "KILL", name)
         if number < MOST_RESTARTS:
-            await asyncio.wait_for(
-                kept.until(f"started again, {number + 1} of {MOST_RESTARTS} times: it ended with 137"), PATIENCE_S
-            )
+            which = f"{SAYS.the_server_was_restarted}{number + 1} of {MOST_RESTARTS} times"
+            await asyncio.wait_for(kept.until(f"{which}: {SAYS.it_ended_unexpectedly}137"), PATIENCE_S)
     assert await asyncio.wait_for(kept.process.wait(), PATIENCE_S) == 1
-    assert "why: it ended unexpectedly with 137, after 3 restarts in 5 minutes" in kept.said.read_text()
+    assert f"why: {SAYS.it_ended_unexpectedly}137, after 3 restarts in 5 minutes" in kept.said.read_text()
     assert container.left() == []
 
 

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DRIVERS = ROOT / "tests" / "e2e"
+SCRIPTS = ROOT / "scripts" / "docs"
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -20,9 +21,10 @@ def test_DOC_01_the_search_works_from_the_disk_and_asks_nobody(tmp_path: Path) -
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("there is no chromium: apt-get install chromium")
-    if not (DRIVERS / "vscode" / "node_modules").is_dir():
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=DRIVERS / "vscode", check=True)
-    subprocess.run([sys.executable, str(ROOT / "scripts" / "docs" / "build.py"), str(tmp_path)], check=True)
+    for folder in (DRIVERS / "vscode", SCRIPTS):
+        if not (folder / "node_modules").is_dir():
+            subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=folder, check=True)
+    subprocess.run([sys.executable, str(SCRIPTS / "build.py"), str(tmp_path)], check=True)
     shots = ROOT / ".cache" / "shots"
     environment = os.environ | {"REMIT_CHROMIUM": chromium, "REMIT_SITE": str(tmp_path), "REMIT_SHOTS": str(shots)}
     command = ["node", str(DRIVERS / "docs" / "read_site.mjs")]

@@ -435,7 +435,7 @@ def call(decision: str | None, rule: str | None) -> AuditRecord:
 
 def test_hits_are_counted_by_what_the_rule_decided() -> None:
     calls = [call("allowed", "r")] * 3 + [call("denied", "r")] * 12 + [call("allowed", "other")] * 85
-    assert hits(calls, "r") == SAYS.allowed_3_denied_12_of
+    assert hits(calls, "r") == "allowed 3, denied 12 of the last 100 calls"
 
 
 def test_a_rule_that_shares_its_verdict_counts_and_one_with_its_name_inside_does_not() -> None:

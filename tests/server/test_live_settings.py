@@ -92,8 +92,8 @@ async def test_CFG_05_another_model_answers_the_next_turn_and_the_running_one_en
     await asyncio.sleep(0.1)
     here.set(model={"name": here.script("b", {"text": "of the second"})})
     assert len(await here.told()) == 1
-    assert (await running).final_output == SAYS.of_the_first
-    assert (await here.run()).final_output == SAYS.of_the_second
+    assert (await running).final_output == "of the first"
+    assert (await here.run()).final_output == "of the second"
 
 
 async def test_CFG_05_what_cannot_be_used_leaves_what_was_and_is_said_once(here: Here) -> None:

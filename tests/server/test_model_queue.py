@@ -8,7 +8,6 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from messages import SAYS
 
 from remit_server.machine import control_group_left, parse_vm_stat
 from remit_server.models.local.backoff import FREE_RESTARTS, MOST_PAUSE_S, Backoff
@@ -202,4 +201,4 @@ def test_memory_free_on_macos() -> None:
         "Pages wired down:          50.\nPages purgeable:            2.\n"
     )
     assert parse_vm_stat(text) == 18 * 16384
-    assert parse_vm_stat(SAYS.nothing_of_it) is None
+    assert parse_vm_stat("nothing of it") is None

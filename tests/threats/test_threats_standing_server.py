@@ -152,7 +152,7 @@ def test_THR_approvals_a_session_answer_of_a_running_server_yields_to_a_deny(tmp
         new.write_text(NO_B)
         new.replace(tmp_path / "config" / "policy.yaml")
         for message in running.client.messages():
-            if message.get("method") == "window/showMessage" and "in force now" in message["params"]["message"]:
+            if message.get("method") == "window/showMessage" and SAYS.is_now_in_force in message["params"]["message"]:
                 break
         denied, questions = _answered(running, "session", "b.py")
         assert (denied["error"]["code"], denied["rules"], questions) == ("denied", ["no-b"], [])

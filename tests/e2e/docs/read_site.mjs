@@ -11,7 +11,7 @@ try {
   await page.emulateMedia({ colorScheme: 'light' });
   page.context().on('request', (request) => { if (!request.url().startsWith('file:') && !request.url().startsWith('data:')) asked.push(request.url()); });
   await page.goto(pathToFileURL(path.join(site, 'index.html')).href);
-  await page.locator('.md-search__input').fill('tamper-evident');
+  await page.locator('.md-search__input').fill('approval');
   const found = page.locator('.md-search-result__item a');
   await found.first().waitFor();
   await page.screenshot({ path: path.join(shots, 'docs-search.png') });

@@ -67,9 +67,9 @@ async def test_INT_08_a_person_opens_and_a_project_narrows_while_the_server_runs
     await client.initialize()
     refused = "tool_not_allowed_for_intent"
     assert [await call(client, "READ_FILE"), await call(client, "CODE")] == [refused, "ok"]
-    assert SAYS.is_in_force_now in await reloaded(client, person, OPENED)
+    assert SAYS.is_now_in_force in await reloaded(client, person, OPENED)
     assert [await call(client, "READ_FILE"), await call(client, "CODE")] == ["ok", "ok"]
-    assert SAYS.is_in_force_now in await reloaded(client, project, NARROWED)
+    assert SAYS.is_now_in_force in await reloaded(client, project, NARROWED)
     assert [await call(client, "READ_FILE"), await call(client, "CODE")] == ["ok", refused]
     wider = NARROWED.replace("edit_file", "run_command")
     assert "CODE would open run_command" in await reloaded(client, project, wider)
@@ -117,7 +117,7 @@ async def test_INT_10_a_step_of_the_model_is_held_to_its_work_item_and_traced(st
 
     broken = await reloaded(client, file, "active_intents: [{ id: A-1 }]\n")
     assert f"{file}:1" in broken
-    assert SAYS.is_in_force_now in await reloaded(client, file, ITEMS.replace("src/**", "*.txt"))
+    assert SAYS.is_now_in_force in await reloaded(client, file, ITEMS.replace("src/**", "*.txt"))
     client.start(
         "remit/run",
         {"session_id": "s", "turn_id": "m2", "input": {"type": "text", "text": "go"}, "partialResultToken": "m2"},

@@ -82,7 +82,7 @@ async def test_an_edited_policy_holds_for_the_next_call_and_a_broken_one_leaves_
     assert first["policy_problem"] is None
 
     saved(person, DENIES)
-    assert (await next_message(client, 1, f"is in force now: {person}"))["type"] == 3
+    assert (await next_message(client, 1, f"{SAYS.is_now_in_force}: {person}"))["type"] == 3
     assert await write(client) == "denied"
     second = await client.result("remit/status")
     assert second["policy"] != first["policy"]
@@ -99,7 +99,7 @@ async def test_an_edited_policy_holds_for_the_next_call_and_a_broken_one_leaves_
     saved(person, BROKEN)  # the same again is not told again
     saved(person, BROKEN + "#")
     saved(person, ALLOWS)
-    await next_message(client, 3, "is in force now")
+    await next_message(client, 3, SAYS.is_now_in_force)
     assert await write(client) == "ok"
     assert (await client.result("remit/status"))["policy_problem"] is None
     assert await client.shutdown() == 0
@@ -133,13 +133,13 @@ async def test_folders_that_come_later_and_links_are_followed(start_real, person
     saved(dotfiles, ALLOWS)
     person.parent.mkdir()
     person.symlink_to(dotfiles)
-    await next_message(client, 1, "in force now")
+    await next_message(client, 1, SAYS.is_now_in_force)
     assert await write(client) == "ok"
     saved(dotfiles, DENIES)
-    await next_message(client, 2, "in force now")
+    await next_message(client, 2, SAYS.is_now_in_force)
     assert await write(client) == "denied"
     saved(dotfiles, ALLOWS)
-    await next_message(client, 3, "in force now")
+    await next_message(client, 3, SAYS.is_now_in_force)
     project = client.root / ".remit" / "policy.yaml"
     saved(project, HEAD + "  - { name: no-a, match: { syscall: fs.write, path_glob: [a.txt] }, action: deny }\n")
     await next_message(client, 4, f"{project}")
@@ -155,7 +155,7 @@ async def test_a_call_judged_under_the_old_policy_is_stale(start_real, person):
     _, token = await begun(client)
     await client.until(lambda: [e for e in client.events(token) if e["kind"] == "approval_required"])
     saved(person, ALLOWS)
-    await next_message(client, 1, "in force now")
+    await next_message(client, 1, SAYS.is_now_in_force)
     (question,) = (e for e in client.events(token) if e["kind"] == "approval_required")
     answer = {"approval_id": question["approval_id"], "decision": "allow", "digest": question["digest"]}
     await client.result("remit/approval/respond", answer)
@@ -188,7 +188,7 @@ async def test_an_answer_for_good_is_written_as_shown_and_taken_back_by_removing
     assert (resolved["by"], resolved["scope"], resolved["decision"]) == ("standing_answer", "always", "allow")
 
     saved(permissions, "deny:\n  - {path: a.txt}\n")
-    await next_message(client, 1, "in force now")
+    await next_message(client, 1, SAYS.is_now_in_force)
     assert await write(client) == "denied"
     assert parse_permissions("", permissions.read_text()).allow == ()
 
@@ -202,7 +202,7 @@ async def test_THR_approvals_a_deny_written_while_a_question_is_open_counts(star
     _, token = await begun(client)
     await client.until(lambda: [e for e in client.events(token) if e["kind"] == "approval_required"])
     saved(person.with_name("permissions.yaml"), "deny:\n  - {path: a.txt}\n")
-    await next_message(client, 1, "in force now")
+    await next_message(client, 1, SAYS.is_now_in_force)
     (question,) = (e for e in client.events(token) if e["kind"] == "approval_required")
     answer = {"approval_id": question["approval_id"], "decision": "allow", "scope": "always"}
     await client.result("remit/approval/respond", answer)
@@ -216,7 +216,7 @@ async def test_CFG_05_an_edited_configuration_is_told_and_counts(start_real, per
     await client.initialize()
     assert await write(client) == "ok"
     saved(person.with_name("config.yaml"), "limits: { max_steps: 7, max_stps: 3 }\n")
-    assert "did you mean `max_steps`" in (await next_message(client, 1, SAYS.does_not_count))["message"]
+    assert "did you mean `max_steps`" in (await next_message(client, 1, SAYS.the_configuration_on_disk_has))["message"]
     saved(person.with_name("config.yaml"), "limits: { max_steps: 7 }\n")
-    assert (await next_message(client, 2, "from the next turn on: `max_steps`"))["type"] == 3
+    assert (await next_message(client, 2, f"{SAYS.from_the_next_turn_on}`max_steps`"))["type"] == 3
     assert await write(client, "b.txt") == "ok"
