@@ -14,23 +14,26 @@
 
 (cl-defstruct remit-question
   "A question: its EVENT, the CHAT that it is of, what is LEFT-OUT so far.
-It has a BUFFER of its own, and OVERLAYS in files."
-  event chat left-out buffer overlays)
+It has a BUFFER of its own, which shows its details where it is DETAILED, and OVERLAYS in files."
+  event chat left-out buffer overlays detailed)
 
 (defvar-local remit--question nil "The question that this buffer shows.")
 (defvar-local remit--marks nil "The overlays that say what is left out.")
 
 (defvar remit-review-mode-map
   (let ((map (make-sparse-keymap)))
-    (define-key map "a" #'remit-allow)
+    (define-key map "y" #'remit-allow)
     (define-key map "s" #'remit-allow-for-session)
-    (define-key map "A" #'remit-allow-always)
-    (define-key map "d" #'remit-deny)
-    (define-key map "D" #'remit-deny-with-words)
-    (define-key map "l" #'remit-leave-out)
+    (define-key map "f" #'remit-allow-edits)
+    (define-key map "a" #'remit-allow-always)
+    (define-key map "e" #'remit-allow-everywhere)
+    (define-key map "n" #'remit-deny)
+    (define-key map "N" #'remit-deny-with-words)
+    (define-key map "x" #'remit-leave-out)
     (define-key map "c" #'remit-comment)
-    (define-key map "n" #'diff-hunk-next)
-    (define-key map "p" #'diff-hunk-prev)
+    (define-key map "?" #'remit-details)
+    (define-key map (kbd "M-n") #'diff-hunk-next)
+    (define-key map (kbd "M-p") #'diff-hunk-prev)
     (define-key map (kbd "SPC") #'scroll-up-command)
     (define-key map (kbd "S-SPC") #'scroll-down-command)
     (define-key map (kbd "DEL") #'scroll-down-command)
@@ -92,8 +95,7 @@ It has a BUFFER of its own, and OVERLAYS in files."
             ""))
     (when (plist-get event :session_name) (line "  in the session %s" (plist-get event :session_name)))
     (seq-doseq (reason (plist-get event :reasons))
-      (line "  %s%s" (plist-get reason :reason)
-            (if (plist-get reason :rule) (format " (rule %s)" (plist-get reason :rule)) "")))
+      (line "  %s" (plist-get reason :reason)))
     (let ((command (or (plist-get event :command)
                        (and (plist-get event :argv) (string-join (append (plist-get event :argv) nil) " ")))))
       (when command (line "  $ %s" (string-replace "\n" "\n    " command))))
@@ -103,11 +105,20 @@ It has a BUFFER of its own, and OVERLAYS in files."
       (line "  in the sandbox, with network to %s" (string-join (append (plist-get event :hosts) nil) ", ")))
      ((plist-get event :argv) (line "  in the sandbox, no network")))
     (seq-doseq (diff (plist-get event :diffs)) (remit--insert-diff diff))
-    (dolist (each '((:session_rule . "this session: allow") (:always_rule . "always here: adds to permissions.yaml:")
-                    (:everywhere_rule . "always everywhere: adds instead:")))
-      (when (plist-get event (car each)) (line "  %s %s" (cdr each) (plist-get event (car each)))))
-    (line "  %sa allow once   s this session   A always here   d deny   D deny with a comment"
-          (if (remit--truth (plist-get event :by_hunk)) "n p hunks   l leave one out, or put it back   c with a comment\n  " ""))))
+    (line "  %sy allow once   s this session   f all edits this session   ? more\n  n no   N no, with a comment"
+          (if (remit--truth (plist-get event :by_hunk))
+              "M-n M-p hunks   x leave one out, or put it back   c with a comment\n  "
+            ""))))
+
+(defun remit--insert-details (event)
+  "Insert which rules ask EVENT, and what each answer would remember (APP-04)."
+  (cl-flet ((line (format &rest given) (insert (apply #'format format given) "\n")))
+    (seq-doseq (reason (plist-get event :reasons))
+      (line "  asked by rule %s: %s" (or (plist-get reason :rule) (plist-get reason :layer)) (plist-get reason :reason)))
+    (dolist (each '((:session_rule . "s  this session: allow") (:edits_rule . "f  this session: allow")
+                    (:always_rule . "a  always here: adds to permissions.yaml:")
+                    (:everywhere_rule . "e  always everywhere: adds instead:")))
+      (when (plist-get event (car each)) (line "  %s %s" (cdr each) (plist-get event (car each)))))))
 
 (defun remit--insert-diff (diff)
   "Insert DIFF; the property `remit-part' says which part of it a text is."
@@ -229,10 +240,30 @@ It has a BUFFER of its own, and OVERLAYS in files."
   (interactive)
   (remit--allow "session"))
 
-(defun remit-allow-always ()
-  "Allow it, and write the rule that the question shows."
+(defun remit-allow-edits ()
+  "Allow it, and every other edit of the session."
   (interactive)
-  (remit--allow "always"))
+  (remit--allow "edits"))
+
+(defun remit-allow-always ()
+  "Allow it, and write the rule that the question shows; show it first."
+  (interactive)
+  (if (remit-question-detailed (remit--this-question)) (remit--allow "always") (remit-details)))
+
+(defun remit-allow-everywhere ()
+  "Allow it, and write the rule for every workspace; show it first."
+  (interactive)
+  (if (remit-question-detailed (remit--this-question)) (remit--allow "everywhere") (remit-details)))
+
+(defun remit-details ()
+  "Show which rules ask, and what each answer would remember."
+  (interactive)
+  (let ((question (remit--this-question)) (inhibit-read-only t))
+    (unless (remit-question-detailed question)
+      (setf (remit-question-detailed question) t)
+      (goto-char (point-max))
+      (remit--insert-details (remit-question-event question))
+      (set-buffer-modified-p nil))))
 
 (defun remit-deny ()
   "Say no."
@@ -249,7 +280,7 @@ It has a BUFFER of its own, and OVERLAYS in files."
   (let ((question (remit--this-question)))
     (unless (remit--truth (plist-get (remit-question-event question) :by_hunk))
       (user-error "This change can only be accepted as a whole"))
-    (unless (remit--part-here) (user-error "No part of the change is here; n goes to the next hunk"))
+    (unless (remit--part-here) (user-error "No part of the change is here; M-n goes to the next hunk"))
     (setf (remit-question-left-out question)
           (remit--toggled (remit-question-left-out question) (remit--part-here) comment))
     (remit--mark-left-out question)

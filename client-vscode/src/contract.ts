@@ -60,11 +60,11 @@ export interface ApprovalReceipt {
  * `title` is one short line; `command`, which may have several, and `diffs` say it whole. `hosts` are what a command
  * may reach. Hidden characters are spelled out in all of these.
  *
- * `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
- * answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
- * that of an answer for good in every workspace. `session_name` says which session asks, where the server holds more
- * than one; `by_hunk`, that an answer may leave out hunks or files. The call is number `step_call` of the `step_calls`
- * that its step made besides intents; those after it may ask as well.
+ * `session_rule` says in words what an answer for the session would remember, `edits_rule` what one about every edit
+ * would; `always_rule` is the rule that an answer for good in this workspace would write, as it will stand in the
+ * person's permission file, `everywhere_rule` that of an answer for good in every workspace. `session_name` says which
+ * session asks, where the server holds more than one; `by_hunk`, that an answer may leave out hunks or files. The call
+ * is number `step_call` of the `step_calls` that its step made besides intents; those after it may ask as well.
  */
 export interface ApprovalRequired {
   readonly seq: number;
@@ -89,6 +89,7 @@ export interface ApprovalRequired {
   readonly risk: "low" | "medium" | "high";
   readonly scopes: readonly Scope[];
   readonly session_rule: string | null;
+  readonly edits_rule: string | null;
   readonly always_rule: string | null;
   readonly everywhere_rule: string | null;
   readonly session_name: string | null;
@@ -713,8 +714,11 @@ export interface RunStarted {
   readonly sent_to: string | null;
 }
 
-/** For how long and where an answer holds; `always` is for good in this workspace, `everywhere` in every one. */
-export type Scope = "once" | "session" | "always" | "everywhere";
+/**
+ * For how long and where an answer holds; `edits` is for every edit of the session, `always` for good in this
+ * workspace, `everywhere` in every one.
+ */
+export type Scope = "once" | "session" | "edits" | "always" | "everywhere";
 
 /** A range in a document, end exclusive. */
 export interface Selection {
@@ -836,7 +840,8 @@ export interface StateChanged {
  * a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
  * `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
  * the cursor is off. `mode` and `state` are those of the session that was asked about, else of the one that was used
- * last; `state_means` says what may be written there and what leads on. `policy` is the version in force;
+ * last; `state_means` says what may be written there and what leads on, `edits` when that session asks about edits.
+ * `policy` is the version in force;
  * `policy_problem` says why it is not that of the files on disk, `audit_problem` what was last found wrong with the
  * audit log. `folders` are the roots of all workspace folders that the client has open; each has its own status.
  */
@@ -855,6 +860,7 @@ export interface StatusResult {
   readonly mode: string | null;
   readonly state: string | null;
   readonly state_means: string | null;
+  readonly edits: "each" | "turn" | "allow";
   readonly running_turns: number;
   readonly pending_approvals: number;
   readonly policy: string;

@@ -38,7 +38,8 @@ class ApprovalSubject:
     """Everything an approval is about. Two subjects that differ anywhere have different digests.
 
     `standing` is what a `session` answer would remember, `always` and `everywhere` the rules that answers for good
-    would write, for this workspace and for every one: the person is shown all of them.
+    would write, for this workspace and for every one, `edits` whether one may be about every edit of the session: the
+    person is shown all of them.
     """
 
     tool: str
@@ -53,6 +54,7 @@ class ApprovalSubject:
     standing: tuple[StandingRule, ...] = ()
     always: PermissionRule | None = None
     everywhere: PermissionRule | None = None
+    edits: bool = False
 
     @property
     def digest(self) -> str:
@@ -71,6 +73,7 @@ class ApprovalSubject:
                 "standing": [[r.tool, r.syscall, r.path, r.command, r.cwd] for r in self.standing],
                 "always": None if self.always is None else rule_text(self.always),
                 "everywhere": None if self.everywhere is None else rule_text(self.everywhere),
+                "edits": self.edits,
             }
         )
 
@@ -88,7 +91,9 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An answer that counts: what to remember for the session, and the rule to write; nothing for `once`."""
+    """An answer that counts: what to remember for the session, and the rule to write; nothing for `once`, and nothing
+    exact for `edits`, which is about every edit.
+    """
 
     pending: Pending
     decision: ApprovalDecision
@@ -147,11 +152,11 @@ class ApprovalBook:
             return Refused("expired")
         if subject_digest not in (None, question.digest) or session not in (None, question.subject.session):
             return Refused("crossed")
-        if scope not in question.scopes:
+        if scope not in question.scopes or (scope == "edits" and decision == "deny"):
             return Refused("not_offered")
         self._close(approval_id, "used")
         about = question.subject
-        standing = () if scope == "once" else about.standing
+        standing = () if scope in {"once", "edits"} else about.standing
         kept = {"always": about.always, "everywhere": about.everywhere}.get(scope)
         return Accepted(question, decision, scope, standing, kept)
 

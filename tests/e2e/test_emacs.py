@@ -106,11 +106,11 @@ def test_EMA_02_hunks_are_drawn_left_out_with_words_and_the_rest_allowed(
     assert current(editor) == "b.txt", "the cursor stays where it was"
     editor.run("remit-review")
     assert current(editor) == "*Remit asks: change b.txt*"
-    editor.type("nn")
+    editor.type("\x1bn\x1bn")  # M-n
     editor.type("c")
     editor.answer("the twentieth stays")
     editor.until("it is left out", lambda: "hunk 2 of 3, left out\n+ new 20\n" in drawn(editor))
-    editor.type("a")
+    editor.type("y")
     editor.ended()
     assert "2 taken, 1 left out" in editor.chat
     assert "Two are new.\nThe third is not." in editor.chat
@@ -134,16 +134,16 @@ def test_EMA_02_no_yes_before_the_end_of_the_question_was_seen(
     editor.run("remit-ask", "write it")
     editor.asked()
     editor.run("remit-review")
-    editor.type("a")
+    editor.type("y")
     editor.until("the refusal", lambda: "Scroll to the end" in editor.told)
     assert editor.state("remit--questions")
     assert not (remit.workspace / "long.txt").exists()
     editor.type("\x1b>")  # to the end of the buffer
-    editor.type("a")
+    editor.type("y")
     editor.until("the next question", lambda: "change b.txt" in editor.chat)
     assert (remit.workspace / "long.txt").read_text() == LONG
     editor.run("remit-review")
-    editor.type("D")
+    editor.type("N")
     editor.answer("not today")
     editor.ended()
     assert any("the person said no: not today" in each for each in told_to_the_model(remit))
@@ -198,7 +198,7 @@ def test_EMA_03_what_is_wrong_in_a_line_is_fixed_where_it_is_shown(
     editor.asked()
     assert "❯ fix what the editor shows at line 1 of b.py" in editor.chat
     editor.run("remit-review")
-    editor.type("a")
+    editor.type("y")
     editor.ended()
     assert editor.text_of("b.py") == "y = 1\n"
 
@@ -211,7 +211,7 @@ def test_EMA_03_what_a_command_printed_is_shown(bwrap: str, start: Start, script
     editor.asked()
     assert "  $ echo first; echo second; exit 3\n" in editor.text_of("*Remit asks")
     editor.run("remit-review")
-    editor.type("a")
+    editor.type("y")
     editor.ended()
     assert "\nfirst\nsecond\n" in editor.chat
     assert "So it was." in editor.chat
@@ -227,7 +227,7 @@ def test_EMA_04_a_session_is_taken_up_again_and_a_turn_undone(
     first.run("remit-ask", "write it")
     first.asked()
     first.run("remit-review")
-    first.type("a")
+    first.type("y")
     first.ended()
     assert (remit.workspace / "fresh.txt").read_text() == "hello\n"
     first.close()

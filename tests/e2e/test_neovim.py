@@ -62,8 +62,8 @@ def test_a_rename_is_asked_for_allowed_and_saved(
     (question,) = report["asked"]
     assert "change src/cart.py" in question["message"]
     assert "-    total = 0.0\n+    subtotal = 0.0\n" in question["message"]
-    always = ["Always allow in this workspace", "Always allow in every workspace"]
-    assert question["titles"] == ["Allow once", SAYS.allow_for_this_session, *always, "Deny"]
+    edits = "Allow all edits this session"
+    assert question["titles"] == ["Allow once", SAYS.allow_for_this_session, edits, "More…", "Deny"]
     assert report["before_answer"] == before
     looked = [] if model == "built-in" else ["read_file"]  # a rule needs not look before a rename
     assert [t["tool"] for t in report["result"]["tool_trace"]] == [*looked, "edit_file"]

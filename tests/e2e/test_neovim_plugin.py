@@ -202,7 +202,7 @@ def test_NVI_02_hunks_are_drawn_left_out_with_words_and_the_rest_allowed(
     assert editor.nvim.current.window.cursor[0] == 3
     editor.remit("review")
     assert "remit://chat" in editor.nvim.current.buffer.name
-    editor.nvim.input("a")
+    editor.nvim.input("y")
     editor.ended()
     assert "2 taken, 1 left out" in editor.chat
     assert "Two are new.\nThe third is not." in editor.chat
@@ -264,11 +264,11 @@ def test_NVI_02_no_yes_before_the_end_of_the_question_was_seen(
     editor.asked()
     editor.nvim.command("Remit open")
     editor.nvim.command("normal! gg")
-    editor.nvim.input("a")
+    editor.nvim.input("y")
     editor.until("the refusal", lambda: any("scroll to the end" in each for each in editor.told))
     assert editor.lua("return require('remit.turn').question ~= nil")
     editor.nvim.command("normal! G")
-    editor.nvim.input("a")
+    editor.nvim.input("y")
     editor.ended()
     assert (remit.workspace / "long.txt").read_text() == content
 
@@ -282,7 +282,7 @@ def test_NVI_02_a_no_with_words_reaches_the_model(
     editor.asked()
     editor.remit("review")
     editor.nvim.vars["typed"] = "not today"
-    editor.nvim.input("D")
+    editor.nvim.input("N")
     editor.ended()
     assert "the person said no: not today" in editor.chat
     editor.nvim.command("wincmd p")
@@ -312,7 +312,7 @@ def test_NVI_03_a_rename_by_the_code_action_and_by_words(start: Callable[[str], 
     editor.nvim.command("lua vim.lsp.buf.code_action()")
     editor.asked()
     editor.remit("review")
-    editor.nvim.input("a")
+    editor.nvim.input("y")
     editor.ended()
     editor.nvim.command("wincmd p")
     assert editor.text == before.replace("total", "subtotal")
@@ -343,7 +343,7 @@ def test_LSP_13_lines_are_edited_as_words_say_and_go_along(
     editor.asked()
     editor.until("the hunk is drawn", lambda: any("LINE 2" in each for each in editor.virtual))
     editor.remit("review")
-    editor.nvim.input("a")
+    editor.nvim.input("y")
     editor.until("the answer", lambda: "Louder now." in editor.chat)
     assert "❯ make it louder" in editor.chat
     said = traffic.read_text()
@@ -386,7 +386,7 @@ def test_NVI_04_a_session_is_taken_up_again_and_a_turn_undone(
     first.remit("write it")
     first.asked()
     first.remit("review")
-    first.nvim.input("a")
+    first.nvim.input("y")
     first.ended()
     assert (remit.workspace / "fresh.txt").read_text() == "hello\n"
     first.close()
@@ -501,7 +501,7 @@ def test_NVI_03_what_a_language_server_finds_is_fixed(
     editor.asked()
     assert "❯ fix what the editor shows at line 1 of a.py" in editor.chat
     editor.remit("review")
-    editor.nvim.input("a")
+    editor.nvim.input("y")
     editor.ended()
     editor.nvim.command("wincmd p")
     assert editor.text == "x = 1\n"
@@ -551,7 +551,7 @@ def test_B11_a_second_folder_is_a_workspace_of_its_own(
     editor.asked()
     assert "+ after" in editor.virtual
     editor.remit("review")
-    editor.nvim.input("a")
+    editor.nvim.input("y")
     editor.ended()
     editor.nvim.command("wincmd p")
     assert editor.text == "after\n"
@@ -567,7 +567,7 @@ def test_NVI_03_what_a_command_printed_is_shown(
     editor.remit("run it")
     editor.asked()
     editor.remit("review")
-    editor.nvim.input("a")
+    editor.nvim.input("y")
     editor.ended()
     assert "  $ echo first; echo second; exit 3" in editor.chat
     assert "\nfirst\nsecond\n" in editor.chat
@@ -585,7 +585,7 @@ def test_NVI_01_a_new_file_is_attached_and_written_in_its_buffer(
     editor.remit("write it")
     editor.asked()
     editor.remit("review")
-    editor.nvim.input("a")
+    editor.nvim.input("y")
     editor.ended()
     editor.nvim.command("wincmd p")
     assert editor.text == "hello\nworld\n"

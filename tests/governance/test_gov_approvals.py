@@ -48,6 +48,7 @@ CHANGES: dict[str, Any] = {
     "standing": (StandingRule("write_file", "fs.write", None),),
     "always": PermissionRule(tool=("write_file",), workspace="/shop"),
     "everywhere": PermissionRule(tool=("write_file",)),
+    "edits": True,
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,8 @@ from remit_governance.permissions.permissions import (
 )
 from remit_governance.values import Action, Decision, Reason, Verdict
 
-WRITE = Action("fs.write", path="src/a.py", tool="write_file")
+OURS = frozenset({"model", "core_plugin", "trusted_write"})
+WRITE = Action("fs.write", path="src/a.py", tool="write_file", caller_tags=OURS)
 RUN = Action("process.exec", tool="run_command", command=("pytest", "-q"), cwd=".")
 RULE = standing_rule(WRITE)
 assert RULE is not None
@@ -47,6 +50,7 @@ def word(configured: PermissionConfig, memory: Standing, decision: Decision, act
 EMPTY = Standing()
 REMEMBERED = remember(EMPTY, (RULE,), "allow")
 REFUSED = remember(EMPTY, (RULE,), "deny")
+EDITS = Standing(edits=True)
 
 ORDER = [
     # every later stage says the opposite of the one that has to win
@@ -67,6 +71,13 @@ ORDER = [
     ({"default_action": "deny"}, EMPTY, ("deny", "default")),
     ({"default_action": "ask"}, EMPTY, ("ask", "default")),
     ({}, EMPTY, ("allow", "default")),
+    ({"final_deny": ALL}, EDITS, ("final_deny", "final_deny")),
+    ({}, remember(EDITS, (RULE,), "deny"), ("deny", "session")),
+    ({"overrides": [{"tool": "write_file", "answer": "ask"}]}, EDITS, ("ask", "override")),
+    ({"deny": ALL}, EDITS, ("deny", "deny")),
+    ({"default_action": "deny"}, EDITS, ("deny", "default")),
+    ({"default_action": "ask"}, EDITS, ("allow", "edits")),
+    ({}, EDITS, ("allow", "edits")),
 ]
 
 
@@ -114,12 +125,33 @@ CONFIGS = st.builds(
 )
 
 
-@given(CONFIGS, st.sampled_from([EMPTY, REMEMBERED, REFUSED]), st.sampled_from([WRITE, RUN]))
+@given(CONFIGS, st.sampled_from([EMPTY, REMEMBERED, REFUSED, EDITS]), st.sampled_from([WRITE, RUN]))
 def test_nothing_is_ever_laxer_than_policy(configured: PermissionConfig, memory: Standing, action: Action) -> None:
     assert word(configured, memory, DENY, action)[0] in ("deny", "final_deny")
     assert word(configured, memory, EACH_TIME, action)[0] != "allow"
     strict = ("allow", "ask", "deny", "final_deny").index
     assert strict(word(configured, memory, ALLOW, action)[0]) <= strict(word(configured, memory, EACH_TIME, action)[0])
+
+
+@rows(
+    ("action", "decision", "expected"),
+    [
+        (WRITE, REVIEW, "allow"),
+        (replace(WRITE, path="another", tool="move_file"), REVIEW, "allow"),
+        (WRITE, EACH_TIME, "ask"),
+        (WRITE, DENY, "deny"),
+        (RUN, REVIEW, "ask"),
+        # what a command has written, and what another agent asks for, are no edits of ours
+        (replace(WRITE, tool="run_command", caller_tags=frozenset({"model", "core_plugin"})), REVIEW, "ask"),
+        (replace(WRITE, caller_tags=frozenset({"model", "third_party"})), REVIEW, "ask"),
+        (replace(WRITE, syscall="git.commit"), REVIEW, "ask"),
+        (replace(WRITE, syscall="policy.update"), REVIEW, "ask"),
+    ],
+)
+def test_APP_15_edits_of_the_session_are_allowed_and_nothing_else(
+    action: Action, decision: Decision, expected: str
+) -> None:
+    assert word(config(), EDITS, decision, action)[0] == expected
 
 
 def test_session_memory_is_exact() -> None:

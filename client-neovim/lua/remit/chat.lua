@@ -22,7 +22,27 @@ local function part_at_cursor()
   return here
 end
 
---- A yes needs the end of the question before one's eyes.
+local KEY_LINES = { '  y allow once   s this session   f all edits this session   ? more', '  n no   N no, with a comment' }
+
+--- Shows which rules ask, and what each answer would remember: once, below the question (APP-04).
+local function show_details()
+  local question = require('remit.turn').question
+  if not question or question.detailed then return end
+  local event, lines = question.event, {}
+  for _, reason in ipairs(event.reasons) do
+    table.insert(lines, ('  asked by rule %s: %s'):format(known(reason.rule) or reason.layer, reason.reason))
+  end
+  for _, row in ipairs({ { 's', event.session_rule }, { 'f', event.edits_rule } }) do
+    if known(row[2]) then table.insert(lines, ('  %s  this session: allow %s'):format(row[1], row[2])) end
+  end
+  if known(event.always_rule) then table.insert(lines, '  a  always here: adds to permissions.yaml: ' .. event.always_rule) end
+  if known(event.everywhere_rule) then table.insert(lines, '  e  always everywhere: adds instead: ' .. event.everywhere_rule) end
+  question.detailed = true
+  asked_at = { last = M.say(table.concat(lines, '\n'), 'RemitHint') + #lines }
+  vim.api.nvim_win_set_cursor(0, { asked_at.last, 0 })
+end
+
+--- A yes needs the end of the question before one's eyes, and one that writes a rule the rule.
 local function allow(scope)
   local turn = require('remit.turn')
   if turn.question and asked_at and vim.fn.line('w$') < asked_at.last then
@@ -34,21 +54,29 @@ local function allow(scope)
   if turn.question and not vim.tbl_contains(turn.question.event.scopes, scope) then
     return vim.notify('this answer is not available here', vim.log.levels.WARN)
   end
+  if turn.question and (scope == 'always' or scope == 'everywhere') and not turn.question.detailed then return show_details() end
   turn.answer('allow', scope)
 end
 
-local KEYS = {
-  a = function() allow('once') end,
+--- What answers, on every surface by the same keys (docs/keys.md). They are set while a question waits: else `y` copies.
+local ANSWERS = {
+  y = function() allow('once') end,
   s = function() allow('session') end,
-  A = function() allow('always') end,
-  d = function() require('remit.turn').answer('deny') end,
-  D = function()
+  f = function() allow('edits') end,
+  a = function() allow('always') end,
+  e = function() allow('everywhere') end,
+  n = function() require('remit.turn').answer('deny') end,
+  N = function()
     vim.ui.input({ prompt = 'No, because: ' }, function(words)
       if words then require('remit.turn').answer('deny', 'once', words ~= '' and words or nil) end
     end)
   end,
   x = function() require('remit.review').toggle(part_at_cursor()) end,
   c = function() require('remit.review').comment(part_at_cursor()) end,
+  ['?'] = show_details,
+}
+
+local KEYS = {
   i = function() M.prompt() end,
   q = function() vim.cmd('close') end,
 }
@@ -62,6 +90,14 @@ local function ready()
   end
   for key, act in pairs(KEYS) do vim.keymap.set('n', key, act, { buffer = buffer, nowait = true }) end
   return buffer
+end
+
+local function set_answers()
+  for key, act in pairs(ANSWERS) do vim.keymap.set('n', key, act, { buffer = ready(), nowait = true }) end
+end
+
+local function unset_answers()
+  for key in pairs(ANSWERS) do pcall(vim.keymap.del, 'n', key, { buffer = ready() }) end
 end
 
 local function window()
@@ -156,7 +192,7 @@ local function draw_question(event)
   local several = (known(event.step_calls) or 1) > 1 and (', call %d of %d'):format(event.step_call, event.step_calls) or ''
   add({ '', ('Remit asks: %s (%s risk%s)'):format(event.title, event.risk, several) }, 'RemitAsk')
   for _, reason in ipairs(event.reasons) do
-    add({ ('  %s%s'):format(reason.reason, known(reason.rule) and (' (rule %s)'):format(reason.rule) or '') }, 'RemitHint')
+    add({ '  ' .. reason.reason }, 'RemitHint')
   end
   local command = known(event.command) or (known(event.argv) and table.concat(event.argv, ' '))
   if command then M.say('  $ ' .. command:gsub('\n', '\n    ')) end
@@ -179,11 +215,10 @@ local function draw_question(event)
       end
     end
   end
-  if known(event.session_rule) then add({ '  this session: allow ' .. event.session_rule }, 'RemitHint') end
-  if known(event.always_rule) then add({ '  always here: adds to permissions.yaml: ' .. event.always_rule }, 'RemitHint') end
-  local keys = { '  a allow once   s this session   A always here', '  d deny   D deny with a comment' }
+  local keys = vim.deepcopy(KEY_LINES)
   if event.by_hunk then table.insert(keys, 1, '  x leave a hunk out, or put it back   c with a comment') end
   asked_at = { last = add(keys, 'RemitHint') + #keys }
+  set_answers()
 end
 
 --- Says at each part whether it is left out.
@@ -225,6 +260,7 @@ local DRAWN = {
   end,
   approval_resolved = function(event)
     asked_at, marks = nil, {}
+    unset_answers()
     local who = known(event.reason) or ('%s, %s'):format(event.by:gsub('_', ' '), event.scope)
     add({ ('%s (%s)'):format(event.decision, who) }, 'RemitHint')
   end,

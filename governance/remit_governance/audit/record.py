@@ -34,6 +34,7 @@ class AuditKind(StrEnum):
     APPROVAL_REQUIRED = "approval_required"
     APPROVAL_RESOLVED = "approval_resolved"
     APPROVAL_REFUSED = "approval_refused"
+    EDITS_CHANGE = "edits_change"
     MERGE_APPROVED = "merge_approved"
     MERGE_REJECTED = "merge_rejected"
     COMMITTED = "committed"

@@ -16,6 +16,7 @@ from remit_governance.permissions.permissions import (
     Standing,
     StandingRule,
     decide,
+    is_edit,
     permits_standing,
     standing_rule,
 )
@@ -24,7 +25,7 @@ from remit_governance.policy.matching.commands import is_script
 from remit_governance.values import Action, Decision, strictest
 from remit_governance.visible import visible
 
-ApprovalScope = Literal["once", "session", "always", "everywhere"]
+ApprovalScope = Literal["once", "session", "edits", "always", "everywhere"]
 
 MAX_RULE = 1_000
 """Characters of a rule that a person is offered to write: a longer one is not read."""
@@ -38,17 +39,23 @@ _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The memory of an answer beyond `once`: these rules for the session, this one for good in this workspace."""
+    """The memory of an answer beyond `once`: these rules for the session, this one for good in this workspace.
+
+    `edits` is whether the answer can be about every edit of the session.
+    """
 
     standing: tuple[StandingRule, ...] = ()
     always: PermissionRule | None = None
+    edits: bool = False
 
     @property
     def scopes(self) -> tuple[ApprovalScope, ...]:
         """The scopes a question may offer."""
         if not self.standing:
             return ("once",)
-        return ("once", "session") if self.always is None else ("once", "session", "always", "everywhere")
+        edits: tuple[ApprovalScope, ...] = ("edits",) if self.edits else ()
+        for_good: tuple[ApprovalScope, ...] = () if self.always is None else ("always", "everywhere")
+        return ("once", "session", *edits, *for_good)
 
     @property
     def everywhere(self) -> PermissionRule | None:
@@ -65,7 +72,7 @@ def offer_for(
 
     Nothing beyond `once` where a rule wants to be asked each time or an action has nothing exact to remember; `always`
     only where one rule says it all, can be read, where having it in the file would answer the question, and where the
-    workspace has an id to bind it to.
+    workspace has an id to bind it to; `edits` only for edits, where that would answer the question.
     """
     pairs = tuple(judged)
     rules = tuple(standing_rule(action) for action, _ in pairs)
@@ -81,7 +88,14 @@ def offer_for(
         with_it = config.model_copy(update={"allow": (*config.allow, always)})
         if any(decide(with_it, Standing(), *pair).word != "allow" for pair in pairs):
             always = None
-    return Offer(exact, always)
+    edits = Standing(edits=True)
+    return Offer(
+        exact, always, all(is_edit(pair[0]) and decide(config, edits, *pair).word == "allow" for pair in pairs)
+    )
+
+
+EVERY_EDIT = "every file change in this workspace, until this session ends or you type `/edits each`"
+"""What an answer about edits remembers, in words. What has to be asked about each time still is."""
 
 
 def exact_rule(rules: tuple[StandingRule, ...]) -> PermissionRule | None:

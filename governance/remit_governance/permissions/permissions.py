@@ -22,7 +22,7 @@ from remit_governance.policy.rules import REVIEW_EACH_TIME, Subject
 from remit_governance.values import Action, Decision, Verdict
 
 AnswerWord = Literal["allow", "ask", "deny", "final_deny"]
-AnswerSource = Literal["policy", "final_deny", "session", "override", "deny", "allow", "default", "workflow"]
+AnswerSource = Literal["policy", "final_deny", "session", "edits", "override", "deny", "allow", "default", "workflow"]
 
 
 def _absolute(path: str) -> str:
@@ -156,10 +156,11 @@ class StandingRule:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The person's answers for this session."""
+    """The person's answers for this session; `edits` is whether they allowed every edit (APP-15)."""
 
     allowed: frozenset[StandingRule] = frozenset()
     denied: frozenset[StandingRule] = frozenset()
+    edits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +184,19 @@ def remember(memory: Standing, rules: tuple[StandingRule, ...], decision: Litera
     """The memory with these answers; the latest answer about a rule counts."""
     new = frozenset(rules)
     if decision == "allow":
-        return Standing(memory.allowed | new, memory.denied - new)
-    return Standing(memory.allowed - new, memory.denied | new)
+        return replace(memory, allowed=memory.allowed | new, denied=memory.denied - new)
+    return replace(memory, allowed=memory.allowed - new, denied=memory.denied | new)
+
+
+def is_edit(action: Action) -> bool:
+    """Tells whether an action is part of an edit: Remit's own tools read and write one file, no command does (APP-15).
+
+    What a command has written is no edit, and no tool of somebody else's makes one: neither has the tag.
+    """
+    return action.path is not None and action.syscall in _OF_AN_EDIT and "trusted_write" in action.caller_tags
+
+
+_OF_AN_EDIT = frozenset({"fs.read", "fs.list", "fs.write"})
 
 
 def permits_standing(decision: Decision) -> bool:
@@ -209,6 +221,9 @@ def decide(
     if policy_decision.verdict is Verdict.DENY or policy_decision.verdict is Verdict.PASS:
         return Answer("deny", policy_decision.deciding.message, "policy")
     answer = _standing_answer(config, memory, action, fold_case) or _configured_answer(config, action, final, fold_case)
+    # The general word comes after every word about this file, be it of the session or of the configuration.
+    if memory.edits and answer.source == "default" and answer.word != "deny" and is_edit(action):
+        answer = Answer("allow", "you allowed edits for the session", "edits")
     if policy_decision.verdict is Verdict.ALLOW or answer.word != "allow":
         return answer
     # A rule cannot have meant a command that is not certain; an answer for the session was about its exact text.

@@ -11,21 +11,22 @@ from remit_governance.visible import visible_again
 from remit_server.chat.describe import describe_statistics
 from remit_server.chat.mentions import kind_of_path
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
-from remit_server.contract import AssistantSaid, ErrorCode, FileAttachment, PrefixSent, SessionRecord
+from remit_server.contract import AssistantSaid, EditsAsked, ErrorCode, FileAttachment, PrefixSent, SessionRecord
 from remit_server.errors import RemitError
 from remit_server.models.built_in.provider import BUILT_IN_MODEL
 from remit_server.models.check import why_not_there
 from remit_server.models.finding.choices import find_choices
 from remit_server.models.remote.reference import sent_to
-from remit_server.runtime.config.form import When
 from remit_server.runtime.connecting import where_messages_go, whole
 from remit_server.sessions.statistics import count
 from remit_server.tools.table import TOOLS
 
-WHEN: Mapping[str, When] = {"each": "each", "turn": "turn"}
-SAID: Mapping[When, str] = {
+EDITS: Mapping[str, EditsAsked] = {"each": "each", "turn": "turn", "allow": "allow"}
+SAID: Mapping[EditsAsked, str] = {
     "each": "You are asked before each edit.",
     "turn": "From the next message on a turn's edits are collected, and you are asked about all of them at its end.",
+    "allow": "Edits of files in this workspace are made without asking, until this session ends. "
+    "What has to be asked about each time still is, and commands are.",
 }
 
 
@@ -51,6 +52,7 @@ async def status(chat: Chat, words: str) -> Reply:
         "session": chat.session,
         "model": f"{now.model} ({now.model_state})",
         "sent to": now.sent_to or "nowhere: it stays on this machine",
+        "edits": SAID[now.edits],
         "workflow": (now.state_means or f"{now.mode} mode, {now.state}").removeprefix("workflow: "),
         "policy": now.policy + (f", not in force: {now.policy_problem.why}" if now.policy_problem else ""),
         "audit": now.audit_problem or "fine",
@@ -93,20 +95,20 @@ def models(chat: Chat) -> Sequence[str]:
     return chat.found or (BUILT_IN_MODEL,)
 
 
-async def review(chat: Chat, words: str) -> Reply:
-    """Tells when the session asks about edits, or changes it from the next message on (APP-10)."""
-    if words and words not in WHEN:
-        fix = "`/edits each` asks before each edit, `/edits turn` about all of a turn's edits at its end"
-        raise NotUnderstood("nothing was changed", f"`{words}` is no time to be asked", fix)
-    now = chat.runtime.review(chat.session, WHEN.get(words))
-    others = " ".join(f"`/edits {other}` changes that." for other in WHEN if other != now)
-    return Reply(f"{SAID[now]} {others}")
+async def edits(chat: Chat, words: str) -> Reply:
+    """Tells when the session asks about edits, or changes it (APP-10, APP-15)."""
+    if words and words not in EDITS:
+        fix = "type `/edits each`, `/edits turn` (one review at the end) or `/edits allow` (no question)"
+        raise NotUnderstood("nothing was changed", f"`/edits` does not take `{words}`", fix)
+    now = chat.runtime.edits(chat.session, EDITS.get(words))
+    others = " or ".join(f"`/edits {other}`" for other in EDITS if other != now)
+    return Reply(f"{SAID[now]} {others} changes that.")
 
 
 def times(chat: Chat) -> Sequence[str]:
     """Returns what `/edits` takes."""
     del chat
-    return tuple(WHEN)
+    return tuple(EDITS)
 
 
 async def stats(chat: Chat, words: str) -> Reply:

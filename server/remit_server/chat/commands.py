@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "help": ChatCommand("what you can type here", help_, "[COMMAND]"),
     "tools": ChatCommand("the tools that each intent opens", about.tools),
     "model": ChatCommand("the models you can use, or switch to one", about.model, "[NAME]", about.models),
-    "edits": ChatCommand("show or set when you review edits", about.review, "[each|turn]", about.times),
+    "edits": ChatCommand("show or set when you are asked about edits", about.edits, "[each|turn|allow]", about.times),
     "status": ChatCommand("the model, policy, sandbox and audit log in force", about.status),
     "context": ChatCommand("how much is sent to the model", about.context),
     "pin": ChatCommand("send a file that is kept when the conversation is condensed", about.pin, "FILE"),

@@ -8,7 +8,7 @@ import sys
 import termios
 from collections.abc import Callable, Mapping, Sequence
 
-from remit_server.cli.console import draw_parts, style_text
+from remit_server.cli.console import draw_details, draw_parts, style_text
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 from remit_server.harness.approval.shown_parts import Part, wire_parts
 from remit_server.harness.ports import AskingStyle
@@ -22,28 +22,58 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-CHOICES = {
-    Scope.ONCE: ("y", "yes", "once"),
-    Scope.SESSION: ("s", "session", "for this session"),
-    Scope.ALWAYS: ("a", "always", "always in this workspace"),
-    Scope.EVERYWHERE: ("e", "everywhere", "always in every workspace"),
+CHOICES: Mapping[Scope, tuple[str, str]] = {
+    Scope.ONCE: ("y", "yes"),
+    Scope.SESSION: ("s", "session"),
+    Scope.EDITS: ("f", "files"),
+    Scope.ALWAYS: ("a", "always"),
+    Scope.EVERYWHERE: ("e", "everywhere"),
 }
-"""For each scope the letter and the word that choose it, and its label."""
+"""For each scope the key and the word that choose it: the same on every surface (docs/keys.md)."""
 
+SHORT: Mapping[Scope, str] = {Scope.ONCE: "once", Scope.SESSION: "session", Scope.EDITS: "all edits"}
+"""What the keys are called: a line of 80 columns has to hold all. Those for good come with `?`, and their rules."""
+FOR_GOOD = frozenset({Scope.ALWAYS, Scope.EVERYWHERE})
+"""Answers that write a rule, which has to be seen first (APP-04)."""
 
 PARTS = ("p", "parts")
 """What is typed to answer part by part."""
+DETAILS = ("?", "details")
+"""What is typed to see which rules ask, and what each answer would remember."""
+WITH_WORDS = "N"
+"""What is typed for a no with words for the model."""
+BECAUSE = "No, because: "
+MAX_COMMENT = 2_000
+"""Characters of these words."""
+
+
+def offers(question: ApprovalRequired, *, parts: bool, detailed: bool) -> str:
+    """Returns which keys mean what."""
+    shown = [f"[{CHOICES[scope][0]}] {name}" for scope, name in SHORT.items() if scope in question.scopes]
+    more = "  [p] parts" if parts else ""
+    details = "" if detailed else "  [?] more"
+    for_good = "  [a] always" if detailed and Scope.ALWAYS in question.scopes else ""
+    return f"allow? {'  '.join(shown)}{for_good}{more}{details}  [n/N] no"
 
 
 async def answer_from_terminal(question: ApprovalRequired) -> ApprovalAnswer:
-    """Asks once; a letter or word of an offered scope allows, that for parts asks for each, anything else denies."""
-    offered = {scope: words for scope, words in CHOICES.items() if scope in question.scopes}
-    choices = "  ".join(f"[{letter}] {called}" for letter, _, called in offered.values())
-    parts = draw_parts(question)
-    typed = await _ask(f"allow? {choices}{'  [p] parts' if parts else ''}  [N] no: ")
-    if parts and typed in PARTS:
-        return await _answer_parts(question, parts)
-    return _answer(question, next((scope for scope, words in offered.items() if typed in words[:2]), None))
+    """Asks once; a letter or word of an offered scope allows, that for parts asks for each, anything else denies.
+
+    An answer that would write a rule shows the rule first, and is asked again.
+    """
+    parts, detailed = draw_parts(question), False
+    while True:
+        typed = await _ask(f"{offers(question, parts=bool(parts), detailed=detailed)}: ")
+        scope = next((scope for scope, words in CHOICES.items() if typed.lower() in words), None)
+        scope = scope if scope in question.scopes else None
+        if not detailed and (typed in DETAILS or scope in FOR_GOOD):
+            detailed = True
+            print(*draw_details(question), sep="\n")
+            continue
+        if parts and typed.lower() in PARTS:
+            return await _answer_parts(question, parts)
+        comment = await _ask(BECAUSE) if typed == WITH_WORDS else ""
+        return _answer(question, scope, comment=comment[:MAX_COMMENT] or None)
 
 
 async def _answer_parts(question: ApprovalRequired, parts: Mapping[Part, list[str]]) -> ApprovalAnswer:
@@ -51,12 +81,13 @@ async def _answer_parts(question: ApprovalRequired, parts: Mapping[Part, list[st
     left_out = list[Part]()
     for number, (part, lines) in enumerate(parts.items(), 1):
         print(*lines, sep="\n")
-        match await _ask(
-            f"part {number} of {len(parts)}? [y] take it  [l] leave it out  [r] the rest  [N] no to all: "
-        ):
+        typed = await _ask(
+            f"part {number} of {len(parts)}? [y] take it  [x] leave it out  [r] the rest  [n] no to all: "
+        )
+        match typed.lower():
             case "y" | "yes":
                 continue
-            case "l" | "leave":
+            case "x" | "leave":
                 left_out.append(part)
             case "r" | "rest":
                 break
@@ -65,13 +96,16 @@ async def _answer_parts(question: ApprovalRequired, parts: Mapping[Part, list[st
     return _answer(question, Scope.ONCE, left_out)
 
 
-def _answer(question: ApprovalRequired, scope: Scope | None, left_out: Sequence[Part] = ()) -> ApprovalAnswer:
+def _answer(
+    question: ApprovalRequired, scope: Scope | None, left_out: Sequence[Part] = (), comment: str | None = None
+) -> ApprovalAnswer:
     return ApprovalAnswer(
         approval_id=question.approval_id,
         decision="deny" if scope is None else "allow",
         scope=scope or Scope.ONCE,
         digest=question.digest,
         left_out=wire_parts(dict.fromkeys(left_out)),
+        comment=comment,
     )
 
 
@@ -86,7 +120,7 @@ async def _ask(words: str) -> str:
     finally:
         if not line.endswith("\n"):
             print(flush=True)
-    return line.strip().lower()
+    return line.strip()
 
 
 async def read_line() -> str:

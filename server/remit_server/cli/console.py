@@ -217,21 +217,32 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
     yield f"  {style_text('approval', 'yellow')} {visible_again(event.title)} · risk {event.risk}{which}"
     if event.session_name is not None:
         yield f"    in the session: {visible_again(event.session_name, 'show')}"
-    for reason in event.reasons:
-        yield f"    asked by rule {reason.rule or reason.layer}: {visible_again(reason.reason)}"
+    for why in dict.fromkeys(visible_again(reason.reason) for reason in event.reasons):
+        yield f"    {why}"
     if event.command is not None:
         command = event.command.replace("\n", "\n      ")
         yield f"    $ {command}" + (f"   in {event.cwd}" if event.cwd else "")
         reach = f"network to {', '.join(event.hosts)} alone" if event.hosts else "no network"
         yield f"    in the sandbox, {reach}"
-    if event.session_rule is not None:
-        yield f"    this session: allow {visible_again(event.session_rule)}"
-    if event.always_rule is not None:
-        yield f"    always in this workspace: adds to permissions.yaml: {visible_again(event.always_rule)}"
-    if event.everywhere_rule is not None:
-        yield f"    always in every workspace: adds instead: {visible_again(event.everywhere_rule)}"
     for diff in event.diffs:
         yield from map(_in_diff, diff.diff.splitlines())
+
+
+def draw_details(event: ApprovalRequired) -> Iterable[str]:
+    """Returns what `?` shows of a question: which rules ask, what each answer would remember, the digest (APP-04)."""
+    for reason in event.reasons:
+        place = f" ({reason.file}:{reason.line})" if reason.file else ""
+        yield f"    asked by rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
+    if event.session_rule is not None:
+        yield f"    s  this session: allow {visible_again(event.session_rule)}"
+    if event.edits_rule is not None:
+        yield f"    f  this session: allow {visible_again(event.edits_rule)}"
+    if event.always_rule is not None:
+        yield f"    a  always in this workspace: adds to permissions.yaml: {visible_again(event.always_rule)}"
+    if event.everywhere_rule is not None:
+        yield f"    e  always in every workspace: adds instead: {visible_again(event.everywhere_rule)}"
+    yield "    N  no, and tell the model why"
+    yield style_text(f"    your answer holds for exactly this: {event.digest}", "dim")
 
 
 def draw_parts(event: ApprovalRequired) -> dict[Part, list[str]]:

@@ -110,6 +110,7 @@ from remit_server.contract.statistics import (
 )
 from remit_server.contract.values import (
     PROTOCOL,
+    EditsAsked,
     ErrorCode,
     ErrorPayload,
     FileDiff,
@@ -142,6 +143,7 @@ __all__ = [
     "ContextCondensed",
     "ContextPayload",
     "DiagnosticsAttachment",
+    "EditsAsked",
     "ErrorCode",
     "ErrorEvent",
     "ErrorPayload",

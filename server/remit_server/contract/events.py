@@ -109,11 +109,11 @@ class ApprovalRequired(Event):
     `title` is one short line; `command`, which may have several, and `diffs` say it whole. `hosts` are what a command
     may reach. Hidden characters are spelled out in all of these.
 
-    `session_rule` says in words what an answer for the session would remember; `always_rule` is the rule that an
-    answer for good in this workspace would write, as it will stand in the person's permission file, `everywhere_rule`
-    that of an answer for good in every workspace. `session_name` says which session asks, where the server holds more
-    than one; `by_hunk`, that an answer may leave out hunks or files. The call is number `step_call` of the `step_calls`
-    that its step made besides intents; those after it may ask as well.
+    `session_rule` says in words what an answer for the session would remember, `edits_rule` what one about every edit
+    would; `always_rule` is the rule that an answer for good in this workspace would write, as it will stand in the
+    person's permission file, `everywhere_rule` that of an answer for good in every workspace. `session_name` says which
+    session asks, where the server holds more than one; `by_hunk`, that an answer may leave out hunks or files. The call
+    is number `step_call` of the `step_calls` that its step made besides intents; those after it may ask as well.
     """
 
     kind: Literal["approval_required"] = "approval_required"
@@ -133,6 +133,7 @@ class ApprovalRequired(Event):
     risk: Literal["low", "medium", "high"] = "medium"
     scopes: tuple[Scope, ...] = (Scope.ONCE,)
     session_rule: str | None = None
+    edits_rule: str | None = None
     always_rule: str | None = None
     everywhere_rule: str | None = None
     session_name: str | None = None

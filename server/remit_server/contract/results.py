@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from remit_governance.values import Intent
-from remit_server.contract.values import ErrorPayload, TokenUsage, Wire
+from remit_server.contract.values import EditsAsked, ErrorPayload, TokenUsage, Wire
 
 
 class ToolTrace(Wire):
@@ -100,7 +100,8 @@ class StatusResult(Wire):
     a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
     `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
     the cursor is off. `mode` and `state` are those of the session that was asked about, else of the one that was used
-    last; `state_means` says what may be written there and what leads on. `policy` is the version in force;
+    last; `state_means` says what may be written there and what leads on, `edits` when that session asks about edits.
+    `policy` is the version in force;
     `policy_problem` says why it is not that of the files on disk, `audit_problem` what was last found wrong with the
     audit log. `folders` are the roots of all workspace folders that the client has open; each has its own status.
     """
@@ -119,6 +120,7 @@ class StatusResult(Wire):
     mode: str | None = None
     state: str | None = None
     state_means: str | None = None
+    edits: EditsAsked = "each"
     running_turns: int = Field(ge=0)
     pending_approvals: int = Field(ge=0)
     policy: str

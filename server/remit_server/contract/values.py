@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -88,11 +89,17 @@ class ReasonPayload(Wire):
     line: int | None = None
 
 
+EditsAsked = Literal["each", "turn", "allow"]
+"""When a session asks about edits: before each, about all of a turn's at its end, or not at all."""
+
+
 class Scope(StrEnum):
-    """For how long and where an answer holds; `always` is for good in this workspace, `everywhere` in every one."""
+    """For how long and where an answer holds; `edits` is for every edit of the session, `always` for good in this
+    workspace, `everywhere` in every one."""
 
     ONCE = "once"
     SESSION = "session"
+    EDITS = "edits"
     ALWAYS = "always"
     EVERYWHERE = "everywhere"
 

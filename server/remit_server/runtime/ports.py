@@ -10,6 +10,7 @@ from remit_governance.intents import Matrix
 from remit_server.contract import (
     ApprovalAnswer,
     ApprovalReceipt,
+    EditsAsked,
     GenerationRequest,
     GenerationResult,
     LeftOut,
@@ -21,7 +22,6 @@ from remit_server.contract import (
 from remit_server.harness.approval.proposed_texts import ProposedText
 from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, Emit, NobodyToAsk, StreamAsker
 from remit_server.models.answers import OnText
-from remit_server.runtime.config.form import When
 from remit_server.sessions.folder import SessionFolder
 
 __all__ = [
@@ -113,8 +113,12 @@ class AgentRuntime(Protocol):
         """Returns how the coverage budget stands, in sentences. Raises RemitError where its file cannot be read."""
         ...
 
-    def review(self, session_id: str, when: When | None = None) -> When:
-        """Returns when the session's next turns ask about edits; with `when` they do so from now on (APP-10)."""
+    def edits(self, session_id: str, asked: EditsAsked | None = None) -> EditsAsked:
+        """Returns when the session asks about edits; with `asked` it does so from now on: `each` and `turn` from its
+        next turn (APP-10), `allow` at once (APP-15).
+
+        Raises ToolError (`audit_broken`) where that cannot be recorded: then nothing has changed.
+        """
         ...
 
     async def model_stats(self) -> ModelStats | None:

@@ -26,6 +26,7 @@ from remit_server.contract import (
     ApprovalAnswer,
     ApprovalReceipt,
     CallInput,
+    EditsAsked,
     ErrorEvent,
     FileAttachment,
     GenerationRequest,
@@ -47,6 +48,7 @@ from remit_server.harness.approval.proposed_texts import ProposedText, proposed_
 from remit_server.harness.calls import RunDenied, ToolCall
 from remit_server.harness.collected import Collected
 from remit_server.harness.dispatcher import Dispatcher
+from remit_server.harness.edits import allow_edits
 from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget_file import read_account
@@ -57,7 +59,6 @@ from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
 from remit_server.runtime.attachments import Attached, Reader
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.completing import Completer
-from remit_server.runtime.config.form import When
 from remit_server.runtime.generating import generate
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import enter_turn
@@ -134,9 +135,12 @@ class Runtime:
 
     def _position_of(self, session_id: str | None) -> Position:
         """Where a session stands in the workflow, else the one that was used last; a new one, where it will begin."""
-        last = next(reversed(self._sessions.values()), None)
-        session = last if session_id is None else self._sessions.get(session_id)
+        session = self._known(session_id)
         return Position(self._settings.mode) if session is None else session.memory.position
+
+    def _known(self, session_id: str | None) -> Session | None:
+        """The session with this id, for None the one that was used last; None where there is none here."""
+        return next(reversed(self._sessions.values()), None) if session_id is None else self._sessions.get(session_id)
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
         """Run one turn; see `AgentRuntime.run`. Raises RemitError where the ids were used for another request."""
@@ -229,6 +233,7 @@ class Runtime:
             mode=position.mode,
             state=position.state,
             state_means=describe(position),
+            edits=self._edits_of(self._known(session_id)),
             policy=self.dispatcher.parts.rulebook.policy.version,
             policy_problem=self._live.problem,
             audit_problem=next(reversed(self._audit_warnings()), None),
@@ -248,13 +253,19 @@ class Runtime:
         """How the coverage budget stands; see `AgentRuntime.budget`."""
         return tell_budget(read_account(self._settings.coverage_file), self._settings.workflow.thresholds)
 
-    def review(self, session_id: str, when: When | None = None) -> When:
-        """When the session's next turns ask about edits; see `AgentRuntime.review`."""
-        if when is not None:
-            self._session(session_id).review = when
+    def edits(self, session_id: str, asked: EditsAsked | None = None) -> EditsAsked:
+        """When the session asks about edits; see `AgentRuntime.edits`."""
+        if asked is not None:
+            allow_edits(self._session(session_id).memory, self.dispatcher.parts.audit, allow=asked == "allow")
+            if asked != "allow":
+                self._session(session_id).review = asked
             self._forget_old()
-        known = self._sessions.get(session_id)
-        return (known and known.review) or self._settings.review
+        return self._edits_of(self._known(session_id))
+
+    def _edits_of(self, session: Session | None) -> EditsAsked:
+        if session is not None and session.memory.standing.edits:
+            return "allow"
+        return (session and session.review) or self._settings.review
 
     async def model_stats(self) -> ModelStats | None:
         """What the local model's process holds and has done; None where there is none."""
@@ -329,7 +340,7 @@ class Runtime:
             metadata=request.metadata or {},
             history=session.history,
             asks_as=lambda: self._name_among_others(request),
-            collected=Collected(wants=self.review(request.session_id) == "turn"),
+            collected=Collected(wants=self.edits(request.session_id) == "turn"),
         )
         try:
             await session.turn_lock.acquire()

@@ -18,11 +18,12 @@ from remit_server.chat.lines import read_line
 from remit_server.chat.mentions import find_unknown, read_message
 from remit_server.chat.prompts import fill_prompt
 from remit_server.chat.replies import Chat, NotUnderstood
+from remit_server.cli.approval import FOR_GOOD
 from remit_server.cli.chat.app import TerminalChat
 from remit_server.cli.chat.blocks import Blocks
 from remit_server.cli.chat.draw import draw_markdown
 from remit_server.cli.chat.question import QUIET_S, Question
-from remit_server.contract import ApprovalRequired, CallInput, TextInput
+from remit_server.contract import ApprovalRequired, CallInput, Scope, TextInput
 from remit_server.errors import RemitError
 from remit_server.harness.approval.shown_parts import Part
 
@@ -133,22 +134,27 @@ def test_CLI_06_prompts_are_filled(text: str, words: str, filled: str) -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["y", "s", "a", "e", "n", "x", " ", "escape"]), st.floats(0, 1)), max_size=30)
+    st.lists(
+        st.tuples(st.sampled_from(["y", "s", "f", "a", "e", "n", "x", "?", " ", "escape"]), st.floats(0, 1)),
+        max_size=30,
+    )
 )
 @settings(max_examples=examples(300), deadline=None)
 def test_CLI_07_no_yes_without_quiet_and_without_the_end(keys: list[tuple[str, float]]) -> None:
-    asked = ApprovalRequired.model_construct(approval_id="a", digest="d", scopes=("once", "session"))
-    question, now, pressed = Question(asked, [f"{n}" for n in range(5)], 0.0), 0.0, 0.0
+    asked = ApprovalRequired.model_construct(approval_id="a", digest="d", scopes=(*Scope,))
+    question, now, pressed = Question(asked, [f"{n}" for n in range(5)], 0.0, details=["its rule"]), 0.0, 0.0
+    detailed = False
     for key, wait in keys:
         now += wait
         if key == " " and question.unseen:
-            question.next_page(2, lambda line: 1, now)
+            detailed |= "its rule" in question.next_page(2, lambda line: 1, now)
             pressed = now
             continue
         answer = question.press(key, now)
         if answer is not None:
             assert now - pressed >= QUIET_S
             assert answer.decision == "deny" or not question.unseen
+            assert answer.scope not in FOR_GOOD or detailed
         pressed = now
 
 
@@ -163,11 +169,11 @@ def in_parts() -> Question:
 @rows(
     ("keys", "left_out"),
     [
-        ("pyly", [("a.py", 1)]),
-        ("plr", [("a.py", 0)]),
-        ("plll", [("a.py", 0), ("a.py", 1), ("b.png", None)]),
+        ("pyxy", [("a.py", 1)]),
+        ("pxr", [("a.py", 0)]),
+        ("pxxx", [("a.py", 0), ("a.py", 1), ("b.png", None)]),
         ("pyyy", []),
-        ("pxyyl", [("b.png", None)]),
+        ("pzyyx", [("b.png", None)]),
         ("y", []),
         ("pyn", None),
         ("pn", None),
@@ -189,13 +195,35 @@ def test_APP_09_a_key_answers_for_a_part_only_once_it_was_seen() -> None:
     question = in_parts()
     assert question.press("p", 1.0) is None
     assert question.unseen == ["1"]
-    question.press("l", 2.0)
+    question.press("x", 2.0)
     assert (question.left_out, question.ahead[0]) == ([], Part("a.py", 0))
     question.next_page(9, lambda line: 1, 3.0)
-    question.press("l", 3.1)
+    question.press("x", 3.1)
     assert question.left_out == []
     assert "part 1 of 3?" in question.line
     assert len(question.line) <= 80
+
+
+def test_APP_04_a_key_that_writes_a_rule_shows_the_rule_first() -> None:
+    asked = ApprovalRequired.model_construct(approval_id="a", digest="d", scopes=(*Scope,))
+    question = Question(asked, ["all"], 0.0, {Part("a.py", 0): ["1"]}, ["its rule"])
+    question.next_page(9, lambda line: 1, 0.0)
+    assert len(question.line) < 80, question.line
+    assert question.press("a", 1.0) is None
+    assert question.press("a", 2.0) is None, "what is to be seen was not shown yet"
+    assert question.next_page(9, lambda line: 1, 3.0) == ["its rule"]
+    assert len(question.line) < 80, question.line
+    answer = question.press("a", 4.0)
+    assert answer is not None
+    assert (answer.decision, answer.scope) == ("allow", "always")
+
+
+def test_CLI_07_a_no_can_have_words() -> None:
+    asked = ApprovalRequired.model_construct(approval_id="a", digest="d", scopes=(*Scope,))
+    question = Question(asked, ["all"], 0.0)
+    assert question.press("N", 1.0) is None
+    assert question.words
+    assert question.answer(None, "use a set").comment == "use a set"
 
 
 @pytest.fixture

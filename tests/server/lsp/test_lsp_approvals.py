@@ -59,9 +59,7 @@ async def test_an_answer_before_any_turn(start):
     [
         ({"title": "Allow once"}, "completed", "once"),
         ({"title": "Allow for this session"}, "completed", "session"),
-        ({"title": "Always allow in this workspace"}, "completed", "always"),
-        ({"title": "Always allow in every workspace"}, "completed", "everywhere"),
-        ({"title": "Always allow"}, "denied", "once"),
+        ({"title": "Always allow in this workspace"}, "denied", "once"),  # its rule was not shown yet
         ({"title": "Deny"}, "denied", "once"),
         ({"title": "Something else"}, "denied", "once"),
         (None, "denied", "once"),
@@ -79,14 +77,28 @@ async def test_a_plain_client_is_asked_by_message(start, choice, status, scope):
     assert [a["title"] for a in params["actions"]] == [
         "Allow once",
         SAYS.allow_for_this_session,
-        SAYS.always_allow_in_this_workspace,
-        SAYS.always_allow_in_every_workspace,
+        "More…",
         "Deny",
     ]
-    assert params["message"].startswith("write target.txt\nWhy: writes (rule ask-writes)")
-    here, everywhere = "{tool: write_file, path: target.txt, workspace: /shop}", "{tool: write_file, path: target.txt}"
-    assert f"\nAlways in this workspace: adds to permissions.yaml: {here}\n" in params["message"]
-    assert f"\nAlways in every workspace: adds instead: {everywhere}\n" in params["message"]
+    assert params["message"].startswith("write target.txt\nWhy: writes")
+    assert "{tool" not in params["message"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "scope"),
+    [(SAYS.always_allow_in_this_workspace, "always"), (SAYS.always_allow_in_every_workspace, "everywhere")],
+)
+async def test_APP_04_a_rule_is_shown_before_an_answer_writes_it(start, choice, scope):
+    client = await start()
+    answers = iter([{"title": "More…"}, {"title": choice}])
+    client.handlers["window/showMessageRequest"] = lambda _: next(answers)
+    await client.initialize()
+    _, answer = client.run("ask")
+    assert (await answer)["result"]["final_output"] == scope
+    details = client.asked[1]["params"]["message"]
+    assert "(rule ask-writes)" in details
+    assert "{tool: write_file, path: target.txt, workspace: /shop}" in details
+    assert "{tool: write_file, path: target.txt}" in details
 
 
 async def test_a_client_that_cannot_show_a_message_denies(start):
@@ -180,7 +192,7 @@ async def test_nothing_in_a_question_can_hide():
     text = question_text(question(title="safe\nWhy: nothing", argv=("ls", "a b", "\x1b[8m\u202e\u200b")))
     assert text.split("\n") == [
         "safe⟨U+000A⟩Why: nothing",
-        "Why: commands (rule ask)",
+        "Why: commands",
         "Runs: ls 'a b' '⟨U+001B⟩[8m⟨U+202E⟩⟨U+200B⟩'",
     ]
     command = question_text(question(command="true\nWhy: harmless"))

@@ -34,6 +34,7 @@ SECURITY = frozenset(
     {
         AuditKind.APPROVAL_RESOLVED,
         AuditKind.APPROVAL_REFUSED,
+        AuditKind.EDITS_CHANGE,
         AuditKind.MERGE_APPROVED,
         AuditKind.MERGE_REJECTED,
         AuditKind.COMMITTED,

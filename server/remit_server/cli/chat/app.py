@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.patch_stdout import StdoutProxy
@@ -23,6 +24,7 @@ from prompt_toolkit.patch_stdout import StdoutProxy
 from remit_governance.visible import visible, visible_again
 from remit_server.chat.lines import Line, is_command, read_line
 from remit_server.chat.replies import Chat
+from remit_server.cli.approval import BECAUSE, MAX_COMMENT
 from remit_server.cli.chat.completion import ChatCompleter
 from remit_server.cli.chat.draw import draw_markdown
 from remit_server.cli.chat.keys import bind_keys
@@ -30,7 +32,7 @@ from remit_server.cli.chat.notification import notification
 from remit_server.cli.chat.question import Question
 from remit_server.cli.chat.transcript import Transcript
 from remit_server.cli.commands.session.show_session import draw_part
-from remit_server.cli.console import draw_event, draw_parts, say, style_text
+from remit_server.cli.console import draw_details, draw_event, draw_parts, say, style_text
 from remit_server.cli.new_ids import new_turn
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, ContextPayload, InputPart, RunRequest
 from remit_server.errors import RemitError
@@ -75,6 +77,7 @@ class TerminalChat:
     session: PromptSession[str] = field(init=False)
     _answer: asyncio.Future[ApprovalAnswer] | None = None
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _draft: str = ""
     _interrupted_at: float = -TWICE_S
     _leaving: bool = False
     _began: float = 0.0
@@ -103,10 +106,14 @@ class TerminalChat:
                 await self._take(Typed(first, first))
             while not self._leaving:
                 try:
-                    text = await self.session.prompt_async()
+                    text = await self.session.prompt_async(default=self._draft)
                 except EOFError:
                     break
-                await self._take(Typed(text, self._expand(text)))
+                if self.question is not None and self.question.words:
+                    self._deny_because(text)
+                else:
+                    self._draft = ""
+                    await self._take(Typed(text, self._expand(text)))
             await self._end_turn()
 
     async def show_session(self, session_id: str) -> None:
@@ -126,20 +133,23 @@ class TerminalChat:
         """Shows a question, page by page where it is long, and waits for its key."""
         lines = [line for text in draw_event(question) for line in text.split("\n")]
         async with self._one_at_a_time:
-            self.question = Question(question, lines, time.monotonic(), draw_parts(question))
+            details = list(draw_details(question))
+            self.question = Question(question, lines, time.monotonic(), draw_parts(question), details)
             self._answer = asyncio.get_running_loop().create_future()
             self._show_page(self._rows())
             self._call_back(f"asks: {question.title}")
             try:
                 return await self._answer
             finally:
+                if self.question.words and self._answer.cancelled():
+                    self._give_draft_back()
                 self.question = self._answer = None
                 self._redraw()
 
     @property
     def asking(self) -> bool:
         """Whether a question waits for a key."""
-        return self.question is not None
+        return self.question is not None and not self.question.words
 
     def press(self, key: str) -> None:
         """Takes a key while a question waits."""
@@ -150,12 +160,29 @@ class TerminalChat:
             self._show_page(self._rows() if key == " " else len(question.unseen))
             self._redraw()
             return
-        part = question.ahead[:1]
+        unseen = question.unseen
         if (answer := question.press(key, now)) is not None:
             self._answer.set_result(answer)
-        elif question.ahead[:1] != part:
+        elif question.words:
+            self._set_draft_aside()
+        elif question.unseen is not unseen:
             self._show_page(self._rows())
         self._redraw()
+
+    def _set_draft_aside(self) -> None:
+        """Makes room for why the person says no, where they had begun a message."""
+        self._draft = self.session.default_buffer.text
+        self.session.default_buffer.reset()
+
+    def _deny_because(self, words: str) -> None:
+        """Answers the question with a no, and with what was typed."""
+        if self.question is not None and self._answer is not None and not self._answer.done():
+            self._answer.set_result(self.question.answer(None, " ".join(words.split())[:MAX_COMMENT] or None))
+
+    def _give_draft_back(self) -> None:
+        """Has the prompt line as it was before: the question ended while they typed why they say no."""
+        self.session.default_buffer.reset(Document(self._draft))
+        self._draft = ""
 
     def interrupt(self, typed: bool) -> bool:
         """Takes Ctrl-C: it stops the turn, else clears what was typed; the second one within two seconds leaves."""
@@ -267,7 +294,8 @@ class TerminalChat:
 
     def _message(self) -> AnyFormattedText:
         if self.question is not None:
-            return ANSI(style_text(self.question.line, "yellow") + " ")
+            words = BECAUSE if self.question.words else f"{self.question.line} "
+            return ANSI(style_text(words, "yellow"))
         rows = min(LIVE_ROWS, shutil.get_terminal_size().lines - 4)
         waiting = [style_text(f"  then: {each.line(self.transcript.columns() - 10)}", "dim") for each in self.waiting]
         return ANSI("\n".join([*self.transcript.live(rows), *waiting[:MOST_WAITING], style_text("❯ ", "bold")]))
@@ -277,6 +305,7 @@ class TerminalChat:
         now = self.chat.runtime.status(self.chat.session, self.chat.model)
         parts_shown = [
             f"{now.mode}: {now.state}",
+            "edits allowed" if now.edits == "allow" else "",
             f"[{self.transcript.intent}]" if self.transcript.intent else "",
             visible(now.model, "show") + (f" → {now.sent_to}" if now.sent_to else ""),
             f"{self.transcript.context:,} tokens in context" if self.transcript.context else "",

@@ -63,7 +63,7 @@ def bind_keys(pressed: Pressed) -> KeyBindings:
     @bindings.add("enter", filter=asking, eager=True)
     @bindings.add(Keys.BracketedPaste, filter=asking, eager=True)
     def _(event: KeyPressEvent) -> None:
-        pressed.press(event.data.lower() if len(event.data) == 1 else "")
+        pressed.press(event.data if event.data == "N" else event.data.lower() if len(event.data) == 1 else "")
 
     # The terminal's answer where its cursor is, which nobody typed: without it nothing is printed for a second.
     (cursor_position,) = load_cpr_bindings().bindings

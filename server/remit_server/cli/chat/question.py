@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from remit_server.cli.approval import CHOICES
+from remit_server.cli.approval import CHOICES, FOR_GOOD, offers
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 from remit_server.harness.approval.shown_parts import Part, wire_parts
 
@@ -17,19 +17,13 @@ QUIET_S: Final = 0.4
 
 FEW_ROWS: Final = 3
 
-SHORT: Final[Mapping[Scope, str]] = {
-    Scope.ONCE: "once",
-    Scope.SESSION: "this session",
-    Scope.ALWAYS: "always here",
-    Scope.EVERYWHERE: "everywhere",
-}
-"""What the keys are called: a line of 80 columns has to hold all. Above them stands what each means."""
-
 
 @dataclass(slots=True)
 class Question:
     """One question. `unseen` are the lines that were not shown yet; times are seconds.
 
+    `details` are the lines that `?` shows, once: which rules ask, and what answers would remember; before a rule was
+    shown, none is written (APP-04). `words` is whether the person types why they say no.
     `parts` are what can be taken one by one, with their lines; `ahead` those still to be answered once the person
     chooses among them, of which `left_out` are not taken.
     """
@@ -38,6 +32,8 @@ class Question:
     unseen: list[str]
     shown_at: float
     parts: Mapping[Part, list[str]] = field(default_factory=dict[Part, "list[str]"])
+    details: list[str] = field(default_factory=list[str])
+    words: bool = False
     key_at: float = field(default=0.0)
     ahead: list[Part] = field(default_factory=list[Part])
     left_out: list[Part] = field(default_factory=list[Part])
@@ -60,19 +56,37 @@ class Question:
             return None
         if key in {"n", "escape"}:
             return self.answer(None)
-        if self.ahead:
-            return None if self.unseen else self._press_for_part(key)
-        if key == "p" and self.parts and not self.unseen:
-            self._turn_to(list(self.parts))
+        if key == "N":
+            self.words = True
+        elif key == "?" and self.details:
+            self._show_details()
+        elif self.unseen:
             return None
-        chosen = next((scope for scope in self.scopes if CHOICES[scope][0] == key), None)
-        return None if chosen is None or self.unseen else self.answer(chosen)
+        elif self.ahead:
+            return self._press_for_part(key)
+        elif key == "p" and self.parts:
+            self._turn_to(list(self.parts))
+        else:
+            return self._press_for_scope(key)
+        return None
+
+    def _press_for_scope(self, key: str) -> ApprovalAnswer | None:
+        """Takes a key for the whole; one whose answer would write a rule shows the rule first."""
+        chosen = next((scope for scope in CHOICES if scope in self.asked.scopes and CHOICES[scope][0] == key), None)
+        if chosen in FOR_GOOD and self.details:
+            self._show_details()
+            return None
+        return None if chosen is None else self.answer(chosen)
+
+    def _show_details(self) -> None:
+        """Has the details shown next; where the question goes on below, after what was seen of it."""
+        self.unseen, self.details = [*self.details, *self.unseen], []
 
     def _press_for_part(self, key: str) -> ApprovalAnswer | None:
         """Takes a key for the part that is asked about; the last one, or all the rest, make the answer."""
-        if key not in {"y", "l", "r"}:
+        if key not in {"y", "x", "r"}:
             return None
-        self.left_out += self.ahead[:1] if key == "l" else []
+        self.left_out += self.ahead[:1] if key == "x" else []
         self._turn_to([] if key == "r" else self.ahead[1:])
         return None if self.ahead else self.answer(Scope.ONCE)
 
@@ -80,20 +94,16 @@ class Question:
         self.ahead = ahead
         self.unseen = list(self.parts[ahead[0]]) if ahead else []
 
-    def answer(self, scope: Scope | None) -> ApprovalAnswer:
-        """Returns a yes for this scope, without what is left out, or a no."""
+    def answer(self, scope: Scope | None, comment: str | None = None) -> ApprovalAnswer:
+        """Returns a yes for this scope, without what is left out, or a no, with words for the model."""
         return ApprovalAnswer(
             approval_id=self.asked.approval_id,
             decision="deny" if scope is None else "allow",
             scope=scope or Scope.ONCE,
             digest=self.asked.digest,
             left_out=() if scope is None else wire_parts(dict.fromkeys(self.left_out)),
+            comment=comment,
         )
-
-    @property
-    def scopes(self) -> list[Scope]:
-        """The scopes that are offered, in the order of their keys."""
-        return [scope for scope in CHOICES if scope in self.asked.scopes]
 
     @property
     def line(self) -> str:
@@ -103,7 +113,5 @@ class Question:
             return f"{count} more line{'' if count == 1 else 's'}: [space] next page  [g] all of it  [n] no"
         if self.ahead:
             number = len(self.parts) - len(self.ahead) + 1
-            return f"part {number} of {len(self.parts)}? [y] take it  [l] leave out  [r] the rest  [n] no to all"
-        offered = "  ".join(f"[{CHOICES[scope][0]}] {SHORT[scope]}" for scope in self.scopes)
-        parts = "  [p] parts" if self.parts else ""
-        return f"allow? {offered}{parts}  [n] no"
+            return f"part {number} of {len(self.parts)}? [y] take it  [x] leave out  [r] the rest  [n] no to all"
+        return offers(self.asked, parts=bool(self.parts), detailed=not self.details)

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -131,7 +131,7 @@ class ApprovalDesk:
         `approval_unavailable` where this question cannot be shown).
         """
         turn = record.turn
-        scopes = Offer(subject.standing, subject.always).scopes
+        scopes = Offer(subject.standing, subject.always, subject.edits).scopes
         question = self._book.open(subject, time.monotonic(), self.ttl_s, scopes)
         record.record_question(question.id, question.digest)
         if turn.asker.style == "never":
@@ -154,6 +154,8 @@ class ApprovalDesk:
             if problem is None:
                 return
             turn.emit(WarningEvent, message=f"your answer holds for this session only: {problem}")
+        if accepted.scope == "edits":
+            turn.memory.standing = replace(turn.memory.standing, edits=True)
         turn.memory.standing = remember(turn.memory.standing, accepted.standing, accepted.decision)
 
     async def _wait_for_answer(

@@ -85,6 +85,7 @@ def subject_of(
         standing=offer.standing,
         always=offer.always,
         everywhere=offer.everywhere,
+        edits=offer.edits,
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from remit_governance.canonical import digest_bytes
-from remit_governance.permissions.answer_scope import Offer, rule_text, sentence
+from remit_governance.permissions.answer_scope import EVERY_EDIT, Offer, rule_text, sentence
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.values import Decision, Effect
 from remit_governance.visible import visible
@@ -48,6 +48,7 @@ def describe_question(
         "hosts": tuple(visible(host, "show") for host in command.spec.network) if command else (),
         "risk": max((risk_of(action) for action in proposal.actions), key=RISKS.index),
         "session_rule": sentence(offer.standing) or None,
+        "edits_rule": EVERY_EDIT if offer.edits else None,
         "always_rule": None if offer.always is None else rule_text(offer.always),
         "everywhere_rule": None if offer.everywhere is None else rule_text(offer.everywhere),
         "step_call": call.number,

@@ -56,6 +56,8 @@ log = logging.getLogger(__name__)
 WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
 STEPS = ("workflow.", "session.")
 """How system calls begin that change nothing but where the session stands."""
+FOR_THE_SESSION: Mapping[str, Scope] = {"session": Scope.SESSION, "edits": Scope.EDITS}
+"""The scopes of answers that stand for a session, by what answered."""
 ENDS: Mapping[Ended, AuditKind] = {
     "in_force": AuditKind.CAPABILITY_ENDED,
     "expired": AuditKind.CAPABILITY_EXPIRED,
@@ -208,7 +210,7 @@ class CallRecord:
             self.record_answer(word, "review", Scope.ONCE)
             told = {"decision": word, "by": "review", "reason": judged.answer.reason}
         else:
-            scope = Scope.SESSION if judged.answer.source == "session" else Scope.ALWAYS
+            scope = FOR_THE_SESSION.get(judged.answer.source, Scope.ALWAYS)
             self.record_answer(word, "standing_answer", scope)
             told = {"decision": word, "by": "standing_answer", "scope": scope}
         self.turn.emit(ApprovalResolved, approval_id=self.call.id, **told)

@@ -47,9 +47,14 @@ _PAGES = frozenset({"Neovim"})
 _ALLOW = {
     "Allow once": Scope.ONCE,
     "Allow for this session": Scope.SESSION,
+    "Allow all edits this session": Scope.EDITS,
+}
+_ALLOW_FOR_GOOD = {
     "Always allow in this workspace": Scope.ALWAYS,
     "Always allow in every workspace": Scope.EVERYWHERE,
 }
+MORE = "More…"
+"""The button that shows which rules ask, and the answers that would write a rule with their rules (APP-04)."""
 _GRACE_S = 5.0
 _SHOWN_S = 10.0
 
@@ -106,14 +111,20 @@ class MessageAsker:
         """Asks until what was chosen fits what is left out by then, with lenses or by messages."""
         while True:
             left_out = self._left_out(question)
-            chosen = await self._choose(question, text, _titles(question, left_out))
+            titles = _titles(question, left_out)
+            chosen = await self._choose(question, text, titles)
+            if chosen == MORE:
+                details = details_text(question)
+                offers = _ALLOW | _ALLOW_FOR_GOOD if len(details) <= MESSAGE_LIMIT else _ALLOW
+                titles = {**_offered(offers, question), DENY: None}
+                chosen = await self._choose(question, truncate(details, MESSAGE_LIMIT), titles)
             if chosen == CHOOSE:
                 parts = await choose_parts(question, partial(self._choose, question), MESSAGE_LIMIT)
                 return _answer(question, None if parts is None else Scope.ONCE, parts or {})
             if chosen is None or chosen == DENY:
                 return _answer(question, None, {})
             if left_out == self._left_out(question):
-                return _answer(question, _titles(question, left_out)[chosen], left_out)
+                return _answer(question, titles[chosen], left_out)
 
     async def _choose(self, question: ApprovalRequired, text: str, titles: Collection[str]) -> str | None:
         """Shows a message with these buttons; returns the chosen one, None where it was closed or is none of them.
@@ -147,9 +158,12 @@ def _titles(question: ApprovalRequired, left_out: Mapping[Part, str | None]) -> 
         taken, shown = len(parts_of(question)) - len(left_out), len(parts_of(question))
         some: dict[str, Scope | None] = {f"Allow {taken} of {shown} once": Scope.ONCE} if taken else {}
         return {**some, DENY: None}
-    offered: dict[str, Scope | None] = {title: scope for title, scope in _ALLOW.items() if scope in question.scopes}
     parts: dict[str, Scope | None] = {CHOOSE: None} if question.by_hunk else {}
-    return {**offered, **parts, DENY: None}
+    return {**_offered(_ALLOW, question), **parts, MORE: None, DENY: None}
+
+
+def _offered(titles: Mapping[str, Scope], question: ApprovalRequired) -> dict[str, Scope | None]:
+    return {title: scope for title, scope in titles.items() if scope in question.scopes}
 
 
 def _answer(question: ApprovalRequired, scope: Scope | None, left_out: Mapping[Part, str | None]) -> ApprovalAnswer:
@@ -214,19 +228,33 @@ def question_text(question: ApprovalRequired) -> str:
         lines.append(_one_line(f"In: {question.cwd}"))
     if question.hosts:
         lines.append(_one_line(f"With network to: {', '.join(question.hosts)}"))
-    if question.session_rule is not None:
-        lines.append(_one_line(f"This session: allow {question.session_rule}"))
+    lines += _for_the_session(question)
+    lines += [visible_again(diff.diff) for diff in question.diffs]
+    return "\n".join(lines)
+
+
+def _for_the_session(question: ApprovalRequired) -> list[str]:
+    rules = (question.session_rule, question.edits_rule)
+    return [_one_line(f"This session: allow {rule}") for rule in rules if rule is not None]
+
+
+def details_text(question: ApprovalRequired) -> str:
+    """Returns which rules ask, and what each answer would remember, as a rule where it writes one."""
+    lines = [_one_line(question.title)]
+    lines += [
+        _one_line(f"Asked by: {reason.reason} (rule {reason.rule or reason.layer})") for reason in question.reasons
+    ]
+    lines += _for_the_session(question)
     if question.always_rule is not None:
         lines.append(_one_line(f"Always in this workspace: adds to permissions.yaml: {question.always_rule}"))
     if question.everywhere_rule is not None:
         lines.append(_one_line(f"Always in every workspace: adds instead: {question.everywhere_rule}"))
-    lines += [visible_again(diff.diff) for diff in question.diffs]
     return "\n".join(lines)
 
 
 def _summary(question: ApprovalRequired) -> list[str]:
     """Returns the title, the reason for the question, and the risk."""
-    why = [_one_line(f"Why: {r.reason}" + (f" (rule {r.rule})" if r.rule else "")) for r in question.reasons]
+    why = [_one_line(f"Why: {reason}") for reason in dict.fromkeys(each.reason for each in question.reasons)]
     where = [_one_line(f"In the session: {question.session_name}")] if question.session_name is not None else []
     which = [f"Call {question.step_call} of {question.step_calls}"] if question.step_calls > 1 else []
     return [_one_line(question.title), *which, *where, *why, *(["Risk: high"] if question.risk == "high" else [])]
