@@ -63,7 +63,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const changed = (change: Change, view: View): void => {
     chat.show(change);
     changes.fire([change, view]);
-    if (change.type === 'cleared' || change.type === 'loaded') void health.refresh(); // another session stands elsewhere in its workflow
+    // Another session stands elsewhere in its workflow; a command, or an answer, may have changed when edits are asked about.
+    if (['cleared', 'loaded', 'told'].includes(change.type) || allowsEdits(change)) void health.refresh();
     if (REMEMBERED.includes(change.type)) {
       void context.workspaceState.update(LAST_SESSION, view.turns.length > 0 ? conversation.session() : undefined);
     }
@@ -125,7 +126,8 @@ export function activate(context: vscode.ExtensionContext): void {
     'remit.previewPolicy': (uri?: string) => preview.show(uri),
     'remit.editHere': () => here.start(),
     'remit.toggleInlineCompletion': () => toggleCompletion(),
-    'remit.menu': () => showMenu(conversation.view(), health.condition().problem),
+    'remit.menu': () => showMenu(conversation.view(), health.condition()),
+    'remit.client.askBeforeEdits': () => ask('/edits each'),
     'remit.setServerPath': () => openSetting('remit.serverPath'),
     'remit.setModel': () => connectModel(remit, () => { void health.refresh(); }),
     'remit.openSettings': () => openSetting('@ext:' + context.extension.id),
@@ -153,6 +155,10 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   void openFirstSteps(context);
   void health.start();
+}
+
+function allowsEdits(change: Change): boolean {
+  return change.type === 'event' && change.event.kind === 'approval_resolved' && change.event.scope === 'edits';
 }
 
 export async function deactivate(): Promise<void> {

@@ -33,6 +33,7 @@ export function question(given: Partial<ApprovalRequired> = {}): Rest<ApprovalRe
     effect: 'write', digest: 'sha256:1', title: 'Edit a.py', reasons: [], diffs: [], argv: null, command: null,
     cwd: null, hosts: [], risk: 'medium', scopes: ['once', 'session'],
     session_rule: 'edit_file on a.py', always_rule: null, everywhere_rule: null, session_name: null, by_hunk: false, step_call: 1, step_calls: 1, deadline: '2026-01-01T00:05:00Z', ...given,
+    edits_rule: null,
   };
 }
 

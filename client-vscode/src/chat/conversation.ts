@@ -27,6 +27,8 @@ export interface Conversation {
   readonly answer: (approvalId: string, choice: Choice) => Promise<void>;
   /** Says which parts of a question an "allow" leaves out. */
   readonly leaveOut: (approvalId: string, parts: LeftOutParts) => void;
+  /** Notes the files of a question that the person has read. */
+  readonly read: (approvalId: string, paths: readonly string[]) => void;
   /**
    * Runs a tool call of another agent as a turn of its own session, drawn and asked about like any other (EDI-11); what it came to,
    * null where it never ran. Rejects with a `Problem`; the caller waits for its turn.
@@ -119,6 +121,8 @@ export function openConversation(
     if (findApproval(view, approvalId)?.question.by_hunk) apply({ type: 'left_out', approval_id: approvalId, left_out: parts });
   };
 
+  const read = (approvalId: string, paths: readonly string[]): void => apply({ type: 'read', approval_id: approvalId, paths });
+
   const answer = async (approvalId: string, choice: Choice): Promise<void> => {
     const item = findApproval(view, approvalId);
     if (!item || item.outcome || item.answer) return;
@@ -158,7 +162,7 @@ export function openConversation(
     else await resume(copy);
   };
 
-  return { view: () => view, ask, stop: () => abort.abort(), answer, leaveOut, call, clear, session: () => session, resume, restore, fork };
+  return { view: () => view, ask, stop: () => abort.abort(), answer, leaveOut, read, call, clear, session: () => session, resume, restore, fork };
 }
 
 interface Message {

@@ -110,7 +110,7 @@ function parseChoice(value: unknown): Choice | null {
   if (typeof value !== 'object' || value === null) return null;
   const { decision, scope, comment } = value as { readonly [key: string]: unknown };
   if (decision !== 'allow' && decision !== 'deny') return null;
-  if (scope !== 'once' && scope !== 'session' && scope !== 'always' && scope !== 'everywhere') return null;
+  if (scope !== 'once' && scope !== 'session' && scope !== 'edits' && scope !== 'always' && scope !== 'everywhere') return null;
   return isComment(comment) ? { decision, scope, comment } : null;
 }
 

@@ -97,6 +97,8 @@ export interface ApprovalItem {
   readonly question: ApprovalRequired;
   /** The parts that an "allow" would leave out. */
   readonly left_out: LeftOutParts;
+  /** The files whose change they have read elsewhere: in the file, or as a diff. */
+  readonly read: readonly string[];
   /** What the person pressed; it counts only once the server has resolved the question. */
   readonly answer: { readonly decision: 'allow' | 'deny'; readonly scope: Scope } | null;
   /** Why the server did not take the answer. */
@@ -126,6 +128,7 @@ export type Change =
   | { readonly type: 'event'; readonly event: AgentEvent }
   | { readonly type: 'answered'; readonly approval_id: string; readonly decision: 'allow' | 'deny'; readonly scope: Scope }
   | { readonly type: 'left_out'; readonly approval_id: string; readonly left_out: LeftOutParts }
+  | { readonly type: 'read'; readonly approval_id: string; readonly paths: readonly string[] }
   | { readonly type: 'receipt'; readonly approval_id: string; readonly receipt: ApprovalReceipt }
   /** The request itself ended: with a result, or because the server is gone or refused it. */
   | { readonly type: 'ended'; readonly turn_id: string; readonly result: RunResult | null; readonly error: Problem | null }
@@ -150,6 +153,8 @@ export function reduce(view: View, change: Change): View {
         item.outcome ? item : { ...item, answer: { decision: change.decision, scope: change.scope }, refused: null });
     case 'left_out':
       return onApproval(view, change.approval_id, (item) => (item.answer ? item : { ...item, left_out: change.left_out }));
+    case 'read':
+      return onApproval(view, change.approval_id, (item) => ({ ...item, read: change.paths }));
     case 'receipt':
       return onApproval(view, change.approval_id, (item) =>
         change.receipt.accepted || item.outcome
@@ -282,7 +287,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       return addResult(turn, event);
     case 'approval_required':
       return append(turn, {
-        kind: 'approval', id: event.approval_id, question: event, left_out: [], answer: null, refused: null, outcome: null,
+        kind: 'approval', id: event.approval_id, question: event, left_out: [], read: [], answer: null, refused: null, outcome: null,
       });
     case 'approval_resolved':
       if (event.by === 'standing_answer') return append(turn, note(event.seq, 'info', answeredBefore(event)));
@@ -381,7 +386,7 @@ function note(id: number | string, level: NoteItem['level'], text: string, error
 
 /** Nobody was asked: whoever wonders why should not have to look it up. */
 function answeredBefore({ decision, scope }: ApprovalResolved): string {
-  const where = scope === 'session' ? 'for this session' : 'in your permissions.yaml';
+  const where = { session: 'for this session', edits: 'with all edits of this session' }[scope as string] ?? 'in your permissions.yaml';
   return `not asked: you ${decision === 'allow' ? 'allowed' : 'denied'} this before, ${where}`;
 }
 

@@ -1,5 +1,5 @@
 // What waits for an answer, where it would be written: a lens for each hunk, and some for all of it (APP-09).
-// Allowing needs the card, which shows what would happen: a lens stands above the text as it is now.
+// Allowing needs every change of the question to have been in sight; else the lens leads to the next one that was not.
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { commented, isLeftOut, partCount, toggled, type Part } from '../chat/parts';
@@ -11,7 +11,7 @@ import { added, hunksOf, removed, visibleLine } from '../text';
 
 /** The commands of the lenses; they take the question's id, and the part. */
 export const LENS_COMMANDS = {
-  toggle: 'remit.client.leaveOut', comment: 'remit.client.comment', diff: 'remit.client.diff', deny: 'remit.client.deny',
+  allow: 'remit.client.allow', toggle: 'remit.client.leaveOut', comment: 'remit.client.comment', diff: 'remit.client.diff', deny: 'remit.client.deny',
 } as const;
 
 export interface Lenses extends vscode.CodeLensProvider {
@@ -20,7 +20,7 @@ export interface Lenses extends vscode.CodeLensProvider {
   readonly commands: { readonly [id: string]: (...args: never[]) => unknown };
 }
 
-export function openLenses(conversation: () => Conversation, proposals: Proposals): Lenses {
+export function openLenses(conversation: () => Conversation, proposals: Proposals, allow: (id: string) => unknown): Lenses {
   const moved = new vscode.EventEmitter<void>();
   const waiting = (id: string): ApprovalItem | null => {
     const item = findApproval(conversation().view(), id);
@@ -31,6 +31,7 @@ export function openLenses(conversation: () => Conversation, proposals: Proposal
     changed: () => moved.fire(),
     provideCodeLenses: (document) => waitingIn(document, conversation()).flatMap(({ item, diff }) => lensesOf(item, diff)),
     commands: {
+      [LENS_COMMANDS.allow]: allow,
       [LENS_COMMANDS.toggle]: (id: string, part: Part) => {
         const item = waiting(id);
         if (item) conversation().leaveOut(id, toggled(item.left_out, part));
@@ -54,10 +55,11 @@ export function openLenses(conversation: () => Conversation, proposals: Proposal
 function lensesOf(item: ApprovalItem, diff: FileDiff): readonly vscode.CodeLens[] {
   const shown = partCount(item.question.diffs);
   const taken = shown - item.left_out.length;
-  const review = item.left_out.length === 0 ? 'review' : `review ${taken} of ${shown}`;
+  const allow = item.left_out.length === 0 ? 'Allow once' : `Allow ${taken} of ${shown} once`;
   const index = item.question.diffs.indexOf(diff);
   const top = [
-    lens(0, `Remit asks: ${review}`, 'remit.open', []),
+    lens(0, 'Remit asks', 'remit.open', []),
+    ...(taken > 0 ? [lens(0, allow, LENS_COMMANDS.allow, [item.id])] : []),
     lens(0, 'Open diff', LENS_COMMANDS.diff, [item.id, index]),
     lens(0, 'Deny', LENS_COMMANDS.deny, [item.id]),
   ];

@@ -4,10 +4,12 @@ import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { pending, type Change, type View } from '../chat/view';
 import { openComments } from './comments';
+import { openDrawn } from './drawn';
 import { openGutter } from './gutter';
 import { openLenses } from './lenses';
 import { openNotices } from './notices';
 import { SCHEME, type Proposals } from './proposals';
+import { openReading } from './reading';
 
 export interface Review extends vscode.Disposable {
   /** `seen`: the person has the chat before them, where the card is. */
@@ -18,7 +20,17 @@ export interface Review extends vscode.Disposable {
 export function openReview(
   extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals, reveal: () => Promise<void>,
 ): Review {
-  const lenses = openLenses(conversation, proposals);
+  const allow = async (id: string): Promise<void> => {
+    const item = pending(conversation().view()).find((each) => each.id === id && each.answer === null);
+    if (!item) return;
+    const unread = reading.unread(item);
+    if (unread === null) return conversation().answer(id, { decision: 'allow', scope: 'once' });
+    await proposals.open(item.question, unread);
+    void vscode.window.showInformationMessage(vscode.l10n.t('Look at the whole change first: the rest of it was opened as a diff.'));
+  };
+  const drawn = openDrawn(conversation, allow);
+  const reading = openReading(conversation, proposals, () => drawn);
+  const lenses = openLenses(conversation, proposals, allow);
   const comments = openComments(conversation, proposals);
   const gutter = openGutter(extension, conversation);
   const notices = openNotices();
@@ -34,13 +46,17 @@ export function openReview(
     vscode.languages.registerCodeLensProvider({ scheme: 'file' }, lenses),
     comments,
     gutter,
+    drawn,
+    reading,
   ];
   return {
-    commands: { 'remit.review': review, ...lenses.commands, ...comments.commands },
+    commands: { 'remit.review': review, ...lenses.commands, ...comments.commands, ...drawn.commands },
     changed: (change, view, seen) => {
       lenses.changed();
       comments.changed();
       gutter.changed();
+      drawn.changed();
+      reading.changed();
       notices.changed(view);
       if (change.type !== 'event') return;
       if (change.event.kind === 'approval_required' && !seen) notices.show(change.event);

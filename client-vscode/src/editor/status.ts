@@ -25,6 +25,7 @@ export function statusText({ state, status, problem }: Condition, view: View): S
     model && `Model: ${model}${status?.sent_to ? `, sent to ${status.sent_to}` : ''}`,
     status?.completion && `Completion at the cursor: ${status.completion.why_not ?? status.completion.model}`,
     status?.mode && `Mode: ${status.mode}`,
+    status?.edits === 'allow' && 'Edits: allowed without a question, in this session',
     status && `Policy: ${status.policy_problem ? 'an earlier version is in force' : 'as on disk'}`,
     status?.policy_problem && `Policy on disk is not in force: ${status.policy_problem.why}`,
     status?.audit_problem && `Audit log: ${status.audit_problem}`,
@@ -41,7 +42,7 @@ export function statusText({ state, status, problem }: Condition, view: View): S
   if (state === 'stopped') return say('circle-slash', 'not running', true);
   if (pending(view).length > 0) return say('bell-dot', 'waiting for approval', true);
   if (running(view)) return say('loading~spin', 'running');
-  return say('shield', model ?? '');
+  return say('shield', [model, status?.edits === 'allow' && 'edits allowed'].filter(Boolean).join(' · '));
 }
 
 export function statusItem(): vscode.StatusBarItem {
@@ -60,7 +61,7 @@ export function draw(item: vscode.StatusBarItem, status: StatusText): void {
 }
 
 /** What helps with the problem there is, then everything else. */
-export async function showMenu(view: View, problem: Problem | null): Promise<void> {
+export async function showMenu(view: View, { problem, status }: Condition): Promise<void> {
   const help = problem ? remediesFor(problem).map((each) => REMEDIES[each]) : [];
   const entries: readonly (vscode.QuickPickItem & { readonly command?: string })[] = [
     ...(problem ? [{ label: sentence(problem.what.replaceAll('`', '')), kind: vscode.QuickPickItemKind.Separator }] : []),
@@ -70,6 +71,7 @@ export async function showMenu(view: View, problem: Problem | null): Promise<voi
     { label: '$(comment-discussion) Open Chat', command: 'remit.open' },
     { label: '$(add) New Chat', command: 'remit.newChat' },
     ...(running(view) ? [{ label: '$(debug-stop) Stop', command: 'remit.stop' }] : []),
+    ...(status?.edits === 'allow' ? [{ label: '$(lock) Ask Before Each Edit Again', command: 'remit.client.askBeforeEdits' }] : []),
     { label: '$(plug) Connect a Model', command: 'remit.setModel' },
     { label: '$(edit) Edit at the Cursor', command: 'remit.editHere' },
     { label: '$(sparkle) Turn Completion at the Cursor On or Off', command: 'remit.toggleInlineCompletion' },

@@ -43,7 +43,7 @@ function Approval({ item, waiting, send }: ApprovalProps) {
   const { question } = item;
   const card = useRef<HTMLDivElement>(null);
   const armed = useArmed(card);
-  const seen = useSeen(card);
+  const seen = useSeen(card, item.read);
   const busy = item.answer !== null;
   const parts = item.left_out;
   const [comment, setComment] = useState('');
@@ -105,6 +105,11 @@ function Approval({ item, waiting, send }: ApprovalProps) {
           <button type="button" class="primary" disabled={!ready || nothing} onClick={() => allow('once')}>
             {parts.length === 0 ? say('Allow once') : say('Allow {0} of {1} once', taken, shown)}
           </button>
+          {question.scopes.includes('edits') && parts.length === 0 && (
+            <button type="button" class="secondary" disabled={!ready} title={question.edits_rule ?? ''} onClick={() => allow('edits')}>
+              {say('Allow all edits this session')}
+            </button>
+          )}
           <button type="button" class="secondary" disabled={busy} onClick={() => answer('deny', 'once')}>{say('Deny')}</button>
         </div>
         <StandingAnswers question={question} disabled={!ready || parts.length > 0} allow={allow} />
@@ -139,18 +144,10 @@ function Reasons({ reasons }: { readonly reasons: readonly ReasonPayload[] }) {
   return (
     <ul class="reasons" aria-label={say('Why this is asked')}>
       {(asking.length > 0 ? asking : reasons).map((reason, index) => (
-        <li key={index}>
-          {sentence(visible(reason.reason))}
-          {reason.rule && <> <code title={placeOf(reason)}>{visibleLine(reason.rule)}</code></>}
-        </li>
+        <li key={index}>{sentence(visible(reason.reason))}</li>
       ))}
     </ul>
   );
-}
-
-function placeOf(reason: ReasonPayload): string {
-  const place = reason.file ? `${reason.file}${reason.line ? `:${reason.line}` : ''}` : reason.layer;
-  return say('Rule: {0}, {1}', reason.action, visibleLine(place));
 }
 
 function Command({ question }: { readonly question: ApprovalRequired }) {
@@ -195,7 +192,7 @@ function Deadline({ deadline }: { readonly deadline: string }) {
 const RISKS = { low: () => say('low'), medium: () => say('medium'), high: () => say('high') } as const;
 
 const ALLOWED = {
-  once: () => say('Allowed once'), session: () => say('Allowed for this session'), always: () => say('Allowed always'),
+  once: () => say('Allowed once'), session: () => say('Allowed for this session'), edits: () => say('Allowed, with all edits of this session'), always: () => say('Allowed always'),
   everywhere: () => say('Allowed always, in every workspace'),
 } as const;
 

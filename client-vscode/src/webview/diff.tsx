@@ -2,6 +2,7 @@
 import type { FileDiff } from '../contract';
 import { added, diffLines, removed, visibleLine, type DiffLine } from '../text';
 import { say } from '../words';
+import { highlightHunk } from './syntax';
 import { isLeftOut, type LeftOutParts, type Part } from '../chat/parts';
 
 const SIGNS = { add: '+', remove: '−', same: '', hunk: '', meta: '' } as const;
@@ -25,7 +26,7 @@ export function Diff({ diff, open, parts, choosing }: Props) {
   const path = visibleLine(diff.path);
   const whole = diff.hunks === 0 ? { path: diff.path, hunk: null } : null;
   return (
-    <section class={isLeftOut(parts, { path: diff.path, hunk: null }) ? 'diff left-out' : 'diff'} aria-label={say('Change to {0}', path)}>
+    <section class={isLeftOut(parts, { path: diff.path, hunk: null }) ? 'diff left-out' : 'diff'} data-path={diff.path} aria-label={say('Change to {0}', path)}>
       <header>
         <span class="path" title={path}>{path}</span>
         {diff.created && <span class="new">{say('new')}</span>}
@@ -40,6 +41,7 @@ export function Diff({ diff, open, parts, choosing }: Props) {
         <table>
           {hunksOf(lines).map((hunk, number) => {
             const part = { path: diff.path, hunk: number };
+            const coloured = highlightHunk(hunk, diff.path);
             return (
               <tbody key={number} class={isLeftOut(parts, part) ? 'left-out' : undefined}>
                 {hunk.map((line, index) => (
@@ -47,7 +49,7 @@ export function Diff({ diff, open, parts, choosing }: Props) {
                     <td class="number" aria-hidden="true">{line.after ?? line.before ?? ''}</td>
                     <td class="sign">{SIGNS[line.kind]}</td>
                     <td class="text">
-                      {line.text || ' '}
+                      <Code text={line.text} html={coloured?.[index] ?? null} />
                       {choosing && diff.hunks > 0 && line.kind === 'hunk' && <Choice choosing={choosing} parts={parts} part={part} name={`${path}, ${line.text}`} />}
                     </td>
                   </tr>
@@ -59,6 +61,11 @@ export function Diff({ diff, open, parts, choosing }: Props) {
       </div>}
     </section>
   );
+}
+
+/** A line of code; its HTML has been escaped by whoever coloured it. */
+function Code({ text, html }: { readonly text: string; readonly html: string | null }) {
+  return html ? <span dangerouslySetInnerHTML={{ __html: html }} /> : <>{text || ' '}</>;
 }
 
 /** What is done with one part: a button that leaves it out and takes it again, and why. */

@@ -1,40 +1,14 @@
 // The model's answer as HTML. The text is hostile: no HTML of its own, no images, no links but to the web, and places in
 // files, which the extension host opens only inside the workspace (EDI-08).
-import hljs from 'highlight.js/lib/core';
-import bash from 'highlight.js/lib/languages/bash';
-import c from 'highlight.js/lib/languages/c';
-import cpp from 'highlight.js/lib/languages/cpp';
-import css from 'highlight.js/lib/languages/css';
-import diff from 'highlight.js/lib/languages/diff';
-import go from 'highlight.js/lib/languages/go';
-import ini from 'highlight.js/lib/languages/ini';
-import java from 'highlight.js/lib/languages/java';
-import javascript from 'highlight.js/lib/languages/javascript';
-import json from 'highlight.js/lib/languages/json';
-import lua from 'highlight.js/lib/languages/lua';
-import markdownSyntax from 'highlight.js/lib/languages/markdown';
-import python from 'highlight.js/lib/languages/python';
-import ruby from 'highlight.js/lib/languages/ruby';
-import rust from 'highlight.js/lib/languages/rust';
-import sql from 'highlight.js/lib/languages/sql';
-import typescript from 'highlight.js/lib/languages/typescript';
-import xml from 'highlight.js/lib/languages/xml';
-import yaml from 'highlight.js/lib/languages/yaml';
 import MarkdownIt from 'markdown-it';
 import { say } from '../words';
 import { splitPlaces } from './places';
-
-const LANGUAGES = {
-  bash, c, cpp, css, diff, go, ini, java, javascript, json, lua, markdown: markdownSyntax, python, ruby, rust, sql,
-  typescript, xml, yaml,
-};
-for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
+import { highlight } from './syntax';
 
 const renderer = new MarkdownIt({
   html: false,
   linkify: false,
-  highlight: (code, language) =>
-    hljs.getLanguage(language) ? hljs.highlight(code, { language, ignoreIllegals: true }).value : '',
+  highlight: (code, language) => highlight(code, language) ?? '',
 }).disable('image');
 
 // Only addresses that VS Code opens in a browser, after asking: `command:`, `vscode:` and `file:` would act here.

@@ -12,7 +12,8 @@ export interface Seen {
   readonly whole: boolean;
 }
 
-export function useSeen(card: { readonly current: HTMLElement | null }): Seen {
+/** `read` are the files that were read elsewhere. */
+export function useSeen(card: { readonly current: HTMLElement | null }, read: readonly string[]): Seen {
   const [unseen, setUnseen] = useState<ReadonlySet<Element>>(new Set());
   const [whole, setWhole] = useState(false);
   useEffect(() => {
@@ -26,7 +27,8 @@ export function useSeen(card: { readonly current: HTMLElement | null }): Seen {
     element.addEventListener('scroll', onScroll, { capture: true, passive: true });
     return () => element.removeEventListener('scroll', onScroll, { capture: true });
   }, []);
-  return { toEnd: whole || unseen.size === 0, whole, showAll: () => setWhole(true) };
+  const left = [...unseen].filter((pane) => !read.includes(pane.closest('[data-path]')?.getAttribute('data-path') ?? ''));
+  return { toEnd: whole || left.length === 0, whole, showAll: () => setWhole(true) };
 }
 
 function atEnd(pane: Element): boolean {

@@ -1,6 +1,6 @@
 // The answers that stand for later questions too, each with what it would remember; behind one key, for most answers are for once.
 import type { ApprovalRequired, Scope } from '../contract';
-import { visibleLine } from '../text';
+import { visible, visibleLine } from '../text';
 import { say } from '../words';
 
 interface Props {
@@ -11,10 +11,10 @@ interface Props {
 
 export function StandingAnswers({ question, disabled, allow }: Props) {
   const rows = ROWS.filter(({ scope, rule }) => question.scopes.includes(scope) && question[rule] !== null);
-  if (rows.length === 0) return null;
   return (
     <details class="more">
-      <summary>{say('More answers')}</summary>
+      <summary>{say('More answers, and why you are asked')}</summary>
+      <AskedBy question={question} />
       {rows.map(({ scope, rule, title, means }) => {
         const id = `${scope}-${question.approval_id}`;
         return (
@@ -28,8 +28,24 @@ export function StandingAnswers({ question, disabled, allow }: Props) {
   );
 }
 
+/** The rules that ask, where they are written, and what exactly an answer is about. */
+function AskedBy({ question }: { readonly question: ApprovalRequired }) {
+  return (
+    <ul class="asked-by">
+      {question.reasons.filter(({ action }) => action !== 'allow').map(({ rule, layer, reason, file, line }, index) => (
+        <li key={index}>
+          {say('Rule')} <code>{visibleLine(rule ?? layer)}</code>: {visible(reason)}
+          {file && <> ({visibleLine(file)}{line ? `:${line}` : ''})</>}
+        </li>
+      ))}
+      <li>{say('Your answer holds for exactly this')}: <code>{question.digest}</code></li>
+    </ul>
+  );
+}
+
 const ROWS = [
   { scope: 'session', rule: 'session_rule', title: 'Allow for session', means: 'also allows:' },
+  { scope: 'edits', rule: 'edits_rule', title: 'Allow all edits this session', means: 'allows' },
   {
     scope: 'always', rule: 'always_rule', title: 'Always allow in this workspace',
     means: 'adds exactly this rule to your permissions.yaml:',

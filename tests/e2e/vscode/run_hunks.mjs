@@ -1,4 +1,5 @@
-// A change of three hunks in VS Code: one is left out by a lens, with words for the model, the rest allowed on the card (APP-09).
+// A change of three hunks in VS Code: one is left out by a lens, with words for the model, the rest allowed on the card (APP-09). One more is
+// allowed where it would be written (EDI-13).
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -20,12 +21,19 @@ const traffic = path.join(home.home, 'traffic.jsonl');
 const model = home.script('prices.json', [
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 18, 36) } }] },
   { text: 'Two prices are exact now; the eighteenth stays as it was.' },
-  { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 36, 39) } }] },
+  { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 30, 36) } }] },
+  { text: 'The thirtieth is exact too.' },
+  { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 30, 36, 39) } }] },
   { text: 'Nobody answered, so the last price stays as it was.' },
 ]);
 
 await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async ({ page, open, shot, look, picture }) => {
   const chat = await open();
+  const goTo = async (line) => {
+    await page.keyboard.press('Control+G');
+    await page.keyboard.type(`${line}`);
+    await page.keyboard.press('Enter');
+  };
   const lens = (words) => page.locator('.codelens-decoration a', { hasText: words });
 
   await quickOpen(page, 'prices.py');
@@ -36,10 +44,19 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   // Who writes code meanwhile goes on writing code: a question opens nothing, and leaves the keyboard where it is.
   await page.locator('.monaco-editor .view-lines').first().click();
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
-  await lens('Remit asks: review').waitFor();
+  await lens('Remit asks').waitFor();
+  // The proposed lines stand in the file, in boxes with the answers (EDI-13).
+  const box = (words) => page.locator('.review-widget', { hasText: words });
+  await box('Proposed +1 −1 (1 of 3)').getByText('Decimal("3")').first().waitFor();
   assert.ok(await page.evaluate(() => document.activeElement.closest('.monaco-editor') !== null), 'the focus stays in the file');
   assert.equal(await page.locator('.tab').count(), 1, 'nothing is opened unasked');
+  assert.equal(await page.locator('.part.panel .comments-panel').count(), 0, 'nor is a panel');
   await look(chat, '1-asked');
+  await lens('Allow once').click();
+  await page.locator('.tab', { hasText: 'now ↔ proposed' }).waitFor();
+  assert.equal(fs.readFileSync(file, 'utf8'), text(), 'what was not in sight is not allowed: the lens opens the rest');
+  await quickOpen(page, 'prices.py');
+  await goTo(19);
   await page.locator('.codelens-decoration', { hasText: '(2 of 3)' }).locator('a', { hasText: 'with a comment' }).click();
   await page.locator('.quick-input-widget .quick-input-box input').fill('the eighteenth is an id, no price');
   await page.keyboard.press('Enter');
@@ -51,6 +68,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   assert.ok(await once.isDisabled(), 'nothing is allowed before its end was seen');
   await shot('2-not-read');
   await chat.getByText('More answers').click();
+  await chat.getByText('writes-are-looked-at').waitFor();
   await chat.getByRole('button', { name: 'Show all of it' }).click();
   assert.ok(await once.isEnabled());
   assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'a part can only be allowed once');
@@ -69,13 +87,27 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await until('the lenses go', 30_000, async () => await lens('Remit').count() === 0);
   await picture(chat, 'taken');
 
+  // Where the cursor is: the box below the line takes the answer, once its change was in sight.
+  await ask(chat, 'the thirtieth as well');
+  await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
+  await quickOpen(page, 'prices.py');
+  await goTo(31);
+  await box('Proposed +1 −1 (1 of 1)').getByText('Decimal("30")').first().waitFor();
+  await shot('5-drawn');
+  await page.waitForTimeout(1_000);
+  await box('(1 of 1)').locator('.action-label[aria-label^="Allow Once"]').click();
+  await chat.getByText('The thirtieth is exact too.').first().waitFor({ timeout: TURN_MS });
+  await page.keyboard.press('Control+S');
+  await until('it is in the file', 30_000, () => fs.readFileSync(file, 'utf8') === text(3, 30, 36));
+  await until('the box goes', 30_000, async () => await box('(1 of 1)').count() === 0);
+
   // A question that nobody answers in time is a no, and nothing is written (APP-02). The limit counts from the next turn on.
   // It may be over before this driver looks: what stays in the chat says that it was asked, and who ended it.
   fs.writeFileSync(path.join(config, 'config.yaml'), 'limits: { approval_timeout_s: 5 }\n');
   await ask(chat, 'and the last one');
   await chat.getByTestId('outcome').filter({ hasText: 'Denied by the deadline: nobody answered' }).waitFor({ timeout: TURN_MS });
   await until('the question is gone', 30_000, async () => await chat.getByRole('button', { name: 'Allow once' }).count() === 0);
-  assert.equal(fs.readFileSync(file, 'utf8'), text(3, 36), 'nothing is written');
+  assert.equal(fs.readFileSync(file, 'utf8'), text(3, 30, 36), 'nothing is written');
   await until('the lenses go again', 30_000, async () => await lens('Remit').count() === 0);
   await look(chat, '3-expired');
 

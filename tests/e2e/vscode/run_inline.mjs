@@ -82,7 +82,7 @@ await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } 
   await shot('2-asked-for');
   await box.fill('make it louder');
   await page.keyboard.press('Enter');
-  await page.locator('.codelens-decoration a', { hasText: 'Remit asks: review' }).waitFor({ timeout: TURN_MS });
+  await page.locator('.codelens-decoration a', { hasText: 'Remit asks' }).waitFor({ timeout: TURN_MS });
   await page.locator('.notification-toast', { hasText: 'Remit: make it louder' }).waitFor();
   await page.locator('.notification-toast', { hasText: 'waits for your answer' }).waitFor();
   await look(chat, '3-waits');

@@ -120,7 +120,7 @@ async function review({ page, chat, shot, look, toast }) {
   await toast.getByText('Remit asks').waitFor({ timeout: TURN_MS });
   const answers = page.locator('.interactive-item-container');
   await until('the own chat says what is asked', 30_000, async () => (await answers.allInnerTexts()).join('').includes('Remit asks'));
-  await page.locator('.codelens-decoration a', { hasText: 'Remit asks: review' }).waitFor();
+  await page.locator('.codelens-decoration a', { hasText: 'Remit asks' }).waitFor();
   assert.equal(await page.locator('.tab').count(), 1, 'nothing opens unasked');
   await look('04-asked');
 
