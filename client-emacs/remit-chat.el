@@ -144,7 +144,18 @@
                 (if ok 'remit-hint 'remit-problem))))
 
 (defun remit--draw-end (result)
-  "Add how a turn ended, where RESULT says more than that it did."
+  "Add what a turn changed, and how it ended, where RESULT says more than that it did."
+  (seq-doseq (change (plist-get result :changes))
+    (remit--say (format "  %s%s%s%s"
+                        (if (plist-get change :moved_from) (format "%s → " (plist-get change :moved_from)) "")
+                        (plist-get change :path)
+                        (if (plist-get change :added)
+                            (format " +%d −%d" (plist-get change :added) (plist-get change :removed))
+                          "")
+                        (pcase (plist-get change :how) ("created" " (new)") ("deleted" " (deleted)") (_ "")))
+                'remit-hint))
+  (when (and (> (length (plist-get result :changes)) 0) (remit--truth (plist-get result :undoable)))
+    (remit--say "  M-x remit-undo takes it back" 'remit-hint))
   (let ((problem (plist-get result :error)) (status (plist-get result :status)) (reason (plist-get result :reason)))
     (cond
      (problem (remit--say (remit--problem problem) 'remit-problem))

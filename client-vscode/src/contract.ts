@@ -157,7 +157,8 @@ export interface CallEnded {
  * A tool call without a model of ours: the same dispatcher, the same rules.
  *
  * It is the person's own (`!command`, `run-tool`), or, with `by` `model`, one that another agent's model makes: policy
- * judges that as a model's call.
+ * judges that as a model's call. `typed` says that the person typed this very command: that answers what policy would
+ * ask them about (APP-17).
  */
 export interface CallInput {
   readonly type?: "call";
@@ -165,6 +166,7 @@ export interface CallInput {
   readonly arguments?: { readonly [key: string]: JsonValue };
   readonly intent?: Intent | null;
   readonly by?: "person" | "model";
+  readonly typed?: boolean;
 }
 
 /** A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed. */
@@ -352,6 +354,15 @@ export interface FileDiff {
   readonly deleted: boolean;
   readonly moved_from: string | null;
   readonly hunks: number;
+}
+
+/** A file that a turn has changed, and how many lines came and went; null where it is no text, or too large. */
+export interface FileOutcome {
+  readonly path: string;
+  readonly how: "created" | "changed" | "deleted" | "moved";
+  readonly moved_from: string | null;
+  readonly added: number | null;
+  readonly removed: number | null;
 }
 
 /**
@@ -688,7 +699,9 @@ export interface RunRequest {
  * How a turn ended.
  *
  * `declined`: nothing that was asked for was done, and the model says so; `denied`: nothing was, because policy or the
- * person refused it. `reason` says why in these two, and what was refused where something else was done.
+ * person refused it. `reason` says why in these two, and what was refused, or failed at last, where something else was
+ * done. `changes` are the files that are not what they were before the turn; they can be taken back where it is
+ * `undoable`.
  */
 export interface RunResult {
   readonly session_id: string;
@@ -698,6 +711,8 @@ export interface RunResult {
   readonly reason: string | null;
   readonly usage: TokenUsage | null;
   readonly tool_trace: readonly ToolTrace[];
+  readonly changes: readonly FileOutcome[];
+  readonly undoable: boolean;
   readonly error: ErrorPayload | null;
 }
 

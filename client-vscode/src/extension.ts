@@ -140,6 +140,7 @@ export function activate(context: vscode.ExtensionContext): void {
     log,
     item,
     views,
+    chat,
     vscode.window.registerWebviewViewProvider('remit.chat', chat),
     review,
     preview,

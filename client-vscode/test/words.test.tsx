@@ -10,7 +10,7 @@ test('EDI-07 a translation takes the place of the English words, with the values
   speak({ 'Allow {0} of {1} once': '{1} Teile, davon {0} erlauben', 'What should Remit do?': 'Was ist zu tun?' });
   expect(say('Allow {0} of {1} once', 2, 3)).toBe('3 Teile, davon 2 erlauben');
   expect(say('Deny')).toBe('Deny');
-  expect(renderToString(<Welcome model={null} fill={() => undefined} chooseModel={() => undefined} />)).toContain('Was ist zu tun?');
+  expect(renderToString(<Welcome model={null} samples={[]} fill={() => undefined} chooseModel={() => undefined} />)).toContain('Was ist zu tun?');
 });
 
 test('a value is never taken for a place of its own', () => { expect(say('{0} of {1}', '{1}', 'b')).toBe('{1} of b'); });

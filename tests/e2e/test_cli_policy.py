@@ -260,6 +260,7 @@ def test_above_five_breaking_changes_a_yes_is_not_enough(used: CommandLine) -> N
     assert (code, file.read_text()) == (DONE, NO_READS)
 
 
+@pytest.mark.timeout(900)  # some two hundred runs that are killed
 def test_thr_storage_kill_policy_update_at_every_step(
     used: CommandLine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

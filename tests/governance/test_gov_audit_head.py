@@ -164,6 +164,7 @@ class Killed(SystemExit):
     """The end of a process, at this very place. Of a thread too, and a thread says nothing of it."""
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # the log's thread may be killed
 @pytest.mark.parametrize("started", ["signed", "unsigned"])
 @pytest.mark.parametrize("at", range(14))
 def test_AUD_04_who_is_killed_while_settling_for_a_killed_server_is_no_forger(

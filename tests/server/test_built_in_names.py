@@ -192,7 +192,7 @@ async def test_AGT_01_of_several_files_a_part_is_told_too(tmp_path: Path) -> Non
 
 async def test_AGT_01_what_waits_for_its_review_is_not_told_as_done(tmp_path: Path) -> None:
     async with built_in(tmp_path, "util.py") as bench:
-        bench.runtime.review("s", "turn")
+        bench.runtime.edits("s", "turn")
         result = await bench.ask("rename old_name to new_name in util.py", asker=Answering("deny"))
         assert (result.status, changed(bench)) == ("denied", {})
         assert result.final_output == "Proposed. Your review decides what of it is written."

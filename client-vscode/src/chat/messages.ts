@@ -36,6 +36,8 @@ export type ToWebview =
   | { readonly type: 'attach'; readonly attachments: Attachments }
   /** An earlier message, to be changed and sent again. */
   | { readonly type: 'fill'; readonly text: string }
+  /** Requests to begin with, about the file that is open. */
+  | { readonly type: 'samples'; readonly samples: readonly string[] }
   | { readonly type: 'focus' };
 
 export type FromWebview =
@@ -57,6 +59,8 @@ export type FromWebview =
   /** Goes on in a copy of the session up to this turn; or up to before it, with its message to be changed. */
   | { readonly type: 'fork'; readonly turn_id: string; readonly ask_again: boolean }
   | { readonly type: 'stop' }
+  /** Takes back what the last turn changed. */
+  | { readonly type: 'undo' }
   | { readonly type: 'answer'; readonly approval_id: string; readonly choice: Choice }
   | { readonly type: 'leave_out'; readonly approval_id: string; readonly left_out: LeftOutParts }
   | { readonly type: 'open_diff'; readonly approval_id: string; readonly index: number }
@@ -72,6 +76,7 @@ export function parseMessage(value: unknown): FromWebview | null {
     case 'ready':
     case 'missed':
     case 'stop':
+    case 'undo':
     case 'pick_attachment':
     case 'pick_model':
     case 'pick_mode':

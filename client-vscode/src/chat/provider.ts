@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { ChatProposal } from '../contract';
 import type { Proposals } from '../editor/proposals';
+import { watchSamples } from '../editor/samples';
 import { editorContext, openWorkspaceFile } from '../editor/workspace';
 import { showProblem } from '../editor/status';
 import { problemOf, REMEDIES } from '../problem';
@@ -13,7 +14,7 @@ import { parseMessage, type FromWebview, type ServerView, type ToWebview } from 
 import { attachDropped, pickAttachment, pickMode, pickModel, type ListedModel } from './pickers';
 import { findApproval, running, type Change } from './view';
 
-export interface Chat extends vscode.WebviewViewProvider {
+export interface Chat extends vscode.WebviewViewProvider, vscode.Disposable {
   show(change: Change): void;
   showServer(server: ServerView): void;
   reveal(): Promise<void>;
@@ -30,6 +31,7 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
   let current: vscode.WebviewView | null = null;
   let server: ServerView = { state: 'starting', model: null, standing: null, problem: null };
   const drafts = keepDraft(memory);
+  const samples = watchSamples((now) => post({ type: 'samples', samples: now }));
   const post = (message: ToWebview): void => void current?.webview.postMessage(message);
   const link = openLink({
     post,
@@ -66,6 +68,7 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
       case 'ready':
         link.redraw();
         post({ type: 'server', server });
+        post({ type: 'samples', samples: await samples.now() });
         return post({ type: 'restored', draft: drafts.get() });
       case 'missed':
         return link.redraw();
@@ -90,6 +93,8 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
         return post({ type: 'proposals', text: message.text, proposals: await known.complete(message.text).catch(() => []) });
       case 'stop':
         return chat.stop();
+      case 'undo':
+        return void vscode.commands.executeCommand('remit.undoTurn');
       case 'answer':
         return chat.answer(message.approval_id, message.choice);
       case 'leave_out':
@@ -126,6 +131,7 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
       post({ type: 'focus' });
     },
     visible: () => current?.visible ?? false,
+    dispose: () => samples.dispose(),
   };
 }
 

@@ -32,7 +32,8 @@ function newTurn(
   { turn_id, timestamp }: { readonly turn_id: string; readonly timestamp: string }, folders: readonly Folder[],
 ): Turn {
   return {
-    session_id, turn_id, prompt: '', attached: [], folders, workspace, seq: 0, status: 'running', reason: null, items: [], usage: null, read: null,
+    session_id, turn_id, prompt: '', attached: [], folders, workspace, seq: 0, status: 'running', reason: null, items: [], changes: [],
+    undoable: false, usage: null, read: null,
     started: timestamp, ended: timestamp,
   };
 }

@@ -1,7 +1,7 @@
 // What the chat shows, as one value, and how each event changes it (EDI-01).
 // Runs twice on the same changes: in the extension host, which keeps it, and in the webview, which draws it.
 import type {
-  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, Intent, JsonValue, RunResult, Scope, TokenUsage,
+  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, FileOutcome, Intent, JsonValue, RunResult, Scope, TokenUsage,
   ToolOutput, ToolResultEvent,
 } from '../contract';
 import type { Problem } from '../problem';
@@ -51,6 +51,10 @@ export interface Turn {
   /** Why nothing was done, or not all. */
   readonly reason: string | null;
   readonly items: readonly Item[];
+  /** The files that are not what they were before it. */
+  readonly changes: readonly FileOutcome[];
+  /** Whether its changes can be taken back. */
+  readonly undoable: boolean;
   readonly usage: TokenUsage | null;
   /** How much of the step's prompt the model has read, in percent, until something else comes. */
   readonly read: number | null;
@@ -223,7 +227,8 @@ export function tookLong({ started, ended }: Pick<Turn, 'started' | 'ended'>): b
 
 function newTurn({ session_id, turn_id, prompt, attached, folders }: Asked): Turn {
   return {
-    session_id, turn_id, prompt, attached, folders, workspace: null, seq: 0, status: 'running', reason: null, items: [], usage: null, read: null,
+    session_id, turn_id, prompt, attached, folders, workspace: null, seq: 0, status: 'running', reason: null, items: [], changes: [],
+    undoable: false, usage: null, read: null,
     started: null, ended: null,
   };
 }
@@ -325,6 +330,8 @@ function end(turn: Turn, result: RunResult | null, error: Problem | null): Turn 
     ...turn,
     status: result?.status ?? (error && isStop(error) ? 'cancelled' : 'failed'),
     reason: result?.reason ?? null,
+    changes: result?.changes ?? [],
+    undoable: result?.undoable ?? false,
     usage: result?.usage ?? turn.usage,
     items: turn.items.map((item) => (item.kind === 'approval' && isOpen(item)
       ? { ...item, outcome: { decision: 'deny', scope: 'once', by: result ? 'cancelled' : 'disconnected' } }

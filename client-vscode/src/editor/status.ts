@@ -78,6 +78,7 @@ export async function showMenu(view: View, { problem, status }: Condition): Prom
     { label: '$(history) Sessions', command: 'remit.sessions' },
     { label: '$(discard) Undo the Last Turn', command: 'remit.undoTurn' },
     { label: '$(redo) Redo', command: 'remit.redoTurn' },
+    { label: '$(law) Policy', command: 'remit.policy.focus' },
     { label: '$(verified) Verify the Audit Log', command: 'remit.verifyAudit' },
     { label: '$(settings-gear) Settings', command: 'remit.openSettings' },
     { label: '$(output) Show Log', command: 'remit.openLog' },

@@ -13,13 +13,14 @@ export interface State {
   readonly server: ServerView;
   readonly proposed: Proposed;
   readonly draft: Draft;
+  readonly samples: readonly string[];
 }
 
 export type Message = ToWebview | { readonly type: 'draft'; readonly draft: Draft };
 
 export const BEGIN: State = {
   view: EMPTY, next: 1, lost: false, server: { state: 'starting', model: null, standing: null, problem: null },
-  proposed: { text: '', proposals: [] }, draft: NO_DRAFT,
+  proposed: { text: '', proposals: [] }, draft: NO_DRAFT, samples: [],
 };
 
 export function receive(state: State, message: Message): State {
@@ -44,6 +45,8 @@ export function receive(state: State, message: Message): State {
       return { ...state, draft: { ...state.draft, attachments: withAttachments(state.draft.attachments, message.attachments) } };
     case 'fill':
       return { ...state, draft: { ...state.draft, text: message.text } };
+    case 'samples':
+      return { ...state, samples: message.samples };
     case 'focus':
       return state;
   }

@@ -64,7 +64,7 @@ function Chat() {
         rows={rowsOf(view)} draw={(row) => <RowView row={row} send={send} />} asked={view.turns.length}
         ended={view.turns.filter((turn) => turn.status !== 'running').length}
         before={view.turns.length === 0 && !server.problem && (
-          <Welcome model={server.model} fill={fill} chooseModel={() => send({ type: 'mend', remedy: 'modelSetting' })} />
+          <Welcome model={server.model} samples={state.samples} fill={fill} chooseModel={() => send({ type: 'mend', remedy: 'modelSetting' })} />
         )}
         after={server.problem && !(last && tells(last, server.problem)) && (
           <div class="row"><Trouble problem={server.problem} current send={send} /></div>

@@ -8,14 +8,14 @@ export function Meter({ view }: { readonly view: View }) {
   const { used, window } = context;
   const of = window === null ? count(used, 'token') : say('{0} of {1}', used.toLocaleString('en'), count(window, 'token'));
   const words = [say('Context: {0} in the last request', of), ...spent(view)].join('. ');
-  if (window === null) return <span class="meter" title={words}>{short(used)}</span>;
+  if (window === null) return <span class="meter" title={words}>{say('{0} tokens', short(used))}</span>;
   const share = Math.min(1, used / window);
   return (
     <span class="meter" title={words}>
       <span role="meter" aria-label={say('Context')} aria-valuemin={0} aria-valuemax={window} aria-valuenow={Math.min(used, window)} aria-valuetext={words}>
         <i class={share > 0.8 ? 'full' : ''} style={{ width: `${Math.round(share * 100)}%` }} />
       </span>
-      {short(used)}/{short(window)}
+      {say('{0} of {1} tokens', short(used), short(window))}
     </span>
   );
 }

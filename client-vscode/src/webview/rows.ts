@@ -30,6 +30,8 @@ export interface EndingRow {
   readonly kind: 'ending';
   readonly key: string;
   readonly turn: Turn;
+  /** It is the last turn, and nothing runs: what it changed can be taken back. */
+  readonly last: boolean;
 }
 
 export type Row = AskedRow | ItemRow | EndingRow;
@@ -73,7 +75,7 @@ function rowsOfTurn(turn: Turn, last: boolean, idle: boolean, questions: readonl
       place: open ? questions.indexOf(open.id) + 1 : 0, waiting: open ? questions.length : 0,
     });
   }
-  return [...rows, { kind: 'ending', key: `${turn.turn_id} ending`, turn }];
+  return [...rows, { kind: 'ending', key: `${turn.turn_id} ending`, turn, last: last && idle }];
 }
 
 /** Whether a row has to stay drawn wherever the person is: its question takes an answer. */

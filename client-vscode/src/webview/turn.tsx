@@ -23,7 +23,7 @@ interface RowProps {
 /** One row of the conversation; drawn again only where something in it has changed. */
 export const RowView = memo(({ row, send }: RowProps) => (
   <Guard words={say('This part of the chat cannot be shown. It is still in the session.')}>
-    {row.kind === 'asked' ? <Asking row={row} send={send} /> : row.kind === 'ending' ? <Ending turn={row.turn} send={send} /> : <ItemView row={row} send={send} />}
+    {row.kind === 'asked' ? <Asking row={row} send={send} /> : row.kind === 'ending' ? <Ending turn={row.turn} last={row.last} send={send} /> : <ItemView row={row} send={send} />}
   </Guard>
 ), (before, after) => isSameRow(before.row, after.row));
 
@@ -116,7 +116,7 @@ const ENDINGS = {
   timed_out: ['watch', 'Out of time'],
 } as const;
 
-function Ending({ turn, send }: { readonly turn: Turn; readonly send: Send }) {
+function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: boolean; readonly send: Send }) {
   if (turn.status === 'running') {
     const waiting = turn.items.some((item) => item.kind === 'approval' && isOpen(item));
     return waiting ? null : <Working read={turn.read} />;
@@ -134,7 +134,8 @@ function Ending({ turn, send }: { readonly turn: Turn; readonly send: Send }) {
     turn.usage && price(turn.usage.price_usd),
     took !== null && duration(took),
   ].filter(Boolean);
-  return (
+  return <>
+    {turn.changes.length > 0 && <Changes turn={turn} last={last} send={send} />}
     <div class={`ending ${turn.status}`} data-testid="ending">
       <span class={`codicon codicon-${icon}`} aria-hidden="true" /> <span>{facts.join(' · ')}</span>
       {turn.started !== null && (
@@ -146,8 +147,33 @@ function Ending({ turn, send }: { readonly turn: Turn; readonly send: Send }) {
         </button>
       )}
     </div>
+  </>;
+}
+
+/** The files that a turn changed: each opens, and the last turn's can be taken back. */
+function Changes({ turn, last, send }: { readonly turn: Turn; readonly last: boolean; readonly send: Send }) {
+  return (
+    <div class="changes" data-testid="changes">
+      <ul aria-label={say('Changed files')}>
+        {turn.changes.map((change) => (
+          <li key={change.path}>
+            {change.how === 'deleted'
+              ? <span>{visibleLine(change.path)}</span>
+              : <button type="button" class="link" onClick={() => send({ type: 'open_file', turn_id: turn.turn_id, place: { path: change.path, line: null, column: 1 } })}>
+                {visibleLine(change.path)}
+              </button>}
+            {change.how !== 'changed' && <span class="muted"> {HOW[change.how]()}</span>}
+            {change.added !== null && <span class="plus"> +{change.added}</span>}
+            {change.removed !== null && <span class="minus"> −{change.removed}</span>}
+          </li>
+        ))}
+      </ul>
+      {last && turn.undoable && <button type="button" class="secondary" onClick={() => send({ type: 'undo' })}>{say('Undo')}</button>}
+    </div>
   );
 }
+
+const HOW = { created: () => say('new'), deleted: () => say('deleted'), moved: () => say('moved') } as const;
 
 /** What a service charges by its list; nothing for a model on this machine. */
 function price(usd: number | null): string | null {

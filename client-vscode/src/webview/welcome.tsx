@@ -10,11 +10,13 @@ const EXAMPLES = [RENAME, 'explain path/to/file.py', 'list the files here'];
 
 interface Props {
   readonly model: string | null;
+  /** Requests about the file that is open; none where none is. */
+  readonly samples: readonly string[];
   readonly fill: (text: string) => void;
   readonly chooseModel: () => void;
 }
 
-export function Welcome({ model, fill, chooseModel }: Props) {
+export function Welcome({ model, samples, fill, chooseModel }: Props) {
   return (
     <section class="welcome">
       <h2>{say('What should Remit do?')}</h2>
@@ -22,7 +24,7 @@ export function Welcome({ model, fill, chooseModel }: Props) {
         {say('Before each step Remit says what it is about to do, and it can do nothing else. It asks you before it writes or runs anything.')}
       </p>
       <ul aria-label={say('Examples')}>
-        {(model === BUILT_IN ? SMALL : EXAMPLES).map((text) => (
+        {(samples.length > 0 ? samples : model === BUILT_IN ? SMALL : EXAMPLES).map((text) => (
           <li key={text}><button type="button" class="example" onClick={() => fill(text)}>{text}</button></li>
         ))}
       </ul>

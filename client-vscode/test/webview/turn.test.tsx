@@ -252,7 +252,7 @@ describe('an error', () => {
 });
 
 test('the built-in model is not offered what it cannot do', () => {
-  const welcome = (model: string): string => renderToString(<Welcome model={model} fill={() => undefined} chooseModel={() => undefined} />);
+  const welcome = (model: string): string => renderToString(<Welcome model={model} samples={[]} fill={() => undefined} chooseModel={() => undefined} />);
   expect(welcome('built-in')).toContain('Connect a model');
   expect(welcome('built-in')).not.toContain('explain path');
   expect(welcome('built-in')).toContain('which file defines');
@@ -269,5 +269,21 @@ describe('how a turn ended', () => {
     const html = drawn(started, end);
     expect(html).toContain(shown);
     expect(html).not.toContain(absent);
+  });
+});
+
+describe('how a turn ends', () => {
+  const changes = [
+    { path: 'src/a.py', how: 'changed', moved_from: null, added: 3, removed: 1 },
+    { path: 'b\u202e.py', how: 'deleted', moved_from: null, added: 0, removed: 9 },
+  ] as const;
+
+  test('AGT-15 the files that it changed open, and the last turn can be taken back', () => {
+    const html = drawn(started, completed({ changes, undoable: true }));
+    expect(html).toContain('>src/a.py</button>');
+    expect(html).toContain('+3');
+    expect(html).toContain('b⟨U+202E⟩.py</span>');
+    expect(html).toContain('>Undo</button>');
+    expect(drawn(started, completed({ changes }))).not.toContain('Undo');
   });
 });

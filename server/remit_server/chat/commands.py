@@ -26,7 +26,7 @@ async def help_(chat: Chat, words: str) -> Reply:
         "**In a message**",
         "- `@path` sends a file, `@folder/` its list, `@symbol:name` where a name is defined, `@diagnostics` what is",
         "  wrong, `@diff` what is changed in git",
-        "- `!command` runs a command as your own action, under the same rules",
+        "- `!command` runs a command of yours in the sandbox; `!--timeout SECONDS --host HOST command`",
         "- Alt-Enter begins a new line, Ctrl-C stops the turn, and twice leaves",
     ]
     return Reply("\n".join(lines))

@@ -40,12 +40,12 @@ async def read_line(chat: Chat, text: str) -> Line:
     reply = await run_command(chat, text.strip())
     parts: list[InputPart] = [] if reply.call is None else [reply.call]
     if reply.message is not None:
-        parts += _message(chat, reply.message)
+        parts += _message(chat, reply.message, typed=False)
     return Line(reply.text, parts, reply.shows, reply.clears, reply.leaves)
 
 
-def _message(chat: Chat, text: str) -> Sequence[InputPart]:
-    parts = read_message(text, partial(kind_of_path, chat.settings.workspace), chat.pinned)
+def _message(chat: Chat, text: str, *, typed: bool = True) -> Sequence[InputPart]:
+    parts = read_message(text, partial(kind_of_path, chat.settings.workspace), chat.pinned, typed=typed)
     chat.pinned.clear()
     return parts
 

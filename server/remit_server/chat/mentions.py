@@ -26,14 +26,15 @@ _ENDS = ".,;:!?)]}"
 
 
 def read_message(
-    text: str, kind_of: Callable[[str], str | None], pinned: Sequence[FileAttachment] = ()
+    text: str, kind_of: Callable[[str], str | None], pinned: Sequence[FileAttachment] = (), *, typed: bool = True
 ) -> Sequence[InputPart]:
-    """Returns a message as the parts of a request. `kind_of` says of a path whether it is a `file` or a `folder`.
+    """Returns a message as the parts of a request. `kind_of` says of a path whether it is a `file` or a `folder`;
+    `typed`, whether the person wrote all of it: a prompt that came with the project is not theirs.
 
     A word behind `@` that names nothing stays a word. Raises NotUnderstood where `!` stands alone.
     """
     if text.startswith("!"):
-        return [own_command(text[1:])]
+        return [own_command(text[1:], typed=typed)]
     attachments: list[Attachment] = list(pinned)
     calls: list[InputPart] = []
     for found in _MENTION.finditer(text):
@@ -46,11 +47,36 @@ def read_message(
     return [*calls, TextInput(text=text, attachments=tuple(attachments))]
 
 
-def own_command(command: str) -> CallInput:
-    """Returns the call of a command that the person typed behind `!`. Raises NotUnderstood where there is none."""
-    if not command.strip():
+_OPTION = re.compile(r"--(timeout|host)(?:=|\s+)(\S+)\s+|--(\S*)")
+_OPTIONS = "`!--timeout SECONDS --host HOST command`, with as many hosts as it needs"
+OWN_TIMEOUT_S = 600
+"""What a command of the person's own may take, unless they say less."""
+
+
+def own_command(text: str, *, typed: bool = True) -> CallInput:
+    """Returns the call of a command that the person typed behind `!`, with a time-out and hosts where they come first.
+
+    Raises NotUnderstood where there is no command, or an option that is none.
+    """
+    rest, timeout, hosts = f"{text.strip()} ", OWN_TIMEOUT_S, list[JsonValue]()
+    while (option := _OPTION.match(rest)) is not None:
+        name, value, unknown = option.groups()
+        if name == "timeout" and value.isdecimal() and 1 <= int(value) <= OWN_TIMEOUT_S:
+            timeout = int(value)
+        elif name == "host":
+            hosts.append(value)
+        else:
+            what = (
+                f"`--{unknown}` is no option"
+                if name is None
+                else f"`{value}` is no number of seconds up to {OWN_TIMEOUT_S}"
+            )
+            raise NotUnderstood("nothing was run", what, f"type {_OPTIONS}")
+        rest = rest[option.end() :]
+    if not rest.strip():
         raise NotUnderstood("nothing was run", "no command follows `!`", "such as `!git log -3`")
-    return CallInput(tool="run_command", arguments={"command": command.strip()}, intent=Intent.EXECUTE)
+    arguments: dict[str, JsonValue] = {"command": rest.strip(), "timeout": timeout, "network": hosts}
+    return CallInput(tool="run_command", arguments=arguments, intent=Intent.EXECUTE, typed=typed)
 
 
 def find_unknown(text: str, kind_of: Callable[[str], str | None]) -> Sequence[str]:

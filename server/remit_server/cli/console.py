@@ -42,7 +42,8 @@ from remit_server.contract import (
     WarningEvent,
 )
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of
-from remit_server.runtime.ended_calls import duration, remarks, went_well
+from remit_server.harness.record.went_well import went_well
+from remit_server.runtime.ended_calls import changed_files, changed_in_all, duration, remarks
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
@@ -163,16 +164,27 @@ def _allowed(event: StateChanged) -> str:
     return f" · {'; '.join(words)}" if event.mode == Mode.STRICT else ""
 
 
-def draw_ending(result: RunResult, *, said: bool = False) -> Iterable[str]:
-    """Returns how a turn ended as lines: the answer, unless it was said already, and why not all was done."""
+def draw_ending(result: RunResult, *, said: bool = False, undo: str = "remit session undo") -> Iterable[str]:
+    """Returns how a turn ended as lines: the answer, unless it was said already, why not all was done, what changed.
+
+    `undo` is what a person types to take the changes back.
+    """
     if result.final_output and not said:
         yield visible_again(result.final_output)
     if result.reason:
         mark, style = ENDINGS[result.status]
         yield style_text(f"{mark} {visible(result.reason)}", style)
+    yield from _changes(result, undo)
     count = len(result.tool_trace)
     calls = f"{count} call{'' if count == 1 else 's'}"
     yield style_text(" · ".join([result.status.replace("_", " "), calls, *_cost(result.usage)]), "dim")
+
+
+def _changes(result: RunResult, undo: str) -> Iterable[str]:
+    if result.changes:
+        yield from (f"  {line}" for line in changed_files(result.changes))
+        back = f" · `{undo}` takes it back" if result.undoable else ""
+        yield style_text(f"{changed_in_all(result.changes)}{back}", "dim")
 
 
 def _cost(usage: TokenUsage | None) -> Iterable[str]:

@@ -65,7 +65,8 @@ class CallInput(Wire):
     """A tool call without a model of ours: the same dispatcher, the same rules.
 
     It is the person's own (`!command`, `run-tool`), or, with `by` `model`, one that another agent's model makes: policy
-    judges that as a model's call.
+    judges that as a model's call. `typed` says that the person typed this very command: that answers what policy would
+    ask them about (APP-17).
     """
 
     type: Literal["call"] = "call"
@@ -73,6 +74,7 @@ class CallInput(Wire):
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     intent: Intent | None = None
     by: Literal["person", "model"] = "person"
+    typed: bool = False
 
 
 InputPart = Annotated[TextInput | CallInput, Field(discriminator="type")]

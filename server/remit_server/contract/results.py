@@ -26,6 +26,16 @@ class ToolTrace(Wire):
     result_digest: str
 
 
+class FileOutcome(Wire):
+    """A file that a turn has changed, and how many lines came and went; null where it is no text, or too large."""
+
+    path: str
+    how: Literal["created", "changed", "deleted", "moved"]
+    moved_from: str | None = None
+    added: int | None = None
+    removed: int | None = None
+
+
 RunStatus = Literal["completed", "declined", "failed", "cancelled", "denied", "timed_out"]
 
 
@@ -33,7 +43,9 @@ class RunResult(Wire):
     """How a turn ended.
 
     `declined`: nothing that was asked for was done, and the model says so; `denied`: nothing was, because policy or the
-    person refused it. `reason` says why in these two, and what was refused where something else was done.
+    person refused it. `reason` says why in these two, and what was refused, or failed at last, where something else was
+    done. `changes` are the files that are not what they were before the turn; they can be taken back where it is
+    `undoable`.
     """
 
     session_id: str
@@ -43,6 +55,8 @@ class RunResult(Wire):
     reason: str | None = None
     usage: TokenUsage | None = None
     tool_trace: tuple[ToolTrace, ...] = ()
+    changes: tuple[FileOutcome, ...] = ()
+    undoable: bool = False
     error: ErrorPayload | None = None
 
 

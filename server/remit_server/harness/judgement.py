@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from remit_governance.permissions.permissions import Answer, decide
+from remit_governance.permissions.permissions import Answer, decide, permits_standing
 from remit_governance.policy.decision.evaluate import evaluate, may_take_long
 from remit_governance.policy.rules import Policy
 from remit_governance.rulebook import Rulebook
@@ -88,6 +88,13 @@ class Judgement:
             else "leave it as it is; a person can change the policy",
             code=ErrorCode.DENIED,
         )
+
+
+def answered_by_typing(judgement: Judgement, turn: Turn) -> bool:
+    """Returns whether what would be asked is answered by the person having typed the command; not where a rule wants to
+    be asked each time, or where their own configuration asks (APP-17).
+    """
+    return turn.typed and judgement.answer.source == "policy" and permits_standing(judgement.decision)
 
 
 def action_for(turn: Turn, tool: str, syscall: str, path: str | None, **more: Any) -> Action:

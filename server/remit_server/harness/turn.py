@@ -19,6 +19,7 @@ from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, Us
 from remit_server.harness.callers import CallerName
 from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
+from remit_server.harness.writes.turn_changes import TurnChanges
 
 E = TypeVar("E", bound=Event)
 
@@ -58,20 +59,23 @@ class EndedCall:
     """How one call of a turn ended.
 
     `acts`: it was to do more than read. `works`: more than a step of the workflow, too. `own`: the person made it.
-    `error` says why it did not run, without secrets.
+    `error` says why it did not run, without secrets. `program` is how a program ended that it ran, in words where that
+    did not go well, empty where it did; None where it ran none.
     """
 
     acts: bool
     works: bool
     own: bool
     error: ErrorPayload | None = None
+    program: str | None = None
 
 
 @dataclass(slots=True)
 class Turn:
     """One running turn: its events, its step, and the intent of that step (which `begin_step` clears).
 
-    `own_call` says that what runs is a call that came with the request, not one of our model. `asks_as` says which
+    `own_call` says that what runs is a call that came with the request, not one of our model; `typed` that the person
+    typed this very command. `asks_as` says which
     session its questions are of, where the person may wonder. `room_chars` are the characters that the model can read
     of one result now, None where that does not matter; `careful` says that it writes no file over contents that
     it has not read, and breaks the syntax of none.
@@ -83,6 +87,7 @@ class Turn:
     asker: Asker
     caller: CallerName = "model"
     own_call: bool = False
+    typed: bool = False
     allow_tools: frozenset[str] | None = None
     dry_run: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -98,6 +103,7 @@ class Turn:
     history: KeptHistory = field(default_factory=NothingKept)
     asks_as: Callable[[], str | None] = lambda: None
     collected: Collected = field(default_factory=Collected)
+    changes: TurnChanges = field(default_factory=TurnChanges)
     room_chars: int | None = None
     careful: bool = False
 

@@ -1,25 +1,14 @@
-"""How a call that has ended is told to a person, whatever the transport: whether it went well, and how long it took."""
+"""How calls and turns that have ended are told to a person, on every surface: how long they took, what they changed."""
 
 from __future__ import annotations
 
-from remit_governance.intents import ALIASES
-from remit_server.contract import ToolResultEvent
+from collections.abc import Iterable, Sequence
 
-RUNS_PROGRAMS = frozenset({"run_command", "run_tests"})
-"""Tools whose result has the program's exit code; one without was stopped at a limit."""
+from remit_governance.visible import visible
+from remit_server.contract import FileOutcome, ToolResultEvent
+from remit_server.harness.record.went_well import ran_program
 
 CUT = "the output was too long to keep; to get all of it, let the command write to a file (`… > FILE`)"
-
-
-def ran_program(event: ToolResultEvent) -> bool:
-    """Whether the call ran a program to its end or to a limit."""
-    return event.ok and ALIASES.get(event.tool, event.tool) in RUNS_PROGRAMS
-
-
-def went_well(event: ToolResultEvent) -> bool:
-    """Whether a call did what it was for: a program that it ran has ended, and not with an error."""
-    failed = event.data.get("passed") is False  # tests of which none ran, or whose report says otherwise
-    return event.ok and not failed and (event.exit_code == 0 if ran_program(event) else not event.exit_code)
 
 
 def duration(milliseconds: float) -> str:
@@ -37,3 +26,30 @@ def remarks(event: ToolResultEvent) -> tuple[str, ...]:
     notes = event.data.get("notes")
     told = tuple(str(note) for note in notes) if isinstance(notes, list) else ()
     return (*told, CUT) if event.data.get("truncated") is True and ran_program(event) else told
+
+
+MOST_CHANGED = 20
+"""Files of a turn that are named one by one."""
+
+
+def changed_files(changes: Sequence[FileOutcome]) -> Iterable[str]:
+    """Returns the files that a turn has changed, a line each: `src/a.py +3 −1`; and how many more there are."""
+    yield from map(_changed_file, changes[:MOST_CHANGED])
+    if len(changes) > MOST_CHANGED:
+        yield f"and {len(changes) - MOST_CHANGED:,} files more"
+
+
+def changed_in_all(changes: Sequence[FileOutcome]) -> str:
+    """Returns how much a turn has changed: `2 files changed, +5 −3`; lines that nobody could count are left out."""
+    count = f"{len(changes):,} file{'' if len(changes) == 1 else 's'} changed"
+    counted = [(each.added or 0, each.removed or 0) for each in changes if each.added is not None]
+    lines = [sum(column) for column in zip(*counted, strict=True)]
+    return f"{count}, +{lines[0]:,} −{lines[1]:,}" if lines else count
+
+
+def _changed_file(change: FileOutcome) -> str:
+    path = visible(change.path, "show")
+    name = f"{visible(change.moved_from, 'show')} → {path}" if change.moved_from is not None else path
+    lines = "" if change.added is None or change.removed is None else f" +{change.added:,} −{change.removed:,}"
+    how = {"created": " (new)", "deleted": " (deleted)"}.get(change.how, "")
+    return f"{name}{lines}{how}"

@@ -28,6 +28,7 @@ OWN_REFUSALS = REFUSALS | {
 """Those of the person's own calls, who has no other way to go on: a model that the gate stops declares an intent."""
 SAID_SO = "the model could not do this"
 SAID_NOTHING = "the model gave no answer"
+LAST_FAILED = "the last command failed"
 SAID_SO_OF_SOME = "the model could not do all of it"
 
 
@@ -49,7 +50,8 @@ def judge_turn(
 
     A turn in which something was done, or a question was answered, is completed. One that did nothing is denied where
     policy or the person refused what it was to do, failed where it is not known what a call did or where the model
-    gave no answer, else declined; where the person's own calls alone failed, it failed. Beside a message the person's
+    gave no answer, else declined; where the person's own calls alone failed, it failed. A completed one says so where
+    the last command that the model ran has failed. Beside a message the person's
     own reads, and steps of the workflow, are not what was to be done.
     """
     refused = [
@@ -64,7 +66,7 @@ def judge_turn(
     if any(call.error is None and (call.works or (call.own and output is None)) for call in calls):
         if declined and reason is None:
             reason = _sentence(failed[-1]) if failed else SAID_SO_OF_SOME
-        return Outcome("completed", output, reason=reason)
+        return Outcome("completed", output, reason=reason or _broken_program(calls))
     if refused:
         return Outcome("denied", output, reason=reason)
     if unknown:
@@ -75,6 +77,12 @@ def judge_turn(
         return Outcome("failed", reason=_sentence(failed[-1]))
     silent = output is not None and not output.strip()
     return Outcome("failed", output, reason=SAID_NOTHING) if silent else Outcome("completed", output, reason=reason)
+
+
+def _broken_program(calls: Sequence[EndedCall]) -> str | None:
+    """Returns how the last program that the model ran failed; None where it did not: one that was run again counts."""
+    last = next((call for call in reversed(calls) if call.program is not None and not call.own), None)
+    return f"{LAST_FAILED}: {last.program}" if last is not None and last.program else None
 
 
 def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], *, declined: bool) -> bool:

@@ -49,7 +49,7 @@ from remit_server.harness.calls import RunDenied, ToolCall
 from remit_server.harness.collected import Collected
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.edits import allow_edits
-from remit_server.harness.ports import Asker, Emit
+from remit_server.harness.ports import Asker, Emit, NothingKept
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget_file import read_account
 from remit_server.harness.workflow.moves import begin_message, tighten_mode
@@ -479,13 +479,14 @@ class Runtime:
         turn.begin_step()
         turn.caller = "human" if part.by == "person" else "agent"
         turn.own_call = True
+        turn.typed = part.typed and part.by == "person"
         try:
             name = f"{turn.turn_id}-own-{number}"
             if part.intent is not None:
                 self.dispatcher.declare(Declaration(part.intent), f"{name}-intent", turn)
             result = await self.dispatcher.execute(ToolCall(name, part.tool, part.arguments), turn)
         finally:
-            turn.caller, turn.own_call = "model", False
+            turn.caller, turn.own_call, turn.typed = "model", False, False
         begin_conversation(session.conversation)
         session.conversation.say(UserMessage(own_call_text(part, result.text)))
 
@@ -498,6 +499,8 @@ class Runtime:
             reason=outcome.reason,
             usage=turn.usage,
             tool_trace=tuple(turn.trace),
+            changes=turn.changes.summary(self.dispatcher.parts.redactor.redact),
+            undoable=not isinstance(turn.history, NothingKept),
             error=outcome.error,
         )
 

@@ -477,8 +477,8 @@ async def test_APP_10_a_call_that_came_with_the_request_is_asked_about_at_once(m
 
 async def test_APP_10_the_chat_changes_it_from_the_next_message_on(make_bench: Any) -> None:
     bench = await bench_of(make_bench, code(writes("b.txt", "x"), writes("c.txt", "y")), DONE, review="each")
-    assert bench.runtime.review("s") == "each"
-    assert bench.runtime.review("s", "turn") == "turn"
+    assert bench.runtime.edits("s") == "each"
+    assert bench.runtime.edits("s", "turn") == "turn"
     asker = Answering()
     await bench.ask("go", asker=asker)
     assert len(asker.asked) == 1

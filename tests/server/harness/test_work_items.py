@@ -171,7 +171,7 @@ async def test_INT_10_what_a_turn_collected_is_held_to_the_item_of_its_own_call(
         ],
         [declare("CODE", "DOCS-1"), call("write_file", path="docs/b.md", content="b\n")],
     )
-    bench.runtime.review("s", "turn")
+    bench.runtime.edits("s", "turn")
     await bench.ask("go")
     assert not (bench.workspace / "b.py").exists()
     assert {each["path"]: each["work_item"] for each in trace_of(bench)} == {

@@ -17,6 +17,7 @@ from typing import TextIO, cast
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.patch_stdout import StdoutProxy
@@ -90,7 +91,7 @@ class TerminalChat:
             multiline=True,
             key_bindings=bind_keys(self),
             completer=ChatCompleter(self.chat),
-            complete_while_typing=False,
+            complete_while_typing=Condition(self._completes),
             history=_history(self.chat.settings.state),
             enable_history_search=False,
             prompt_continuation="  ",
@@ -292,6 +293,10 @@ class TerminalChat:
         if self.session.app.is_running:
             self.session.app.invalidate()
 
+    def _completes(self) -> bool:
+        """Whether what can be typed is shown as it is typed: commands are, files by Tab alone."""
+        return self.session.default_buffer.text.startswith("/")
+
     def _message(self) -> AnyFormattedText:
         if self.question is not None:
             words = BECAUSE if self.question.words else f"{self.question.line} "
@@ -301,19 +306,30 @@ class TerminalChat:
         return ANSI("\n".join([*self.transcript.live(rows), *waiting[:MOST_WAITING], style_text("❯ ", "bold")]))
 
     def _toolbar(self) -> AnyFormattedText:
-        """Returns where the work stands, first so that it is never cut off; intent, model, context use, session."""
+        """Returns where the work stands and what a key does now, as far as the line has room."""
         now = self.chat.runtime.status(self.chat.session, self.chat.model)
-        parts_shown = [
-            f"{now.mode}: {now.state}",
-            "edits allowed" if now.edits == "allow" else "",
-            f"[{self.transcript.intent}]" if self.transcript.intent else "",
-            visible(now.model, "show") + (f" → {now.sent_to}" if now.sent_to else ""),
-            f"{self.transcript.context:,} tokens in context" if self.transcript.context else "",
-            self.chat.session,
-            f"running {time.monotonic() - self._began:.0f} s, Ctrl-C stops" if self.turn is not None else "/help",
-            f"{len(self.waiting)} waiting" if self.waiting else "",
-        ]
-        return " · ".join(filter(None, parts_shown))
+        running = f"running {time.monotonic() - self._began:.0f} s, Ctrl-C stops"
+        return fit_bar(
+            [
+                (0, f"{now.mode}: {now.state}"),
+                (0, "edits allowed" if now.edits == "allow" else ""),
+                (2, f"[{self.transcript.intent}]" if self.transcript.intent else ""),
+                (1, visible(now.model, "show") + (f" → {now.sent_to}" if now.sent_to else "")),
+                (3, f"{self.transcript.context:,} tokens in context" if self.transcript.context else ""),
+                (4, self.chat.session),
+                (0, running if self.turn is not None else "/help"),
+                (0, f"{len(self.waiting)} waiting" if self.waiting else ""),
+            ],
+            self.transcript.columns(),
+        )
+
+
+def fit_bar(parts: Sequence[tuple[int, str]], columns: int) -> str:
+    """Returns the parts on one line of so many columns: those with the highest number go first, those with 0 stay."""
+    kept = [(rank, text) for rank, text in parts if text]
+    while len(line := " · ".join(text for _, text in kept)) > columns and any(rank for rank, _ in kept):
+        kept.remove(max(kept, key=lambda part: part[0]))
+    return line
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ class Transcript:
                 self._finish()  # who asks draws the question; model and folder stand at the top
             case RunCompleted(result=result):
                 self._finish()
-                for line in draw_ending(result, said=self.spoke):
+                for line in draw_ending(result, said=self.spoke, undo="/undo"):
                     self.say(line)
                 self.intent, self.spoke = "", False
             case other:

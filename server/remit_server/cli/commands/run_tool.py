@@ -17,7 +17,7 @@ from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import WrongUsage, first_problem, json_object
 from remit_server.cli.workspace_arguments import add_common_arguments
 from remit_server.contract import CallInput, Event, RunRequest, RunResult, ToolOutput, ToolResultEvent
-from remit_server.runtime.ended_calls import went_well
+from remit_server.harness.record.went_well import went_well
 from remit_server.runtime.settings import Settings
 from remit_server.tools.table import TOOLS
 

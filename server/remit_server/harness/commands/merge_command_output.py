@@ -25,7 +25,7 @@ from remit_server.harness.commands.classify_changes import (
     without_paths,
 )
 from remit_server.harness.commands.removal_checks import Dropped, find_held_back
-from remit_server.harness.judgement import action_for, answer_again, judge_each
+from remit_server.harness.judgement import action_for, answer_again, answered_by_typing, judge_each
 from remit_server.harness.permit import mint_permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn
@@ -79,7 +79,9 @@ class CommandMerge:
         judged = await asyncio.to_thread(self._judge, found.changes)
         ignored = await asyncio.to_thread(find_ignored, workspace, [each.path for each in judged])
         classified = classify_changes(judged, ignored, found.dropped)
-        taken, refused = await self._ask(classified.allowed, classified.asked)
+        own = [each for each in classified.asked if answered_by_typing(each.judgement, self.turn)]
+        asked = [each for each in classified.asked if each not in own]
+        taken, refused = await self._ask([*classified.allowed, *own], asked)
         refused = [*found.refused, *classified.refused, *refused]
         try:
             await self._merge(taken)

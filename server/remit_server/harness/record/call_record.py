@@ -46,6 +46,7 @@ from remit_server.harness.record.redaction_out import (
     redact_error,
     shorten_strings,
 )
+from remit_server.harness.record.went_well import ran_program, went_well
 from remit_server.harness.turn import EndedCall, Turn
 from remit_server.sandbox.network.proxy import Attempt
 from remit_server.tools.spec import Outcome, Plan, WritePlan
@@ -283,8 +284,8 @@ class CallRecord:
         text = truncate(self.redactor.redact(outcome.text), room, "middle")
         summary = self._redact(outcome.summary)
         self._record_outcome(outcome.text, summary, exit_code=outcome.exit_code)
-        self._show(summary, text, exit_code=outcome.exit_code, data=redact_data(outcome.data, self.redactor))
-        self._note_end(None)
+        shown = self._show(summary, text, exit_code=outcome.exit_code, data=redact_data(outcome.data, self.redactor))
+        self._note_end(None, program=None if not ran_program(shown) else "" if went_well(shown) else shown.summary)
         return CallResult(True, text, self.args_digest)
 
     def finish_already(self, so: AlreadySo) -> CallResult:
@@ -355,12 +356,12 @@ class CallRecord:
         changes = {"changed": self.changed, "rebased": self.rebased, "parts": self.parts}
         return {**changes, "review": review, "collects": self.collects}
 
-    def _note_end(self, error: ErrorPayload | None) -> None:
+    def _note_end(self, error: ErrorPayload | None, program: str | None = None) -> None:
         actions = self.judgement.actions if self.judgement else ()
         # What was only collected is done, or refused, by its review.
         acting = [each.syscall for each in actions if each.syscall not in READING and not self.review]
         works = any(not syscall.startswith(STEPS) for syscall in acting)
-        self.turn.ended.append(EndedCall(bool(acting), works, self.turn.own_call, error))
+        self.turn.ended.append(EndedCall(bool(acting), works, self.turn.own_call, error, program))
 
     def _show(
         self,
@@ -370,8 +371,8 @@ class CallRecord:
         error: ErrorPayload | None = None,
         exit_code: int | None = None,
         data: Mapping[str, JsonValue] | None = None,
-    ) -> None:
-        self.turn.emit(
+    ) -> ToolResultEvent:
+        return self.turn.emit(
             ToolResultEvent,
             tool_call_id=self.call.id,
             tool=self.tool,

@@ -19,7 +19,7 @@ from remit_server.harness.approval.proposed_texts import changes_of
 from remit_server.harness.approval.question import describe_question, reasons_to_ask
 from remit_server.harness.approval.review import Review, take
 from remit_server.harness.context import CallContext
-from remit_server.harness.judgement import Judgement, answer_again
+from remit_server.harness.judgement import Judgement, answer_again, answered_by_typing
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.judge import judge_or_refuse, refuse_denied
 from remit_server.harness.stages.prepare import Prepared, propose, with_plan
@@ -55,7 +55,8 @@ async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> A
         raise _only_shown(prepared, ctx)
     if not _asks(prepared):
         return _approve_unasked(prepared, record)
-    if prepared.proposal.tool.person_only:  # the gate let nobody else call it
+    # The gate let nobody else call it; or they typed this very command, and are not asked whether they did.
+    if prepared.proposal.tool.person_only or (answered_by_typing(prepared.judgement, ctx.turn) and not prepared.review):
         record.record_answer("allow", "person", Scope.ONCE)
         return Approved(prepared.proposal, prepared.judgement, by_person=True)
     async with one_question(record) as others_were_asked:

@@ -43,6 +43,9 @@ class MergeKept:
             self.history.keep_left(change, left)
             raise
         finally:
+            for each in plan.changes:
+                if each.path.relative in changed:
+                    self.trace.turn.changes.note(each)
             problem = await asyncio.to_thread(self.trace.append, plan.changes, tuple(changed))
             if problem is not None:
                 self.trace.turn.emit(WarningEvent, message=problem)

@@ -11,7 +11,8 @@ from pathlib import Path
 from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible, visible_again
 from remit_server.contract import Event, ToolCallEvent, ToolOutput, ToolResultEvent
-from remit_server.runtime.ended_calls import duration, ran_program, remarks, went_well
+from remit_server.harness.record.went_well import ran_program, went_well
+from remit_server.runtime.ended_calls import duration, remarks
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,103 @@
+"""Sums up what a turn has written: each file from before the turn to now, in lines (AGT-15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from remit_server.contract import FileOutcome
+from remit_server.tools.spec import FileChange
+from remit_server.workspace.content.files import digest_of
+from remit_server.workspace.line_diff import line_edits
+
+MAX_BYTES = 200_000
+"""Of a larger file no lines are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a file held at one moment: no file where `digest` is None, not known byte for byte where `data` is."""
+
+    digest: str | None = None
+    data: bytes | None = None
+
+
+NO_FILE = Side()
+
+
+@dataclass(slots=True)
+class TurnChanges:
+    """The files that a turn has written so far, each as it was before and as it is now; `moved` by the new path."""
+
+    files: dict[str, tuple[Side, Side]] = field(default_factory=dict[str, tuple[Side, Side]])
+    moved: dict[str, str] = field(default_factory=dict[str, str])
+
+    def note(self, change: FileChange) -> None:
+        """Notes a change that was merged."""
+        path, image = change.path.relative, change.before
+        before = NO_FILE if image is None else Side(image.digest, None if image.left_out else image.data)
+        if change.moved_from is not None:
+            old = change.moved_from.relative
+            self._note(old, before, NO_FILE)
+            self._note(path, NO_FILE, before)
+            self.moved[path] = self.moved.pop(old, old)
+            return
+        self._note(path, before, NO_FILE if change.after is None else Side(digest_of(change.after), change.after))
+
+    def _note(self, path: str, before: Side, after: Side) -> None:
+        first, _ = self.files.get(path, (before, after))
+        self.files[path] = (first, after)
+
+    def summary(self, redact: Callable[[str], str] = str) -> tuple[FileOutcome, ...]:
+        """Returns the files that are not what they were, by path; `redact` takes a secret out of a name."""
+        named = (self._changed(path, before, after) for path, (before, after) in sorted(self.files.items()))
+        return tuple(
+            changed.model_copy(
+                update={"path": redact(changed.path), "moved_from": changed.moved_from and redact(changed.moved_from)}
+            )
+            for changed in named
+            if changed is not None
+        )
+
+    def _changed(self, path: str, before: Side, after: Side) -> FileOutcome | None:
+        source = self._source(path)
+        if source is not None:
+            added, removed = _count(self.files[source][0], after)
+            return FileOutcome(path=path, how="moved", moved_from=source, added=added, removed=removed)
+        if before.digest == after.digest or self._is_now_elsewhere(path, after):
+            return None
+        added, removed = _count(before, after)
+        how = "created" if before == NO_FILE else "deleted" if after == NO_FILE else "changed"
+        return FileOutcome(path=path, how=how, added=added, removed=removed)
+
+    def _is_now_elsewhere(self, path: str, after: Side) -> bool:
+        """Whether a file that is gone stands under another path now, which says so."""
+        return after == NO_FILE and any(self._source(place) == path for place in self.moved)
+
+    def _source(self, path: str) -> str | None:
+        """Where a file was before the turn that is new at its path; None where it was nowhere, or is not there now."""
+        before, after = self.files[path]
+        source = self.moved.get(path)
+        if source is None or before != NO_FILE or after == NO_FILE:
+            return None
+        return source if self.files[source][0] != NO_FILE else None
+
+
+def _count(before: Side, after: Side) -> tuple[int | None, int | None]:
+    """Returns how many lines came and went; None where a side is no text, not known, or too large."""
+    old, new = _lines(before), _lines(after)
+    if old is None or new is None:
+        return None, None
+    edits = line_edits(old, new)
+    return sum(edit.new_end - edit.new for edit in edits), sum(edit.old_end - edit.old for edit in edits)
+
+
+def _lines(side: Side) -> list[str] | None:
+    if side.digest is None:
+        return []
+    if side.data is None or len(side.data) > MAX_BYTES:
+        return None
+    try:
+        return side.data.decode().splitlines(keepends=True)
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,78 @@
+"""A command that the person typed runs without a question about whether they did (APP-17)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bench_runtime import Answering
+
+from remit_server.chat.lines import read_line
+from remit_server.chat.replies import Chat
+
+
+def typed(command: str, **more: Any) -> dict[str, Any]:
+    arguments = {"command": command, **more}
+    return {"type": "call", "tool": "run_command", "arguments": arguments, "intent": "EXECUTE", "typed": True}
+
+
+async def test_APP_17_it_runs_and_its_files_are_taken_over(make_bench: Any) -> None:
+    bench = await make_bench()
+    asker = Answering("deny")
+    result = await bench.ask(typed("echo 1 > made.txt; echo seen"), asker=asker)
+    assert asker.asked == []
+    assert (bench.workspace / "made.txt").read_text() == "1\n"
+    assert "seen" in bench.of("tool_result")[0].output
+    assert result.status == "completed"
+
+
+async def test_APP_17_what_is_not_typed_is_asked_about(make_bench: Any) -> None:
+    bench = await make_bench()
+    asker = Answering("deny")
+    await bench.ask({**typed("true"), "typed": False}, {**typed("true"), "by": "model"}, asker=asker)
+    assert [question.title for question in asker.asked] == ["run true", "run true"]
+
+
+DENIES = """
+version: 1
+capabilities:
+  - { name: no-rm, match: { syscall: process.exec, command: rm }, action: deny, reason: "nothing is removed" }
+  - { name: each, match: { syscall: process.exec, command: touch }, action: require_review, standing_answer: false, reason: "each" }
+  - { name: run, match: { syscall: process.exec }, action: require_review, reason: "asked" }
+  - { name: write, match: { syscall: fs.write }, action: require_review, reason: "asked" }
+  - { name: keep, match: { syscall: fs.write, path_glob: ["kept/**"] }, action: deny, reason: "stays" }
+  - { name: read, match: { syscall: [fs.read, fs.list] }, action: allow, reason: "read" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "asked"),
+    [
+        ("rm a.py", "denied", 0),
+        ("touch x", "approval_denied", 1),
+        ("echo 1 > kept/x", "denied", 0),
+        ("echo 1 > conftest.py", None, 1),
+    ],
+)
+async def test_APP_17_a_deny_and_what_is_asked_each_time_go_before_it(
+    make_bench: Any, command: str, code: str | None, asked: int
+) -> None:
+    bench = await make_bench(policy=DENIES)
+    (bench.workspace / "kept").mkdir()
+    asker = Answering("deny")
+    await bench.ask(typed(command), asker=asker)
+    (ended,) = bench.of("tool_result")
+    assert (ended.error.code if ended.error else None, len(asker.asked)) == (code, asked)
+    assert {path.name for path in bench.workspace.rglob("*")} & {"x", "conftest.py"} == set()
+    assert (bench.workspace / "a.py").exists()
+
+
+async def test_APP_17_a_prompt_of_the_project_is_typed_by_nobody(make_bench: Any) -> None:
+    bench = await make_bench()
+    prompts = bench.workspace / ".remit" / "prompts"
+    prompts.mkdir(parents=True)
+    (prompts / "look.md").write_text("!touch taken\n")
+    chat = Chat(bench.runtime, bench.settings, "s", lambda: "another")
+    await read_line(chat, "/look")
+    line = await read_line(chat, "/look")
+    assert [part.model_dump().get("typed") for part in line.parts] == [False]
