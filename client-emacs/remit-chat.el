@@ -144,7 +144,7 @@
                 (if ok 'remit-hint 'remit-problem))))
 
 (defun remit--draw-end (result)
-  "Add what a turn changed, and how it ended, where RESULT says more than that it did."
+  "Add what a turn changed, and how it ended, as RESULT says."
   (seq-doseq (change (plist-get result :changes))
     (remit--say (format "  %s%s%s%s"
                         (if (plist-get change :moved_from) (format "%s → " (plist-get change :moved_from)) "")

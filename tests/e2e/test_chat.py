@@ -156,8 +156,10 @@ def test_CLI_05_a_paste_of_ten_thousand_lines_is_one_word_and_sent_whole(chat: A
 def test_CLI_05_resize_completion_and_commands(chat: Any, remit: CommandLine) -> None:
     (remit.workspace / "unusual_name.py").write_text("x = 1\n")
     with chat({"text": "read it"}) as terminal:
-        terminal.send("/sta\t")
-        terminal.until("/stat")
+        terminal.send("/sta")
+        terminal.until("tokens, cost, tools and time")
+        terminal.send("\t")
+        terminal.until("❯ /status")
         terminal.send("\x15/status\r")
         terminal.until("sent to: nowhere")
         terminal.resize(40, 120)

@@ -407,9 +407,9 @@ def test_in_a_terminal_the_person_is_asked(
     typed: str, code: int, changed: bool, remit: CommandLine, script: Callable[..., str]
 ) -> None:
     with remit.in_terminal("rename total", REMIT_MODEL=script()) as terminal:
-        terminal.wait_for("[N] no: ")
+        terminal.wait_for("[n/N] no: ")
         assert "-    total = 0.0\n    +    subtotal = 0.0" in terminal.screen
-        assert "asked by rule write-workspace" in terminal.screen
+        assert "file changes need your approval" in terminal.screen
         terminal.type(typed)
         assert terminal.wait() == code
         assert ("not done: you said no" in terminal.screen) is not changed
@@ -460,13 +460,13 @@ def test_what_was_typed_before_the_question_is_no_answer(remit: CommandLine, scr
     with remit.in_terminal("write it", REMIT_MODEL=script(*steps)) as terminal:
         terminal.wait_for("model script")
         terminal.type("y\n")
-        terminal.wait_for("[N] no: ")
+        terminal.wait_for("[n/N] no: ")
         terminal.type("\n")
         terminal.wait()
     assert not (remit.workspace / "new.py").exists()
 
 
-@pytest.mark.parametrize("where", ["[N] no: ", "model script"], ids=["at the question", "while it works"])
+@pytest.mark.parametrize("where", ["[n/N] no: ", "model script"], ids=["at the question", "while it works"])
 def test_ctrl_c_ends_the_turn_and_nothing_has_changed(
     where: str, remit: CommandLine, script: Callable[..., str]
 ) -> None:

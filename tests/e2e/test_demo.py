@@ -16,7 +16,7 @@ from messages import SAYS
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(600)]
 
 DONE, FAILED, DENIED = 0, 1, 3
-QUESTION = "[N] no: "
+QUESTION = "[n/N] no: "
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,10 @@ def test_in_a_terminal_it_asks_and_a_no_leaves_the_file_as_it_is(tmp_path: Path)
         assert "+DIGITS = 3" in terminal.screen
         terminal.type("n\n")
         terminal.wait_for(QUESTION, 3)
-        assert "argv: [ls, src]" in terminal.screen
+        assert "argv: [ls, src]" not in terminal.screen
+        terminal.type("?\n")
+        terminal.wait_for(QUESTION, 4)
+        assert "argv: [ls, src]" in terminal.screen, "which rule an answer would write is behind a key"
         terminal.type("n\n")
         assert terminal.wait() == DENIED
         assert "without a yes src/cart.py is as it was" in terminal.screen

@@ -74,7 +74,7 @@ def test_a_rename_is_asked_for_allowed_and_saved(
     assert prices.read_bytes() == protected
     assert report["progress"][0] == "begin"
     assert report["progress"][-1] == "end"
-    assert report["shown"] == [report["result"]["final_output"]]
+    assert report["shown"] == [f"{report['result']['final_output']}\nChanged: src/cart.py +4 −4"]
     assert remit("audit", "verify").code == 0
 
 

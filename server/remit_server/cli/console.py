@@ -181,10 +181,14 @@ def draw_ending(result: RunResult, *, said: bool = False, undo: str = "remit ses
 
 
 def _changes(result: RunResult, undo: str) -> Iterable[str]:
-    if result.changes:
-        yield from (f"  {line}" for line in changed_files(result.changes))
-        back = f" · `{undo}` takes it back" if result.undoable else ""
-        yield style_text(f"{changed_in_all(result.changes)}{back}", "dim")
+    if not result.changes:
+        return
+    files = [*changed_files(result.changes)]
+    if len(files) > 1:
+        yield from (f"  {line}" for line in files)
+    back = f" · `{undo}` takes it back" if result.undoable else ""
+    said = f"changed {files[0]}" if len(files) == 1 else changed_in_all(result.changes)
+    yield style_text(f"{said}{back}", "dim")
 
 
 def _cost(usage: TokenUsage | None) -> Iterable[str]:

@@ -21,7 +21,7 @@ from remit_server.contract import (
     TextInput,
     ToolResultEvent,
 )
-from remit_server.runtime.ended_calls import changed_files, changed_in_all
+from remit_server.runtime.ended_calls import changed_files
 from remit_server.runtime.ports import AgentRuntime, Asker, NobodyToAsk
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import MessageAsker
@@ -120,7 +120,7 @@ def describe_ending(result: RunResult, called: str = "") -> str:
     something was not done."""
     text = result.final_output or called or f"the turn ended: {result.status}"
     if result.changes:
-        text += f"\n{changed_in_all(result.changes)}: {', '.join(changed_files(result.changes))}"
+        text += f"\nChanged: {', '.join(changed_files(result.changes))}"
     if result.reason is None:
         return text
     how = "partly done" if result.status == "completed" else result.status
