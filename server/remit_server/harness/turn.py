@@ -19,7 +19,7 @@ from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, Us
 from remit_server.harness.callers import CallerName
 from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
-from remit_server.harness.writes.turn_changes import TurnChanges
+from remit_server.harness.turn_changes import TurnChanges
 
 E = TypeVar("E", bound=Event)
 

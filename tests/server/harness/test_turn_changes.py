@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_server.contract import FileOutcome
-from remit_server.harness.writes.turn_changes import TurnChanges
+from remit_server.harness.turn_changes import TurnChanges
 from remit_server.runtime.ended_calls import changed_files, changed_in_all
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.files import FileImage, digest_of

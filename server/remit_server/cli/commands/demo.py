@@ -34,6 +34,7 @@ CONSTANT = "set DIGITS to 3 in src/cart.py"
 RUN = "run `ls src`"
 FORBIDDEN = "rename total to subtotal in generated/prices.py"
 ASKED = (WHICH, RENAME, CONSTANT, RUN, FORBIDDEN)
+GATED = "read a file while it has declared that it edits"
 _COUNTS = {5: "five", 6: "six"}
 DEFINED = f"It is defined in {EDITED}, line"
 OUTSIDE_INTENT = {"type": "call", "tool": "read_file", "arguments": {"path": "src/cart.py"}, "intent": "CODE"}
@@ -120,6 +121,8 @@ def copy_folder(source: Path, target: Path) -> None:
 async def _demo(workspace: Path, *, as_json: bool) -> int:
     # The demo uses the packaged policy and model, whatever the person has configured.
     environment = {**os.environ, "REMIT_CONFIG_DIR": str(workspace / "no-configuration"), "REMIT_MODEL": "built-in"}
+    if not as_json:
+        say(style_text(f"Starting Remit in a sample workspace: {workspace}", "dim"))
     editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], workspace, environment)
     isolation = await asyncio.to_thread(choose_sandbox(workspace).isolation)
     story = Story(editor, as_json=as_json)
@@ -147,19 +150,23 @@ async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: 
     await editor.initialize({"approvals": "stream"})
     buffer = editor.open(EDITED)
     before = buffer.text
-    story.tell(f"Workspace {workspace}. The editor has {EDITED} open; Remit is asked {_COUNTS[len(asked) + 1]} things:")
+    story.tasks = (*asked, GATED)
+    count = _COUNTS[len(asked) + 1]
     story.tell(
-        "\n".join(f"  {number}. {text}" for number, text in enumerate(asked, 1)) + "   (its policy forbids that)"
+        f"The editor has {EDITED} open. Remit is asked {count} things. The sample's policy forbids the last but one,"
     )
-    story.tell(f"  {len(asked) + 1}. read_file under intent CODE   (a tool outside its intent)\n")
+    story.tell("and the last is a call outside of its intent.\n")
     if not isolation.available:
         story.warn(f"skipped: {RUN}, for there is no sandbox: {isolation.why}\n  fix: {isolation.fix}\n")
     result = await editor.run(_request(asked), story.take)
     await story.finish()
     editor.save(buffer)
     verified = await editor.request("workspace/executeCommand", {"command": "remit.audit.verify", "arguments": []})
-    story.tell(f"\naudit: {verified['message']}")
-    story.tell(f"       `remit audit log --workspace {workspace}` shows every record")
+    story.tell(f"\nWhat you saw: {story.seen}.")
+    story.tell(f"audit: {verified['message']}")
+    story.tell(f"\nTry next:\n  cd {workspace} && remit   ask for something yourself")
+    story.tell("  remit model             connect a larger model: what answered here is a set of rules")
+    story.tell(f"  remit audit log --workspace {workspace}")
     if story.refused and verified["ok"]:
         as_it_was = buffer.text == before
         story.tell(f"without a yes {EDITED} is as it was" if as_it_was else "only what got a yes was changed")
@@ -194,15 +201,30 @@ class Story:
         self._answers: list[asyncio.Task[None]] = []
         self._edits = 0
         self._denied = self._gated = False
+        self._commands = 0
         self._said = ""
         self._answered: list[str] = []
         self.refused = False
+        self.tasks: Sequence[str] = ()
+        self._told = 0
 
     @property
     def complete(self) -> bool:
         """Whether a name was found, two edits were applied, and policy and the gate each refused a call once."""
         found = any(answer.startswith(DEFINED) for answer in self._answered)
         return found and self._edits == 2 and self._denied and self._gated
+
+    @property
+    def seen(self) -> str:
+        """What happened, counted."""
+        counts = {
+            "a name found": any(answer.startswith(DEFINED) for answer in self._answered),
+            f"{self._edits} edits, each allowed by an answer": self._edits,
+            "a command in the sandbox": self._commands,
+            "a write that the policy refused": self._denied,
+            "a call that the intent gate refused": self._gated,
+        }
+        return "; ".join(text for text, happened in counts.items() if happened) or "nothing was allowed"
 
     def tell(self, text: str) -> None:
         """Prints text for people, nothing for machines."""
@@ -220,7 +242,7 @@ class Story:
         if self._json:
             print_json(value)
         else:
-            show(event)
+            self._show(event)
         if event.kind == "approval_required":
             self._answers.append(asyncio.create_task(self._respond(event)))
         if event.kind == "approval_resolved":
@@ -229,8 +251,22 @@ class Story:
                 self._answers[-1].cancel()
         if event.kind == "tool_result":
             self._edits += event.ok and event.changed_files == (EDITED,)
+            self._commands += event.ok and event.tool == "run_command"
             self._denied |= event.error is not None and event.error.code == ErrorCode.DENIED and bool(event.rules)
             self._gated |= event.error is not None and event.error.code == ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT
+
+    def _show(self, event: AgentEvent) -> None:
+        """Draws an event, under a line that says which task it is of; how the demo ended is told at its end."""
+        if not self.tasks:
+            show(event)
+            return
+        if event.kind == "intent_selected":
+            if len(self._answered) >= self._told:
+                say(style_text(f"\n── {self._told + 1} of {len(self.tasks)}: {self.tasks[self._told]}", "bold"))
+                self._told += 1
+            say(style_text(f"[{event.intent}]", "magenta"))
+        elif event.kind != "run_completed":
+            show(event)
 
     def _hear(self, event: AgentEvent) -> None:
         """Collects the model's answers, and shows each: a run shows only its last one at its end."""

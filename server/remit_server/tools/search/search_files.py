@@ -22,6 +22,8 @@ from remit_server.workspace.trees.walk import Limits
 MOST_CHARS = 24_000
 # What is shown is redacted once more, which may make it longer.
 _ROOM_CHARS = 1_500
+MAX_SHOWN_PATTERN = 60
+"""Characters of a pattern in a summary: who searched knows the rest."""
 _LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
@@ -58,7 +60,11 @@ def _files(ctx: ToolContext, query: Query, limits: Limits) -> Iterator[Place]:
 def _outcome(found: Search) -> Outcome:
     ctx, query, complete = found.ctx, found.query, not found.limits.stopped
     total = f"{found.total}{'' if complete else ' or more'}"
-    head = f"{total} matches for `{query.pattern.text}` in {found.files} files below {query.base.relative}"
+    pattern = query.pattern.text
+    shown = pattern if len(pattern) <= MAX_SHOWN_PATTERN else f"{pattern[:MAX_SHOWN_PATTERN]}…"
+    matches, files = ("match" if total == "1" else "matches"), ("file" if found.files == 1 else "files")
+    below = "" if query.base.relative == "." else f" below {query.base.relative}"
+    head = f"{total} {matches} for `{shown}` in {found.files} {files}{below}"
     closed = that_may_be_told(found.limits.closed, lambda path: ctx.permits("fs.read", path))
     notes = [
         "" if complete else "stopped early",

@@ -47,7 +47,7 @@ DIALOGUES = (
             "search_files",
             Intent.ANALYZE,
             {"pattern": "class Cart"},
-            "1 matches for `class Cart` in 1 files below .\ncart.py\n1:class Cart:",
+            "1 match for `class Cart` in 1 file\ncart.py\n1:class Cart:",
         ),
         "Cart is defined in cart.py, line 1.",
     ),
