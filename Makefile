@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEMORY := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm)
 QUICK := -m "not slow and not e2e" -q $(if $(CI),,--hypothesis-profile=quick)
 
-.PHONY: run test test-quick test-near test-thorough durations check ci-like lint types contracts schemas-fresh client setup schemas bench docs pictures e2e-tools package clean
+.PHONY: run test test-quick test-near test-thorough durations check ci-like lint types contracts schemas-fresh client setup schemas bench docs pictures e2e-tools package release audit-dependencies clean
 
 run: setup
 	$(BIN)/remit demo
@@ -74,7 +74,7 @@ client: $(CLIENT)
 setup: $(STAMP)
 $(STAMP): pyproject.toml uv.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
+	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.13,<1"
 	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --extra otel
 	touch $(STAMP)
 
@@ -103,6 +103,19 @@ package: setup $(CLIENT)
 	$(BIN)/uv export --quiet --frozen --group button --no-dev --no-emit-project --no-header --output-file client-vscode/bundled/requirements.txt
 	$(NPM) run package
 
+# What is given to people, in dist/: the wheel, the extension with it, what both are made of (CycloneDX), and checksums of all.
+release: package
+	rm -rf dist && mkdir dist
+	cp client-vscode/bundled/*.whl client-vscode/remit.vsix dist/
+	$(BIN)/uv export --quiet --frozen --no-dev --format cyclonedx1.5 --output-file dist/remit.cdx.json
+	cd client-vscode && npm sbom --sbom-format=cyclonedx --sbom-type=application --package-lock-only > ../dist/remit-vscode.cdx.json
+	cd dist && sha256sum * > SHA256SUMS
+
+# Known vulnerabilities of what is shipped, by OSV and by npm's registry. Needs a network that reaches both.
+audit-dependencies: setup
+	$(BIN)/uv audit --frozen --no-dev --preview-features audit-command
+	$(NPM) audit --omit=optional
+
 bench: setup
 	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --group bench
 	$(BIN)/python bench/initialize.py
@@ -122,4 +135,4 @@ bench: setup
 	$(BIN)/python bench/prompt_cache.py
 
 clean:
-	rm -rf $(VENV) client-vscode/node_modules scripts/docs/node_modules client-vscode/out client-vscode/bundled .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) client-vscode/node_modules scripts/docs/node_modules client-vscode/out client-vscode/bundled dist .cache .mypy_cache .ruff_cache .pytest_cache
