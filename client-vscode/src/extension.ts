@@ -47,7 +47,7 @@ export function activate(context: vscode.ExtensionContext): void {
   let outdated = false;
   let remembered = context.workspaceState.get<string>(LAST_SESSION);
   const health = watchHealth({ ...remit, status: () => remit.status(conversation.session()) }, ({ state, status, problem }) => {
-    chat.showServer({ state, model: status?.model ?? null, standing: standingOf(status), problem });
+    chat.showServer({ state, model: status?.model ?? null, standing: standingOf(status), editsAllowed: status?.edits === 'allow', problem });
     redraw();
     // After a reload of the window, or an update, the chat goes on where it was (EDI-05).
     if (state === 'ready' && remembered !== undefined) void conversation.restore(remembered);

@@ -81,7 +81,7 @@ def test_THR_redaction_a_running_servers_search_confirms_no_guess(watched: Watch
         LINES[4][:12],
     ):
         assert watched.own("search_files", pattern=guess)["output"].startswith("0 matches"), guess
-    assert watched.own("search_files", pattern="TOKEN = ")["output"].startswith("1 matches")
+    assert watched.own("search_files", pattern="TOKEN = ")["output"].startswith("1 match ")
 
 
 @pytest.mark.usefixtures("sandbox")

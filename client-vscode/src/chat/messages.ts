@@ -12,6 +12,8 @@ export interface ServerView {
   readonly model: string | null;
   /** Where the session that was used last stands in its workflow. */
   readonly standing: Standing | null;
+  /** The session's edits are made without a question. */
+  readonly editsAllowed: boolean;
   readonly problem: Problem | null;
 }
 

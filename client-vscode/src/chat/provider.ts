@@ -29,7 +29,7 @@ export interface Known {
 
 export function provideChat(extension: vscode.Uri, conversation: () => Conversation, proposals: Proposals, known: Known, memory: vscode.Memento): Chat {
   let current: vscode.WebviewView | null = null;
-  let server: ServerView = { state: 'starting', model: null, standing: null, problem: null };
+  let server: ServerView = { state: 'starting', model: null, standing: null, editsAllowed: false, problem: null };
   const drafts = keepDraft(memory);
   const samples = watchSamples((now) => post({ type: 'samples', samples: now }));
   const post = (message: ToWebview): void => void current?.webview.postMessage(message);

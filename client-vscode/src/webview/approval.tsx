@@ -65,7 +65,7 @@ function Approval({ item, waiting, send }: ApprovalProps) {
   } : null;
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); allow('once'); }
-    if (event.key === 'Escape') { event.stopPropagation(); answer('deny', 'once'); }
+    if (event.key === 'Escape') { event.stopPropagation(); if (!steppedBack(event.target, card.current)) answer('deny', 'once'); }
   };
   const id = (part: string): string => `${part}-${item.id}`;
   return (
@@ -117,6 +117,16 @@ function Approval({ item, waiting, send }: ApprovalProps) {
       </footer>
     </div>
   );
+}
+
+/** Takes an Escape that was meant for what is open on the card: it closes a fold, and leaves a line of text. */
+function steppedBack(target: EventTarget | null, card: HTMLElement | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  const fold = target.closest<HTMLDetailsElement>('details[open]');
+  if (fold) { fold.open = false; fold.querySelector('summary')?.focus(); }
+  else if (target instanceof HTMLInputElement) card?.focus();
+  else return false;
+  return true;
 }
 
 /** Brings the card into sight and under the keyboard; true once it may be allowed. */

@@ -169,6 +169,14 @@ function Hint({ busy, draft, proposing, view, server, send }: HintProps) {
         </button>
       )}
       <Mode busy={busy} standing={view.standing ?? server.standing} send={send} />
+      {server.editsAllowed && (
+        <button
+          type="button" class="model" data-testid="edits-allowed" disabled={busy} title={say('Edits are made without a question. Ask before each one again')}
+          onClick={() => send({ type: 'ask', text: '/edits each', attachments: [] })}
+        >
+          {say('edits allowed')} <span class="codicon codicon-close" aria-hidden="true" />
+        </button>
+      )}
       <Meter view={view} />
       <span id="hint">{left ? say('Commands take no attachments; they stay here') : keys}</span>
     </div>

@@ -19,7 +19,7 @@ export interface State {
 export type Message = ToWebview | { readonly type: 'draft'; readonly draft: Draft };
 
 export const BEGIN: State = {
-  view: EMPTY, next: 1, lost: false, server: { state: 'starting', model: null, standing: null, problem: null },
+  view: EMPTY, next: 1, lost: false, server: { state: 'starting', model: null, standing: null, editsAllowed: false, problem: null },
   proposed: { text: '', proposals: [] }, draft: NO_DRAFT, samples: [],
 };
 

@@ -23,7 +23,9 @@ const model = home.script('prices.json', [
   { text: 'Two prices are exact now; the eighteenth stays as it was.' },
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 30, 36) } }] },
   { text: 'The thirtieth is exact too.' },
-  { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 30, 36, 39) } }] },
+  { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 30, 33, 36) } }] },
+  { text: 'The thirty-third follows.' },
+  { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'prices.py', content: text(3, 30, 33, 36, 39) } }] },
   { text: 'Nobody answered, so the last price stays as it was.' },
 ]);
 
@@ -69,6 +71,13 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await shot('2-not-read');
   await chat.getByText('More answers').click();
   await chat.getByText('writes-are-looked-at').waitFor();
+  // Escape closes what is open on the card, and is no answer yet.
+  await page.keyboard.press('Escape');
+  await chat.getByText('writes-are-looked-at').waitFor({ state: 'hidden' });
+  await chat.getByRole('textbox', { name: 'Your comment for the model' }).click();
+  await page.keyboard.press('Escape');
+  assert.equal(await chat.getByTestId('outcome').count(), 0, 'it was no answer');
+  await chat.getByText('More answers').click();
   await chat.getByRole('button', { name: 'Show all of it' }).click();
   assert.ok(await once.isEnabled());
   assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'a part can only be allowed once');
@@ -78,6 +87,8 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).click();
   await chat.getByText('the eighteenth stays as it was').first().waitFor({ timeout: TURN_MS });
   const lines = page.locator('.monaco-editor .view-lines').first();
+  await lines.click();
+  await page.keyboard.press('Control+Home');
   await until('the editor shows what was taken', 30_000, async () => (await lines.innerText()).replaceAll('\u00a0', ' ').includes('price_3 = Decimal("3")'));
   await lines.click();
   await page.keyboard.press('Control+S');
@@ -101,13 +112,24 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await until('it is in the file', 30_000, () => fs.readFileSync(file, 'utf8') === text(3, 30, 36));
   await until('the box goes', 30_000, async () => await box('(1 of 1)').count() === 0);
 
+  // One answer allows all edits of the session: what is said below the input takes that back (APP-15).
+  await ask(chat, 'and the thirty-third');
+  await chat.getByRole('button', { name: 'Allow all edits this session' }).click({ timeout: TURN_MS });
+  await chat.getByText('The thirty-third follows.').first().waitFor({ timeout: TURN_MS });
+  await chat.getByTestId('edits-allowed').click({ timeout: 30_000 });
+  await chat.getByText('You are asked before each edit.').first().waitFor({ timeout: TURN_MS });
+  await until('edits are asked about again', 30_000, async () => await chat.getByTestId('edits-allowed').count() === 0);
+  assert.ok(await chat.getByTestId('changes').last().getByRole('button', { name: 'prices.py' }).isVisible(), 'a turn ends with its files');
+  await page.keyboard.press('Control+S');
+  await until('it is in the file as well', 30_000, () => fs.readFileSync(file, 'utf8') === text(3, 30, 33, 36));
+
   // A question that nobody answers in time is a no, and nothing is written (APP-02). The limit counts from the next turn on.
   // It may be over before this driver looks: what stays in the chat says that it was asked, and who ended it.
   fs.writeFileSync(path.join(config, 'config.yaml'), 'limits: { approval_timeout_s: 5 }\n');
   await ask(chat, 'and the last one');
   await chat.getByTestId('outcome').filter({ hasText: 'Denied by the deadline: nobody answered' }).waitFor({ timeout: TURN_MS });
   await until('the question is gone', 30_000, async () => await chat.getByRole('button', { name: 'Allow once' }).count() === 0);
-  assert.equal(fs.readFileSync(file, 'utf8'), text(3, 30, 36), 'nothing is written');
+  assert.equal(fs.readFileSync(file, 'utf8'), text(3, 30, 33, 36), 'nothing is written');
   await until('the lenses go again', 30_000, async () => await lens('Remit').count() === 0);
   await look(chat, '3-expired');
 
