@@ -112,7 +112,7 @@ async def test_B6_naming_a_place_is_no_answer_to_a_change(tmp_path: Path, asked:
         result = await bench.ask(asked, asker=Answering("deny"))
         assert result.status in {"declined", "denied"}
         assert changed(bench) == {}
-        assert "defin" not in (result.final_output or "")
+        assert "It is defined" not in (result.final_output or "")
 
 
 async def test_B6_without_any_tool_it_declines(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from remit_server.models.built_in.line_edits import (
     Rewrite,
     SetValue,
 )
-from remit_server.models.built_in.looking import DEFINED
+from remit_server.models.built_in.looking import BY_KEYWORD, DEFINED
 from remit_server.models.built_in.routes import Routed
 
 RENAMED = "Renamed every occurrence."
@@ -37,14 +37,15 @@ PROPOSED = "Proposed. Your review decides what of it is written."
 UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it in the editor."
 NOT_FOUND = "I stopped: no definition was found."
 DECLINED = (
-    "I stopped: no rule of mine fits that sentence. I only do small edits, searches and commands that one sentence "
-    "names; ask me what I can do. For more connect a model, as in: remit ask --model ollama:NAME."
+    "I stopped: no rule of mine fits that sentence. I am rules, not a language model: I take sentences such as "
+    "`rename OLD to NEW in FILE`, `replace 'TEXT' with 'TEXT' in FILE` or `where is NAME defined`; ask me `what can "
+    "you do`. For anything else connect a model: `remit model` shows those that you can use."
 )
 HELP = (
     "I am what comes with Remit: rules, and no language model. I list, show and search files, run a command or the "
     "tests, show what git says, and make small edits that one sentence names: rename, replace, add or remove a line, a "
-    "comment or a docstring, change a value, create, move or delete a file. For anything else connect a model, as in: "
-    "remit ask --model ollama:NAME."
+    "comment or a docstring, change a value, create, move or delete a file. For anything else connect a model: "
+    "`remit model` shows those that you can use."
 )
 MOST_SHOWN = 4_000
 _LINE = re.compile(r"(\d+)[|:](.*)")
@@ -136,8 +137,9 @@ def _found(route: Routed, result: str) -> str:
     if str(route.arguments["pattern"]).startswith(DEFINED.split("NAME")[0]):
         if not found:
             return NOT_FOUND
-        first, number, _ = found[0].split(":", 2)
-        return _definition(first, number, int(head.split(" ", 1)[0]))
+        by_keyword = [line for line in found if BY_KEYWORD.match(line.split(":", 2)[2].strip())]
+        first, number, _ = (by_keyword or found)[0].split(":", 2)
+        return _definition(first, number, len(by_keyword) or int(head.split(" ", 1)[0]))
     return "\n".join(found) if found else "It is nowhere in the files."
 
 

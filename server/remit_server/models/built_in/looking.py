@@ -23,9 +23,12 @@ from remit_server.models.built_in.sentences import (
 
 DEFINED = (
     r"""^[^#/"']*\b(def|class|func|function|fn|struct|type|interface|enum|trait|module|const|let|var) NAME\b"""
-    r"""|^\s*["']?NAME["']?\s*(:[^=:]*)?=[^=]"""
+    r"""|^["']?NAME["']?\s*(:[^=:]*)?=[^=]|^\s+(self\.|this\.)?NAME(:[^=:]*)? = """
 )
-"""A line that defines NAME, by a keyword or by setting it."""
+"""A line that defines NAME, by a keyword or by setting it; an argument that is named in a call defines nothing."""
+BY_KEYWORD = re.compile(r"^\W*(?:\w+ )*(?:def|class|func|function|fn|struct|type|interface|enum|trait|module)\b")
+"""How a line begins that defines a name in its own right."""
+MOST_DEFINITIONS = 50
 _KINDS = (
     "class|function|method|constant|klasse|funktion|methode|konstante|classe|fonction|m[ée]thode|constante|clase|"
     "funci[oó]n|m[ée]todo|funzione|costante"
@@ -47,6 +50,8 @@ _PASSING = re.compile(
     r"\b(?:do|are|did|check)\b.*\b(?:pass|passing|green|work|ok)\b|laufen|passent|pasan|passano|通る|通って",
     re.IGNORECASE,
 )
+_OF_TWO = re.compile(r"\b(?:between|vs|versus|zwischen|entre|tra|fra)\b", re.IGNORECASE)
+"""A difference of two things, which no commit says."""
 _SOMETHING = re.compile(
     r"\b(?:something|text|etwas|quelque chose|algo|qualcosa|code|workspace|project)\b", re.IGNORECASE
 )
@@ -92,7 +97,7 @@ def take_git(said: Sentence) -> Route:
         return Routed(Intent.ANALYZE, "git_status" if "status" in said.text.lower() else "git_diff")
     if said.quoted:
         return None
-    if says("diff", said.bare):
+    if says("diff", said.bare) and not _OF_TWO.search(said.bare):
         return Routed(Intent.ANALYZE, "git_diff")
     return Routed(Intent.ANALYZE, "git_status") if says("status", said.bare) and not said.files else None
 
@@ -213,5 +218,5 @@ def _names_in(said: Sentence) -> list[str]:
 
 def definition_of(name: str) -> Routed:
     """Returns the search for where a name is defined."""
-    whole: dict[str, JsonValue] = {"context_lines": 0, "max_results": 1}
+    whole: dict[str, JsonValue] = {"context_lines": 0, "max_results": MOST_DEFINITIONS}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": DEFINED.replace("NAME", name), **whole})

@@ -48,7 +48,7 @@ class BuiltInProvider:
         """
         if request.paths is None:
             raise ModelFailed(
-                "the model cannot answer this", NO_MODEL, "connect one, as in: remit ask --model ollama:NAME"
+                "the model cannot answer this", NO_MODEL, "connect one: `remit model` shows those that you can use"
             )
         nameable = await request.paths.list()
         match next_step(request, None if nameable is None else nameable.files):

@@ -63,7 +63,8 @@ def edit_content(
         meant = {"old_text": there, "new_text": quoted_as(there, old, new.lstrip(" \t")), "loosely": False}
         return edit_content(path, content, arguments.model_copy(update=meant), redact)
     if not offsets and len(new.strip()) >= _TELLING and find_each(content, new, whole_word=False, most=1):
-        why = "old_text does not occur in it, and new_text does: it may be edited so already"
+        as_word = " as a whole word" if arguments.whole_word else ""
+        why = f"old_text does not occur in it{as_word}, and new_text does: it may be edited so already"
         raise _refusal(path, ErrorCode.NO_MATCH, why, "read the file again, or answer")
     if not offsets:
         miss = explain(redact(content), old, whole_word=arguments.whole_word)
