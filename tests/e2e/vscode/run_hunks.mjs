@@ -31,10 +31,17 @@ const model = home.script('prices.json', [
 
 await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async ({ page, open, shot, look, picture }) => {
   const chat = await open();
+  /** Shows a line of the file, however slowly the workbench follows the keys. */
   const goTo = async (line) => {
+    await quickOpen(page, 'prices.py');
+    await page.locator('.tab.active[data-resource-name="prices.py"]').waitFor();
+    const input = page.locator('.quick-input-widget .quick-input-box input');
+    await input.waitFor({ state: 'hidden' });
     await page.keyboard.press('Control+G');
+    await input.waitFor();
     await page.keyboard.type(`${line}`);
     await page.keyboard.press('Enter');
+    await input.waitFor({ state: 'hidden' });
   };
   const lens = (words) => page.locator('.codelens-decoration a', { hasText: words });
 
@@ -57,7 +64,6 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await lens('Allow once').click();
   await page.locator('.tab', { hasText: 'now ↔ proposed' }).waitFor();
   assert.equal(fs.readFileSync(file, 'utf8'), text(), 'what was not in sight is not allowed: the lens opens the rest');
-  await quickOpen(page, 'prices.py');
   await goTo(19);
   await page.locator('.codelens-decoration', { hasText: '(2 of 3)' }).locator('a', { hasText: 'with a comment' }).click();
   await page.locator('.quick-input-widget .quick-input-box input').fill('the eighteenth is an id, no price');
@@ -87,8 +93,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).click();
   await chat.getByText('the eighteenth stays as it was').first().waitFor({ timeout: TURN_MS });
   const lines = page.locator('.monaco-editor .view-lines').first();
-  await lines.click();
-  await page.keyboard.press('Control+Home');
+  await goTo(1);
   await until('the editor shows what was taken', 30_000, async () => (await lines.innerText()).replaceAll('\u00a0', ' ').includes('price_3 = Decimal("3")'));
   await lines.click();
   await page.keyboard.press('Control+S');
@@ -101,7 +106,6 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   // Where the cursor is: the box below the line takes the answer, once its change was in sight.
   await ask(chat, 'the thirtieth as well');
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
-  await quickOpen(page, 'prices.py');
   await goTo(31);
   await box('Proposed +1 −1 (1 of 1)').getByText('Decimal("30")').first().waitFor();
   await shot('5-drawn');
