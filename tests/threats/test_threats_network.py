@@ -498,10 +498,12 @@ async def test_policy_judges_each_host(make_bench: Any, target: Target) -> None:
     assert len(asker.asked) == 1
 
 
-async def test_the_packaged_policy_lets_no_command_reach_anything(make_bench: Any) -> None:
+async def test_the_packaged_policy_lets_no_command_of_a_model_reach_anything(make_bench: Any) -> None:
     bench: Bench = await make_bench()
-    answer = await result(bench, "run_command", Answering(), command="true", network=["example.org"])
-    assert answer.error.code == "denied"
+    call = {"type": "call", "tool": "run_command", "arguments": {"command": "true", "network": ["example.org"]}}
+    asker = Answering()
+    await bench.ask({**call, "intent": "EXECUTE", "by": "model"}, asker=asker)
+    assert (bench.of("tool_result")[0].error.code, asker.asked) == ("denied", [])
 
 
 @pytest.mark.parametrize("host", ["*.example.org", "http://example.org", "exаmple.org", "a.org:99999", "127.1"])

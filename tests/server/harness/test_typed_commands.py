@@ -76,3 +76,14 @@ async def test_APP_17_a_prompt_of_the_project_is_typed_by_nobody(make_bench: Any
     await read_line(chat, "/look")
     line = await read_line(chat, "/look")
     assert [part.model_dump().get("typed") for part in line.parts] == [False]
+
+
+async def test_APP_17_it_may_reach_the_hosts_that_the_person_names_and_a_models_may_not(make_bench: Any) -> None:
+    bench = await make_bench()
+    asker = Answering("deny")
+    hosts = typed("echo reached", network=["example.org"])
+    await bench.ask(hosts, {**hosts, "typed": False}, {**hosts, "by": "model"}, asker=asker)
+    own, asked, other = bench.of("tool_result")
+    assert (own.ok, own.error) == (True, None)
+    assert (asked.error.code, len(asker.asked), asker.asked[0].hosts) == ("approval_denied", 1, ("example.org",))
+    assert other.error.code == "denied"
