@@ -11,7 +11,7 @@ from remit_server.workspace.content.files import digest_of
 from remit_server.workspace.line_diff import line_edits
 
 MAX_BYTES = 200_000
-"""Of a larger file no lines are counted."""
+"""Bytes of a file whose lines are counted; those of a larger one are not."""
 
 
 @dataclass(frozen=True, slots=True)
