@@ -59,7 +59,10 @@ async def test_CLI_09_a_message_becomes_what_a_client_runs(client):
     again = await value(client, "remit.chat.read", text="and now", session_id="s")
     assert again["input"][0]["attachments"] == []
     own = await value(client, "remit.chat.read", text="!git status", session_id="s")
-    assert (own["input"][0]["tool"], own["input"][0]["arguments"]) == ("run_command", {"command": "git status"})
+    assert (own["input"][0]["tool"], own["input"][0]["arguments"]) == (
+        "run_command",
+        {"command": "git status", "timeout": 600, "network": []},
+    )
 
 
 async def test_CLI_09_a_plain_editor_sends_lines_and_is_told(client):

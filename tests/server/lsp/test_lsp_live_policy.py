@@ -176,7 +176,7 @@ async def test_an_answer_for_good_is_written_as_shown_and_taken_back_by_removing
     bound = rf"{{tool: write_file, syscall: fs.write, path: a.txt, workspace: {client.root}, workspace_id: w[0-9a-f]{{16}}}}"
     assert re.fullmatch(bound, rule)
     assert question["everywhere_rule"] == "{tool: write_file, syscall: fs.write, path: a.txt}"
-    assert question["scopes"] == ["once", "session", "always", "everywhere"]
+    assert question["scopes"] == ["once", "session", "edits", "always", "everywhere"]
     answer = {"approval_id": question["approval_id"], "decision": "allow", "scope": "always"}
     assert (await client.result("remit/approval/respond", answer))["accepted"]
     assert (await ended(client, token))["code"] == "ok"
