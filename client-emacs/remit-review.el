@@ -105,17 +105,18 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
       (line "  in the sandbox, with network to %s" (string-join (append (plist-get event :hosts) nil) ", ")))
      ((plist-get event :argv) (line "  in the sandbox, no network")))
     (seq-doseq (diff (plist-get event :diffs)) (remit--insert-diff diff))
+    (when (plist-get event :session_rule) (line "  s  this session: allow %s" (plist-get event :session_rule)))
     (line "  %sy allow once   s this session   f all edits this session   ? more\n  n no   N no, with a comment"
           (if (remit--truth (plist-get event :by_hunk))
               "M-n M-p hunks   x leave one out, or put it back   c with a comment\n  "
             ""))))
 
 (defun remit--insert-details (event)
-  "Insert which rules ask EVENT, and what each answer would remember (APP-04)."
+  "Insert which rules ask EVENT, and what further answers would remember (APP-04)."
   (cl-flet ((line (format &rest given) (insert (apply #'format format given) "\n")))
     (seq-doseq (reason (plist-get event :reasons))
       (line "  asked by rule %s: %s" (or (plist-get reason :rule) (plist-get reason :layer)) (plist-get reason :reason)))
-    (dolist (each '((:session_rule . "s  this session: allow") (:edits_rule . "f  this session: allow")
+    (dolist (each '((:edits_rule . "f  this session: allow")
                     (:always_rule . "a  always here: adds to permissions.yaml:")
                     (:everywhere_rule . "e  always everywhere: adds instead:")))
       (when (plist-get event (car each)) (line "  %s %s" (cdr each) (plist-get event (car each)))))))

@@ -24,7 +24,7 @@ end
 
 local KEY_LINES = { '  y allow once   s this session   f all edits this session   ? more', '  n no   N no, with a comment' }
 
---- Shows which rules ask, and what each answer would remember: once, below the question (APP-04).
+--- Shows which rules ask, and what further answers would remember: once, below the question (APP-04).
 local function show_details()
   local question = require('remit.turn').question
   if not question or question.detailed then return end
@@ -32,9 +32,7 @@ local function show_details()
   for _, reason in ipairs(event.reasons) do
     table.insert(lines, ('  asked by rule %s: %s'):format(known(reason.rule) or reason.layer, reason.reason))
   end
-  for _, row in ipairs({ { 's', event.session_rule }, { 'f', event.edits_rule } }) do
-    if known(row[2]) then table.insert(lines, ('  %s  this session: allow %s'):format(row[1], row[2])) end
-  end
+  if known(event.edits_rule) then table.insert(lines, '  f  this session: allow ' .. event.edits_rule) end
   if known(event.always_rule) then table.insert(lines, '  a  always here: adds to permissions.yaml: ' .. event.always_rule) end
   if known(event.everywhere_rule) then table.insert(lines, '  e  always everywhere: adds instead: ' .. event.everywhere_rule) end
   question.detailed = true
@@ -215,6 +213,7 @@ local function draw_question(event)
       end
     end
   end
+  if known(event.session_rule) then add({ '  s  this session: allow ' .. event.session_rule }, 'RemitHint') end
   local keys = vim.deepcopy(KEY_LINES)
   if event.by_hunk then table.insert(keys, 1, '  x leave a hunk out, or put it back   c with a comment') end
   asked_at = { last = add(keys, 'RemitHint') + #keys }

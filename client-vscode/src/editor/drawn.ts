@@ -98,10 +98,13 @@ export function openDrawn(conversation: () => Conversation, allow: (id: string) 
   };
 }
 
+/** The line below which a hunk's box stands: the last that goes, or where none goes the one before the new ones. */
+export function lineAbove(hunk: Hunk): number {
+  return goneIn(hunk).at(-1)?.start.line ?? Math.max(0, hunk.line - 1);
+}
+
 function newThread(controller: vscode.CommentController, document: vscode.TextDocument, hunk: Hunk): vscode.CommentThread {
-  const gone = goneIn(hunk);
-  // A box stands below its line: new lines that take the place of none stand below the one before them.
-  const line = gone.at(-1)?.start.line ?? Math.max(0, hunk.line - 1);
+  const line = lineAbove(hunk);
   const body = new vscode.MarkdownString();
   const lines = hunk.lines.filter(({ kind }) => kind === 'add').map(({ text }) => text);
   if (lines.length > 0) body.appendCodeblock(lines.slice(0, MOST_LINES).join('\n'), document.languageId);

@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { findApproval, pending, type ApprovalItem } from '../chat/view';
 import { hunksOf, type Hunk } from '../text';
-import { MOST_LINES, type Drawn } from './drawn';
+import { lineAbove, MOST_LINES, type Drawn } from './drawn';
 import type { Proposals } from './proposals';
 import { waitingIn } from './waiting';
 
@@ -41,7 +41,10 @@ export function openReading(conversation: () => Conversation, proposals: Proposa
     for (const { item, diff } of waitingIn(editor.document, conversation())) {
       hunksOf(diff.diff).forEach((hunk, number) => {
         const whole = hunk.lines.filter(({ kind }) => kind === 'add').length <= MOST_LINES && drawn().shows(editor.document.uri, item.id, number);
-        if (whole && sight.has(hunk.line)) for (const line of afterOf(hunk)) linesOf(item.id, diff.path).add(line);
+        // A box lies between two lines of the file: where both are in sight, so is all of it. Below the last line nobody can tell.
+        const line = lineAbove(hunk);
+        const between = line + 1 < editor.document.lineCount && sight.has(line) && sight.has(line + 1);
+        if (whole && between) for (const line of afterOf(hunk)) linesOf(item.id, diff.path).add(line);
       });
     }
   };

@@ -242,15 +242,15 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
         yield f"    in the sandbox, {reach}"
     for diff in event.diffs:
         yield from map(_in_diff, diff.diff.splitlines())
+    if event.session_rule is not None:
+        yield f"    s  this session: allow {visible_again(event.session_rule)}"
 
 
 def draw_details(event: ApprovalRequired) -> Iterable[str]:
-    """Returns what `?` shows of a question: which rules ask, what each answer would remember, the digest (APP-04)."""
+    """Returns what `?` shows of a question: its rules, what other answers would remember, its digest (APP-04)."""
     for reason in event.reasons:
         place = f" ({reason.file}:{reason.line})" if reason.file else ""
         yield f"    asked by rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
-    if event.session_rule is not None:
-        yield f"    s  this session: allow {visible_again(event.session_rule)}"
     if event.edits_rule is not None:
         yield f"    f  this session: allow {visible_again(event.edits_rule)}"
     if event.always_rule is not None:
