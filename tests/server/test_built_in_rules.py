@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
 
-from remit_server.models.built_in.answers import DECLINED, HELP
+from remit_server.models.built_in.answers import HELP, NO_DEFINITION
+from remit_server.models.built_in.declining import ANY, EDIT, QUESTION, WRITING, decline
 from remit_server.models.built_in.line_edits import (
     AmongImports,
     AtLine,
@@ -34,16 +35,19 @@ from remit_server.models.built_in.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.phrases import patterns
 from remit_server.models.built_in.routes import (
     COMMAND,
+    DOCSTRING,
     FILE,
+    MESSAGE,
     NEW_NAME,
     NEW_TEXT,
     Edited,
     Help,
     Missing,
     Routed,
+    Shown,
 )
 from remit_server.models.built_in.rules import route
-from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence
+from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.tools.edit.edit_file import EditFileArguments, edit_content
@@ -106,6 +110,12 @@ CALLS += [
     ("pls run echo hi there", "run_command", {"command": "echo hi there"}),
     ("mv notes.txt old.txt", "move_file", {"path": "notes.txt", "new_path": "old.txt"}),
     ("touch docs/faq.md", "write_file", {"path": "docs/faq.md", "content": ""}),
+    ("what is this project?", "read_file", {"path": "README.md", "offset": 1, "limit": 40}),
+    ("worum geht es hier?", "read_file", {"path": "README.md", "offset": 1, "limit": 40}),
+    ("c'est quoi ce projet", "read_file", {"path": "README.md", "offset": 1, "limit": 40}),
+    ("list all functions in src/cart.py", "get_symbols", {"path": "src/cart.py"}),
+    ('commit everything, msg "wip"', "git_commit", {"message": "wip", "all": True}),
+    ('commit this with the message "Name it"', "git_commit", {"message": "Name it"}),
     ("new file VERSION containing 0.3.1", "write_file", {"path": "VERSION", "content": "0.3.1\n"}),
     (
         "let's call total `amount` instead (src/cart.py)",
@@ -117,6 +127,15 @@ CALLS += [
         "edit_file",
         {"path": "README.md", "old_text": "teh", "new_text": "the", "replace_all": True, "whole_word": True},
     ),
+]
+
+
+CALLS += [
+    (
+        "s/teh/the/ in README.md",
+        "edit_file",
+        {"path": "README.md", "old_text": "teh", "new_text": "the", "replace_all": True},
+    )
 ]
 
 
@@ -178,6 +197,11 @@ MISSING = {
     "show lines 3 to 8": FILE,
     "open_count in src/cart.py, could you rename that one": NEW_NAME,
     "put a comment above f in src/cart.py": NEW_TEXT,
+    "add a docstring to total in src/cart.py please": DOCSTRING,
+    "install the dependencies so that i can run the tests": COMMAND,
+    "commit everything": MESSAGE,
+    "fix the teh typo in README.md": 'By which text? As in: replace "teh" with "NEW" in README.md',
+    "add .vscode to the gitignore": 'There is no .gitignore. To make one: create .gitignore with ".vscode"',
 }
 
 
@@ -236,6 +260,34 @@ def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
 )
 def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:
     assert route(sentence, FILES) is None
+
+
+def test_MOD_23_a_word_is_shown_as_a_name_only_where_it_says_nothing_else() -> None:
+    assert route("show me groupby", FILES) == Shown("groupby")
+    assert route("show the function total in src/cart.py", FILES) == Shown("total", "src/cart.py")
+    assert not any(
+        isinstance(route(f"show me {word}", FILES), Shown) for word in ("everything", "files", "tests", "it")
+    )
+
+
+BEYOND = {
+    "refactor the cart class": WRITING,
+    "add type hints to everything": WRITING,
+    "write a test for total": WRITING,
+    "Could you make src/cart.py faster?": WRITING,
+    "why does the test fail?": QUESTION,
+    "what is a monad": QUESTION,
+    "erkläre src/cart.py": QUESTION,
+    "add a table of contents at the top of README.md": EDIT.format(file="README.md"),
+    "change the loop to a comprehension": EDIT.format(file="FILE"),
+    "purple": ANY,
+}
+
+
+@rows("sentence", BEYOND)
+def test_MOD_23_what_is_declined_is_declined_by_its_kind(sentence: str) -> None:
+    assert route(sentence, FILES) is None
+    assert decline(read_sentence(sentence, FILES)) == BEYOND[sentence]
 
 
 PIECES = st.sampled_from(
@@ -340,7 +392,13 @@ DONE = [
     ("where is curry defined?", "completed", "It is defined in tools.py, line 3."),
     ("where is RATE defined?", "completed", "It is defined in a_table.py, line 1."),
     ("where is size defined?", "completed", "It is defined in tools.py, line 4."),
-    ("what is the diff between RATE and curry?", "declined", DECLINED),
+    ("what is the diff between RATE and curry?", "declined", f"{QUESTION} `RATE` is defined in a_table.py, line 1."),
+    ("explain the function curry", "declined", f"{QUESTION} `curry` is defined in tools.py, line 3."),
+    ("explain the function nowhere", "declined", QUESTION),
+    ("show me curry", "completed", "tools.py, line 3:\nclass curry:\n    size = 1"),
+    ("show me ROWS", "completed", "a_table.py, line 2:\nROWS = dict(\n    curry=[1],\n)"),
+    ("show me nowhere", "declined", NO_DEFINITION.format(name="nowhere")),
+    ("what is this?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
     ("what can u do", "completed", HELP),
     ("hey, are you chatgpt?", "completed", HELP),
     ("show notes.txt", "completed", "milk"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from types import MappingProxyType
 from typing import assert_never
 
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
+from remit_server.models.built_in.declining import CONNECT
 from remit_server.models.built_in.line_edits import (
     AmongImports,
     Comment,
@@ -36,20 +38,17 @@ SOME = "Changed in part: you left out some of the changes."
 PROPOSED = "Proposed. Your review decides what of it is written."
 UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it in the editor."
 NOT_FOUND = "I stopped: no definition was found."
-DECLINED = (
-    "I stopped: no rule of mine fits that sentence. I am rules, not a language model: I take sentences such as "
-    "`rename OLD to NEW in FILE`, `replace 'TEXT' with 'TEXT' in FILE` or `where is NAME defined`; ask me `what can "
-    "you do`. For anything else connect a model: `remit model` shows those that you can use."
-)
+NO_DEFINITION = "I stopped: no file defines {name}."
 HELP = (
     "I am what comes with Remit: rules, and no language model. I list, show and search files, run a command or the "
     "tests, show what git says, and make small edits that one sentence names: rename, replace, add or remove a line, a "
-    "comment or a docstring, change a value, create, move or delete a file. For anything else connect a model: "
-    "`remit model` shows those that you can use."
+    f"comment or a docstring, change a value, create, move or delete a file. For anything else {CONNECT}"
 )
 MOST_SHOWN = 4_000
 _LINE = re.compile(r"(\d+)[|:](.*)")
 _IN_PART = re.compile(r"written in part: the person accepted (\d+) of (\d+) changes")
+_CLOSING = re.compile(r"\s*(?:[)\]}]|else\b|elif\b|except\b|finally\b|end\b)")
+"""A line that belongs to what stands above it, though it is indented no more."""
 _COLLECTED = "collected for the person's review"
 _EXIT = re.compile(r"exit code (\d+)")
 
@@ -125,22 +124,53 @@ def _shown(route: Routed, result: str) -> str:
     return "\n".join(lines) if lines else f"{route.arguments['path']} is empty."
 
 
-def _found(route: Routed, result: str) -> str:
-    head, *lines = result.split("\n")
-    path, found = "", list[str]()
-    for line in lines:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line that a search found."""
+
+    path: str
+    line: int
+    text: str
+
+
+def _places(result: str) -> list[Place]:
+    path, found = "", list[Place]()
+    for line in result.split("\n")[1:]:
         match = _LINE.fullmatch(line)
         if match is None:
             path = line or path
         else:
-            found.append(f"{path}:{match[1]}: {match[2].strip()}")
+            found.append(Place(path, int(match[1]), match[2].strip()))
+    return found
+
+
+def definitions(result: str) -> list[Place]:
+    """Returns where a search for a definition found one: by a keyword, else by setting the name."""
+    found = _places(result)
+    return [place for place in found if BY_KEYWORD.match(place.text)] or found
+
+
+def _found(route: Routed, result: str) -> str:
     if str(route.arguments["pattern"]).startswith(DEFINED.split("NAME")[0]):
-        if not found:
-            return NOT_FOUND
-        by_keyword = [line for line in found if BY_KEYWORD.match(line.split(":", 2)[2].strip())]
-        first, number, _ = (by_keyword or found)[0].split(":", 2)
-        return _definition(first, number, len(by_keyword) or int(head.split(" ", 1)[0]))
-    return "\n".join(found) if found else "It is nowhere in the files."
+        return _definition(definitions(result), result)
+    lines = [f"{each.path}:{each.line}: {each.text}" for each in _places(result)]
+    return "\n".join(lines) if lines else "It is nowhere in the files."
+
+
+def answer_shown(place: Place, result: str) -> str:
+    """Returns a definition as the file has it: its first line, and what is indented below it."""
+    lines = [match[2] for line in result.split("\n")[1:] if (match := _LINE.fullmatch(line))]
+    body = "\n".join([*lines[:1], *takewhile(lambda line: _is_within(line, lines[0]), lines[1:])])
+    return f"{place.path}, line {place.line}:\n{body.rstrip()}"
+
+
+def _is_within(line: str, first: str) -> bool:
+    """Returns whether a line belongs to the definition that begins with `first`."""
+    return not line.strip() or _indent(line) > _indent(first) or _CLOSING.match(line) is not None
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def files_found(result: str) -> list[str]:
@@ -161,10 +191,14 @@ def _exit_code(code: str) -> str:
     return f"The command ended with exit code {code}."
 
 
-def _definition(path: str, line: str, places: int) -> str:
-    if places == 1:
-        return f"It is defined in {path}, line {line}."
-    return f"It is defined in {places} places, first in {path}, line {line}."
+def _definition(places: Sequence[Place], result: str) -> str:
+    if not places:
+        return NOT_FOUND
+    first = places[0]
+    count = len(places) if BY_KEYWORD.match(first.text) else int(result.split(" ", 1)[0])
+    if count == 1:
+        return f"It is defined in {first.path}, line {first.line}."
+    return f"It is defined in {count} places, first in {first.path}, line {first.line}."
 
 
 def _as_told(route: Routed, result: str) -> str:

@@ -216,7 +216,8 @@ def _names_in(said: Sentence) -> list[str]:
     return words or ([next(filter(None, named.groups()))] if named else [])
 
 
-def definition_of(name: str) -> Routed:
-    """Returns the search for where a name is defined."""
+def definition_of(name: str, path: str | None = None) -> Routed:
+    """Returns the search for where a name is defined, in one file if that is named."""
     whole: dict[str, JsonValue] = {"context_lines": 0, "max_results": MOST_DEFINITIONS}
+    whole |= {} if path is None else {"path": path}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": DEFINED.replace("NAME", name), **whole})

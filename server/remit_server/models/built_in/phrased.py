@@ -28,8 +28,10 @@ from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
 from remit_server.models.built_in.routes import (
     COMMAND,
+    DOCSTRING,
     FILE,
     LINE,
+    MESSAGE,
     NEW_NAME,
     NEW_TEXT,
     TEXT,
@@ -39,6 +41,7 @@ from remit_server.models.built_in.routes import (
     Missing,
     Route,
     Routed,
+    Shown,
     replaced_everywhere,
 )
 from remit_server.models.built_in.sentences import IDENTIFIER, WISHES, Sentence, filling, is_name, says
@@ -55,6 +58,8 @@ _OFF = re.compile(
     r"off|disable|deactivate|aus|ausschalten|deaktivieren|d[ée]sactive[rz]?|desactivar?|disattiva|disabilita|オフ|無効",
     re.IGNORECASE,
 )
+MOST_OF_README = 40
+"""Lines of a README that tell what a project is."""
 _TYPO = re.compile(r"\btypo|\bspelling|\bmisspell|^s/|tippfehler|faute", re.IGNORECASE)
 
 
@@ -128,7 +133,7 @@ def _replace(said: Sentence, parts: Parts) -> Route:
     if len(said.files) != 1:
         others = [path for path in said.paths if path not in old and path not in new]
         return Missing(FILE, old) if not said.files and not others else None
-    return replaced_everywhere(said.files[0], old, new)
+    return replaced_everywhere(said.files[0], old, new, within_words=said.short.startswith("s/"))
 
 
 def _rename(said: Sentence, parts: Parts) -> Route:
@@ -236,9 +241,15 @@ def _insert_import(said: Sentence, parts: Parts) -> Route:
     return _edit(said, Insert(parts["text"], AmongImports()))
 
 
+_TOLD_TEXT = re.compile(r":|\b(?:saying|says|reading|with|namely|as|it should be|und zwar)\b", re.IGNORECASE)
+"""What leads to a text that is not quoted."""
+
+
 def _document(said: Sentence, parts: Parts) -> Route:
     name = parts["name"].removesuffix("()")
     if not re.fullmatch(IDENTIFIER, name) or name.lower() in filling():
+        return None
+    if "text" not in parts.quoted and not _TOLD_TEXT.search(said.text):
         return None
     return _edit(said, Document(name, parts["text"].strip("\"'")), f"def {name}(")
 
@@ -340,6 +351,43 @@ def _found(route: Route) -> Callable[[Sentence, Parts], Route]:
     return lambda _, __: route
 
 
+def _about(said: Sentence, _: Parts) -> Route:
+    if said.readme is None:
+        return Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})
+    return Routed(Intent.ANALYZE, "read_file", {"path": said.readme, "offset": 1, "limit": MOST_OF_README})
+
+
+def _symbols(said: Sentence, _: Parts) -> Route:
+    return Routed(Intent.ANALYZE, "get_symbols", {"path": said.files[0]}) if len(said.files) == 1 else None
+
+
+def _show_name(said: Sentence, parts: Parts) -> Route:
+    """Takes a name of code, or a word that says nothing else."""
+    name = parts["name"]
+    plain = name.lower() in filling() or any(says(idea, name) for idea in (*WISHES, "files", "tests", "status", "diff"))
+    if not re.fullmatch(IDENTIFIER, name) or plain or said.paths or said.quoted:
+        return None
+    return Shown(name, said.files[0] if len(said.files) == 1 else None)
+
+
+def _new_text_missing(said: Sentence, parts: Parts) -> Route:
+    file = said.files[0] if len(said.files) == 1 else "FILE"
+    return Missing(f'By which text? As in: replace "{parts["word"]}" with "NEW" in {file}')
+
+
+def _ignore(said: Sentence, parts: Parts) -> Route:
+    """Takes an entry for a `.gitignore` that is not there."""
+    text = parts["text"]
+    if said.files or " " in text:
+        return None
+    return Missing(f'There is no .gitignore. To make one: create .gitignore with "{text}"')
+
+
+def _commit(_: Sentence, parts: Parts) -> Route:
+    untracked: dict[str, JsonValue] = {"all": True} if parts.get("all") is not None else {}
+    return Routed(Intent.EXECUTE, "git_commit", {"message": parts["text"], **untracked})
+
+
 IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "help": _found(Help()),
     "git_status": _found(Routed(Intent.ANALYZE, "git_status")),
@@ -350,6 +398,10 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "show_lines": _show_lines,
     "show_line": _show_line,
     "show": _show,
+    "about": _about,
+    "symbols": _symbols,
+    "commit": _commit,
+    "message_missing": _found(Missing(MESSAGE)),
     "list_all": _found(Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})),
     "list_folder": _list_folder,
     "create_something": _found(Missing(FILE)),
@@ -361,6 +413,9 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "move": _move,
     "delete": _delete,
     "document": _document,
+    "document_missing": _found(Missing(DOCSTRING)),
+    "new_text_missing": _new_text_missing,
+    "ignore": _ignore,
     "comment_before": _comment(after=False),
     "comment_after": _comment(after=True),
     "text_missing": _found(Missing(NEW_TEXT)),
@@ -388,5 +443,6 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "look_for_something": _found(Missing(TEXT)),
     "value_of": lambda said, parts: _search(said, parts) if len(said.files) == 1 else None,
     "search": _search,
+    "show_name": _show_name,
 }
 """In this order: what names more comes first."""

@@ -22,9 +22,10 @@ class Routed:
     arguments: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
 
-def replaced_everywhere(path: str, old: str, new: str) -> Routed:
-    """Returns the edit of a text wherever it stands in a file; of a name only where it is the whole word."""
-    words = all(re.fullmatch(IDENTIFIER, text) for text in (old, new))
+def replaced_everywhere(path: str, old: str, new: str, *, within_words: bool = False) -> Routed:
+    """Returns the edit of a text wherever it stands in a file; of a name only where it is the whole word, but
+    `within_words`."""
+    words = not within_words and all(re.fullmatch(IDENTIFIER, text) for text in (old, new))
     whole: dict[str, JsonValue] = {"whole_word": True} if words else {}
     given: dict[str, JsonValue] = {"path": path, "old_text": old, "new_text": new, "replace_all": True}
     return Routed(Intent.CODE, "edit_file", given | whole)
@@ -52,11 +53,21 @@ class Edited:
     edit: LineEdit
 
 
-Route = Routed | Edited | Missing | Help | None
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The definition of a name, which is looked for first, in one file if that is named."""
+
+    name: str
+    path: str | None = None
+
+
+Route = Routed | Edited | Shown | Missing | Help | None
 FILE = "Which file? Name it in the sentence, as in: show notes.txt"
 NEW_NAME = "What is the new name? As in: rename total to subtotal in cart.py"
 NEW_TEXT = 'By which text? As in: replace "old" with "new" in README.md'
 TEXT = 'Which text shall I search for? As in: search for "total"'
 LINE = 'Which line? As in: remove line 3 from notes.txt, or: remove the line "milk" from notes.txt'
 VALUE = "Which value? As in: set RATE to 0.3 in tax.py"
+DOCSTRING = 'What shall it say? As in: add the docstring "Adds two numbers." to add in sums.py'
+MESSAGE = 'With which message? As in: commit everything with the message "Name the totals"'
 COMMAND = "Which command? As in: run `make test`"

@@ -21,7 +21,8 @@ FILE_MARK = "\ue100"
 class Sentence:
     """A sentence, its quoted texts, those of its words that are files, and its other words that look like a path.
 
-    `alike` are the files that one of its words may mean, where these are several; `folders` are those of all files.
+    `alike` are the files that one of its words may mean, where these are several; `folders` are those of all files,
+    `readme` is the one that tells of them.
     `wordings` are the sentence without its courtesy and reasons, once with a mark for its file and once without the
     file; in them a mark stands for each text of `spelled`, which are the quoted texts with their quotes.
     """
@@ -33,6 +34,7 @@ class Sentence:
     paths: tuple[str, ...]
     alike: tuple[str, ...] = ()
     folders: frozenset[str] = frozenset()
+    readme: str | None = None
     wordings: tuple[str, ...] = ()
     spelled: tuple[str, ...] = ()
 
@@ -55,7 +57,9 @@ _PATH = re.compile(
     r"(?:[\w.-]+/)*[\w-]*\.?[\w-]+\.[A-Za-z]\w{0,9}(?![\w/])|(?:[\w.-]+/)+[\w.-]*|\.[a-z][\w-]+|Makefile|Dockerfile|LICENSE",
     re.ASCII,
 )
-_BY_STEM = frozenset({"readme", "makefile", "license", "licence", "changelog", "dockerfile"})
+_BY_STEM = frozenset(
+    {"readme", "makefile", "license", "licence", "changelog", "dockerfile", "gitignore", "dockerignore", "editorconfig"}
+)
 _VERBS = ("rename", "replace", "remove", "delete", "insert", "append", "search", "create", "change", "where", "execute")
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 FOLDER = re.compile(
@@ -87,6 +91,7 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         tuple(word for word, path in named.items() if path is None),
         alike=() if found else alike,
         folders=frozenset(parent.as_posix() for path in files for parent in PurePosixPath(path).parents if parent.name),
+        readme=min((path for path in files if _stem_of(path) == "readme"), key=_depth, default=None),
         wordings=tuple(
             _wordings(
                 marked, [word for word, path in named.items() if path] or list(described) or _stems(marked, found)
@@ -178,8 +183,17 @@ def _unquoted(text: str) -> str:
 
 def _stems(text: str, found: Sequence[str]) -> list[str]:
     """The words that name a file without its ending."""
-    names = {path.rpartition("/")[2].partition(".")[0].lower() for path in found}
+    names = {_stem_of(path) for path in found}
     return [word for word in re.findall(r"[A-Za-z][\w-]{3,}", text, re.ASCII) if word.lower() in names]
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return path.count("/"), path
+
+
+def _stem_of(path: str) -> str:
+    """The name of a file without its folders, its endings and a first dot, in small letters."""
+    return path.rpartition("/")[2].removeprefix(".").partition(".")[0].lower()
 
 
 _COURTESY = re.compile(
@@ -329,7 +343,7 @@ def _file_by_stem(word: str, files: AbstractSet[str]) -> str | None:
     """A file that is called by its name without an ending: in capitals, or one that has no other name (`readme`)."""
     if not word.isupper() and word.lower() not in _BY_STEM:
         return None
-    found = [path for path in files if path.rpartition("/")[2].partition(".")[0].lower() == word.lower()]
+    found = [path for path in files if _stem_of(path) == word.lower()]
     return found[0] if len(found) == 1 else None
 
 

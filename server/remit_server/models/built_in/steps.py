@@ -10,19 +10,27 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import assert_never
 
+from pydantic import JsonValue
+
 from remit_governance.values import Intent
 from remit_server.models.built_in.answers import (
-    DECLINED,
     HELP,
+    MOST_SHOWN,
+    NO_DEFINITION,
+    NOT_FOUND,
     SOME,
     UNCHANGED,
     Ending,
     answer,
     answer_edit,
+    answer_shown,
+    definitions,
     files_found,
 )
+from remit_server.models.built_in.declining import Beyond, beyond, decline, subject_of
 from remit_server.models.built_in.line_edits import NoPlace, lines_of, plan_edit
-from remit_server.models.built_in.routes import Edited, Help, Missing, Routed
+from remit_server.models.built_in.looking import definition_of
+from remit_server.models.built_in.routes import Edited, Help, Missing, Routed, Shown
 from remit_server.models.built_in.rules import route
 from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.turns import Turn, turn_of
@@ -49,12 +57,27 @@ def next_step(request: GenerateRequest, known: AbstractSet[str] | None) -> Route
     if followed is not None:
         return followed
     if turn.call is None or turn.call.name in _LOOKS:
-        return Ending(DECLINED)
+        return _decline(turn, request, before)
     # The files are others than they were when the call was chosen: what it did is told all the same.
     return answer(Routed(Intent.CODE, turn.call.name, turn.call.arguments), turn.result)
 
 
 _LOOKS = frozenset({"read_file", "search_files", "list_files"})
+
+
+def _decline(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending:
+    """Says what takes a model; of a name that a question is about first where it is defined."""
+    said = read_sentence(turn.text.strip(), files)
+    name = subject_of(said) if beyond(said) is Beyond.QUESTION else None
+    if name is None:
+        return Ending(decline(said))
+    look = definition_of(name)
+    if turn.call is None:
+        return look if _is_offered(look, request) else Ending(decline(said))
+    place = answer(look, turn.result)
+    if not place.done or place.text == NOT_FOUND:
+        return Ending(decline(said))
+    return Ending(f"{decline(said)} {place.text.replace('It is', f'`{name}` is', 1)}")
 
 
 def _naming(text: str, path: str) -> str:
@@ -77,15 +100,22 @@ def _follow(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[
             return _seek(found, text, turn, request, files) if found.sought else Ending(question)
         case Edited():
             return _edit_line(found, turn, request)
-        case Routed() if turn.call is not None:
-            made = turn.call.name == found.tool and dict(turn.call.arguments) == dict(found.arguments)
-            return answer(found, turn.result) if made else None
+        case Shown():
+            return _show(found, turn, request)
         case Routed():
-            return found if _is_offered(found, request) else None
+            return _call(found, turn, request)
         case None:
             return None
         case _:
             assert_never(found)
+
+
+def _call(routed: Routed, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
+    """Returns the one call, or what is answered after it."""
+    if turn.call is None:
+        return routed if _is_offered(routed, request) else None
+    made = turn.call.name == routed.tool and dict(turn.call.arguments) == dict(routed.arguments)
+    return answer(routed, turn.result) if made else None
 
 
 def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
@@ -105,6 +135,26 @@ def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed |
     except NoPlace as why:
         return Ending(f"{UNCHANGED} {str(why)[:1].upper()}{str(why)[1:]}.")
     return step if _is_offered(step, request) else Ending(UNCHANGED)
+
+
+MOST_SHOWN_LINES = 80
+
+
+def _show(shown: Shown, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
+    """Returns the next of its two calls, the search and the read, or what is answered after the second."""
+    look = definition_of(shown.name, shown.path)
+    if turn.call is None:
+        return look if _is_offered(look, request) else None
+    if turn.refused:
+        return answer(look, turn.result)
+    found = definitions(turn.found)
+    if not found:
+        return Ending(NO_DEFINITION.format(name=shown.name))
+    place = found[0]
+    if turn.call.name == "read_file":
+        return Ending(answer_shown(place, turn.result)[:MOST_SHOWN], done=True)
+    lines: dict[str, JsonValue] = {"offset": place.line, "limit": MOST_SHOWN_LINES}
+    return Routed(Intent.ANALYZE, "read_file", {"path": place.path, **lines})
 
 
 def _seek(
