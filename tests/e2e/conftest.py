@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import pytest
 from bench_runtime import call, intent
 from chat_screen import ChatScreen
 from command_line import CommandLine
+from small_server import small_server
 
 NEEDS_EGLOT = '(unless (locate-library "eglot") (kill-emacs 1))'
 READ = {"calls": [intent("READ_FILE"), call("read_file", path="src/cart.py")]}
@@ -64,6 +65,15 @@ def chat(remit: CommandLine, tmp_path: Path) -> Callable[..., ChatScreen]:
         return terminal
 
     return start
+
+
+@pytest.fixture
+def first_change(shop: Path) -> Iterator[tuple[str, str]]:
+    """A served model that renames something when it is asked to: its reference, and the file as it is then."""
+    old, given = (shop / "src/cart.py").read_text(), {"path": "src/cart.py", "old_text": "total", "new_text": "subtotal"}
+    edit = {"tool": "edit_file", "intent": "CODE", "arguments": given | {"replace_all": True}}
+    with small_server(edit, {"answer": "It is called subtotal."}) as url:
+        yield f"openai:small@{url}", old.replace("total", "subtotal")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import call, intent
+from chat_screen import ChatScreen
 from command_line import CommandLine
 from messages import SAYS
 
@@ -54,6 +55,24 @@ def test_CLI_05_a_message_that_waits_stands_above_its_own_answer(chat: Any) -> N
         said = [line.strip() for line in terminal.all_text.splitlines()]
         wanted = ["❯ one question", "the first answer", "❯ another question", "the second answer"]
         assert [line for line in said if line in wanted] == wanted
+
+
+def test_MOD_27_from_an_empty_home_to_a_first_accepted_change_on_a_served_model(
+    remit: CommandLine, first_change: tuple[str, str]
+) -> None:
+    """Three lines are typed and one key is pressed."""
+    reference, changed = first_change
+    environment = {name: value for name, value in remit.environment.items() if name != "REMIT_MODEL"}
+    with ChatScreen(remit.workspace, environment, 24, 80) as terminal:
+        terminal.until(r"/help\s*$")
+        terminal.send(f"/model {reference}\r")
+        terminal.until(SAYS.messages_to_it_stay_on)
+        terminal.send("call the total subtotal\r")
+        terminal.until(r"allow\? \[y\] once")
+        terminal.pump(0.6)
+        terminal.send("y")
+        terminal.until("It is called subtotal.")
+        assert (remit.workspace / "src/cart.py").read_text() == changed
 
 
 @pytest.mark.parametrize("size", SIZES)

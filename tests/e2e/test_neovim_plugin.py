@@ -59,7 +59,7 @@ class Editor:
 
     def __init__(self, nvim: str, remit: CommandLine, model: str, home: Path, settings: str, **told: str) -> None:
         homes = {n: str(home / n) for n in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
-        told = {**remit.environment, **homes, "REMIT_MODEL": model, **told}
+        told = {**remit.environment, **homes, **({"REMIT_MODEL": model} if model else {}), **told}
         told["PATH"] = f"{REMIT.parent}:{remit.environment['PATH']}"
         socket = home / f"{len(list(home.glob('*.sock')))}.sock"
         command = [nvim, "--clean", "--headless", "-n", "-i", "NONE", "--listen", str(socket)]
@@ -410,6 +410,26 @@ def test_MOD_27_a_model_is_chosen_from_the_list_tried_and_kept(
     kept = remit.config / "config.yaml"
     editor.until("it is kept", lambda: kept.is_file() and json.dumps(model) in kept.read_text())
     editor.until("it is told", lambda: any(SAYS.messages_to_it_stay_on in line for line in editor.told))
+
+
+def test_MOD_27_from_an_empty_home_to_a_first_accepted_change_on_a_served_model(
+    start: Callable[..., Editor], remit: CommandLine, first_change: tuple[str, str]
+) -> None:
+    """Three commands are typed, an address is given, and one key is pressed."""
+    reference, changed = first_change
+    editor = start("")
+    editor.nvim.exec_lua("vim.ui.select = function(items, _, done) done(items[#items], #items) end")
+    editor.nvim.vars["typed"] = reference
+    editor.open("src/cart.py")
+    editor.remit("model")
+    editor.until("it is told", lambda: any(SAYS.messages_to_it_stay_on in line for line in editor.told))
+    editor.remit("call the total subtotal")
+    editor.asked()
+    editor.remit("review")
+    editor.nvim.input("y")
+    editor.until("the answer", lambda: "It is called subtotal." in editor.chat)
+    editor.nvim.command("wall")
+    assert (remit.workspace / "src/cart.py").read_text() == changed
 
 
 def test_NVI_04_a_turn_is_stopped_and_a_lost_server_is_said_and_started_again(

@@ -5,8 +5,10 @@ import { say } from '../words';
 const BUILT_IN = 'built-in';
 const RENAME = 'rename old_name to new_name in path/to/file.py';
 /** Put into the input for the person to complete, never sent as they are. */
-const SMALL = [RENAME, 'set NAME to 3 in path/to/file.py', 'which file defines name?', 'run `ls`'];
-const EXAMPLES = [RENAME, 'explain path/to/file.py', 'list the files here'];
+const SMALL = ['what is this project?', 'run the tests', 'which file defines name?', RENAME];
+const EXAMPLES = ['what is this project?', 'run the tests', 'explain path/to/file.py', RENAME];
+/** What only a language model can do: it is not offered where there is none. */
+const NEEDS_MODEL = /^explain /;
 
 interface Props {
   readonly model: string | null;
@@ -17,6 +19,8 @@ interface Props {
 }
 
 export function Welcome({ model, samples, fill, chooseModel }: Props) {
+  const builtIn = model === BUILT_IN;
+  const about = samples.filter((text) => !builtIn || !NEEDS_MODEL.test(text));
   return (
     <section class="welcome">
       <h2>{say('What should Remit do?')}</h2>
@@ -24,11 +28,11 @@ export function Welcome({ model, samples, fill, chooseModel }: Props) {
         {say('Before each step Remit says what it is about to do, and it can do nothing else. It asks you before it writes or runs anything.')}
       </p>
       <ul aria-label={say('Examples')}>
-        {(samples.length > 0 ? samples : model === BUILT_IN ? SMALL : EXAMPLES).map((text) => (
+        {(about.length > 0 ? about : builtIn ? SMALL : EXAMPLES).map((text) => (
           <li key={text}><button type="button" class="example" onClick={() => fill(text)}>{text}</button></li>
         ))}
       </ul>
-      {model === BUILT_IN && (
+      {builtIn && (
         <p>
           {say('The built-in model is a set of rules, not a language model. It can do small tasks that one sentence describes: rename in a file, change a value, add a line, search, or run a command.')}{' '}
           <button type="button" class="link" onClick={chooseModel}>{say('Connect a model')}</button> {say('for anything else.')}

@@ -6,7 +6,13 @@ import path from 'node:path';
 import { openHome, tell, TURN_MS } from './story.mjs';
 import { ask, palette, until } from './workbench.mjs';
 
-/** A server that speaks as llama.cpp's does: each step is one tool of the request's schema, or an answer. */
+/** A server that speaks as llama.cpp's does: each step is one tool of the request's schema, or an answer. The first is the trial's. */
+const STEPS = [
+  { tool: 'read_file', intent: 'READ_FILE', arguments: { path: 'src/cart.py' } },
+  { tool: 'edit_file', intent: 'CODE', arguments: { path: 'src/cart.py', old_text: 'prices = []', new_text: 'prices = [1]' } },
+  { answer: 'The cart has a first price.' },
+  { answer: 'The cart sums its prices.' },
+];
 const asked = [];
 const server = http.createServer((request, response) => {
   let body = '';
@@ -16,8 +22,7 @@ const server = http.createServer((request, response) => {
     if (request.url === '/props') return json(response, { default_generation_settings: { n_ctx: 8192 }, chat_template_caps: { supports_tools: true } });
     if (request.url !== '/v1/chat/completions') return json(response, {}, 404);
     asked.push(JSON.parse(body));
-    const first = asked.length === 1;
-    const step = first ? { tool: 'read_file', intent: 'READ_FILE', arguments: { path: 'src/cart.py' } } : { answer: 'The cart sums its prices.' };
+    const step = STEPS[asked.length - 1] ?? { answer: 'There is nothing left to do.' };
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for (const delta of [{ content: JSON.stringify(step) }]) response.write(event({ delta }));
     response.end(`${event({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`);
@@ -46,17 +51,26 @@ await tell(home, {}, async ({ page, open, list, shot, look }) => {
     await palette(page, 'Remit: Connect a Model');
     await rows.filter({ hasText: 'stays on this machine' }).first().waitFor();
   });
-  await chat.getByRole('button', { name: 'Connect a model' }).click();
-  await rows.filter({ hasText: 'Enter an address' }).click();
+  // From here to the first accepted change: what is clicked and what Enter confirms is counted.
+  const begun = Date.now();
+  await chat.getByRole('button', { name: 'Connect a model' }).click(); // 1
+  await rows.filter({ hasText: 'Enter an address' }).click(); // 2
   await box.fill(address);
-  await box.press('Enter');
+  await box.press('Enter'); // 3
   await page.locator('.quick-input-widget', { hasText: 'Which model?' }).waitFor();
   await box.fill('small');
-  await box.press('Enter');
+  await box.press('Enter'); // 4
   await page.locator('.notifications-toasts').getByText('held by a schema').waitFor({ timeout: TURN_MS });
   await shot('3-connected');
   await page.locator('.statusbar-item', { hasText: 'Remit: small' }).or(page.locator('.statusbar-item', { hasText: 'openai:small' })).first().waitFor({ timeout: 60_000 });
   assert.match(fs.readFileSync(path.join(home.config, 'config.yaml'), 'utf8'), /openai:small@http:\/\/127\.0\.0\.1/);
+
+  await ask(chat, 'give the cart a first price'); // 5
+  await chat.getByRole('button', { name: 'Allow once' }).click({ timeout: TURN_MS }); // 6
+  await chat.getByText('The cart has a first price.').first().waitFor({ timeout: TURN_MS });
+  console.log(`six clicks, ${(Date.now() - begun) / 1000} s`);
+  await until('it is in the file', 30_000, () => fs.readFileSync(path.join(home.workspace, 'src', 'cart.py'), 'utf8') === 'prices = [1]\n');
+  await shot('5-changed');
 
   await ask(chat, 'what does the cart do?');
   await chat.getByText('The cart sums its prices.').first().waitFor({ timeout: TURN_MS });
