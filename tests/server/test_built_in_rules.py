@@ -34,6 +34,7 @@ from remit_server.models.built_in.line_edits import (
 from remit_server.models.built_in.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.phrases import patterns
 from remit_server.models.built_in.routes import (
+    BRANCH,
     COMMAND,
     DOCSTRING,
     FILE,
@@ -114,6 +115,14 @@ CALLS += [
     ("worum geht es hier?", "read_file", {"path": "README.md", "offset": 1, "limit": 40}),
     ("c'est quoi ce projet", "read_file", {"path": "README.md", "offset": 1, "limit": 40}),
     ("list all functions in src/cart.py", "get_symbols", {"path": "src/cart.py"}),
+    ("please run only the tests for cart", "run_tests", {"path": "tests/test_cart.py"}),
+    ("can you run src/tax.py and tell me the results", "run_command", {"command": "python3 src/tax.py"}),
+    ("todos in tax?", "search_files", {"pattern": "TODO", "context_lines": 0, "path": "src/tax.py"}),
+    (
+        "show me the tests for add_item",
+        "search_files",
+        {"pattern": r"\badd_item\b", "context_lines": 0, "file_pattern": "*test*"},
+    ),
     ('commit everything, msg "wip"', "git_commit", {"message": "wip", "all": True}),
     ('commit this with the message "Name it"', "git_commit", {"message": "Name it"}),
     ("new file VERSION containing 0.3.1", "write_file", {"path": "VERSION", "content": "0.3.1\n"}),
@@ -200,6 +209,8 @@ MISSING = {
     "add a docstring to total in src/cart.py please": DOCSTRING,
     "install the dependencies so that i can run the tests": COMMAND,
     "commit everything": MESSAGE,
+    "create a new branch called fix-it and switch to it": BRANCH.format(name="fix-it"),
+    "rename add_item to add everywhere, also in the tests": FILE,
     "fix the teh typo in README.md": 'By which text? As in: replace "teh" with "NEW" in README.md',
     "add .vscode to the gitignore": 'There is no .gitignore. To make one: create .gitignore with ".vscode"',
 }
@@ -220,6 +231,7 @@ def test_MOD_23_what_lacks_a_part_is_asked_for_that_part(sentence: str) -> None:
         "Bonjour !",
         "what can you do?",
         "help",
+        "hey there, just installed this extension. how does it work",
         "was kannst du?",
         "que sais-tu faire ?",
         "何ができますか",
@@ -256,6 +268,8 @@ def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
         "put the line that sets RATE at the end of src/tax.py",
         "add logging to src/cart.py",
         "borra la línea 2 de notes.txt y después escribe una función",
+        "run only the tests for parsing",
+        "docstring of Cart.total is empty, write a short one",
     ],
 )
 def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:
@@ -277,6 +291,8 @@ BEYOND = {
     "Could you make src/cart.py faster?": WRITING,
     "why does the test fail?": QUESTION,
     "what is a monad": QUESTION,
+    "I don't really understand the cart. Could you explain it?": QUESTION,
+    "ci is red again, fix it": WRITING,
     "erkläre src/cart.py": QUESTION,
     "add a table of contents at the top of README.md": EDIT.format(file="README.md"),
     "change the loop to a comprehension": EDIT.format(file="FILE"),
@@ -439,7 +455,7 @@ async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path)
         (bench.workspace / "src" / "tax.py").write_text("from src.cart import Cart\n")
         result = await bench.ask("rename Cart to Basket")
         assert (result.status, result.final_output) == ("declined", f"Cart is in src/cart.py and src/tax.py. {FILE}")
-        result = await bench.ask("please rename Cart to Basket everywhere")
+        result = await bench.ask("please rename Cart to Basket everywhere, also in the tests.")
         assert result.status == "completed"
         assert (bench.workspace / "src" / "cart.py").read_text() == "class Basket:\n    total = 0\n"
         assert (bench.workspace / "src" / "tax.py").read_text() == "from src.cart import Basket\n"

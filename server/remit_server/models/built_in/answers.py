@@ -47,6 +47,8 @@ HELP = (
 MOST_SHOWN = 4_000
 _LINE = re.compile(r"(\d+)[|:](.*)")
 _IN_PART = re.compile(r"written in part: the person accepted (\d+) of (\d+) changes")
+_PROSE = re.compile(r"\.(?:md|rst|txt|adoc|html?)$|(?:^|/)[A-Z_-]+$")
+"""Files that tell of names, and define none."""
 _CLOSING = re.compile(r"\s*(?:[)\]}]|else\b|elif\b|except\b|finally\b|end\b)")
 """A line that belongs to what stands above it, though it is indented no more."""
 _COLLECTED = "collected for the person's review"
@@ -145,8 +147,8 @@ def _places(result: str) -> list[Place]:
 
 
 def definitions(result: str) -> list[Place]:
-    """Returns where a search for a definition found one: by a keyword, else by setting the name."""
-    found = _places(result)
+    """Returns where a search for a definition found one: by a keyword, else by setting the name; never in prose."""
+    found = [place for place in _places(result) if not _PROSE.search(place.path)]
     return [place for place in found if BY_KEYWORD.match(place.text)] or found
 
 
@@ -195,7 +197,8 @@ def _definition(places: Sequence[Place], result: str) -> str:
     if not places:
         return NOT_FOUND
     first = places[0]
-    count = len(places) if BY_KEYWORD.match(first.text) else int(result.split(" ", 1)[0])
+    every = len(places) == len(_places(result)) and not BY_KEYWORD.match(first.text)
+    count = int(result.split(" ", 1)[0]) if every else len(places)
     if count == 1:
         return f"It is defined in {first.path}, line {first.line}."
     return f"It is defined in {count} places, first in {first.path}, line {first.line}."

@@ -24,6 +24,7 @@ from remit_server.models.built_in.sentences import (
     Sentence,
     filling,
     is_name,
+    names_file,
     saying,
     says,
     without_paths,
@@ -185,7 +186,7 @@ def take_create(said: Sentence) -> Route:
     """Takes the path of a new file, with its text where one is given."""
     if not says("creates", said.bare) or (says("shows", said.bare) and not said.quoted) or said.files:
         return None
-    paths = [path for path in said.paths if path not in said.quoted]
+    paths = [path for path in said.paths if path not in said.quoted and (names_file(path) or path.endswith("/"))]
     content = said.quoted[0] if len(said.quoted) == 1 else told[1] if (told := _WITH.search(said.text)) else None
     if len(paths) == 1 and not paths[0].endswith("/") and len(said.quoted) <= 1:
         if content is None and (words_left(said, "creates") > 2 or _HOLDS.search(said.bare)):

@@ -10,15 +10,14 @@ from remit_server.models.built_in.sentences import IDENTIFIER, Sentence, filling
 
 CONNECT = "connect a model: `remit model` shows those that you can use."
 ANY = (
-    "I stopped: no rule of mine fits that sentence. I am rules, not a language model: I take sentences such as "
-    "`rename OLD to NEW in FILE`, `replace 'TEXT' with 'TEXT' in FILE` or `where is NAME defined`; ask me `what can "
-    f"you do`. For anything else {CONNECT}"
+    "I stopped: I am rules, and none of them fits that sentence; ask me `what can you do`. A language model can do "
+    f"more: {CONNECT}"
 )
-WRITING = f"I stopped: only a language model can write that, and I am rules. For it, {CONNECT}"
-QUESTION = f"I stopped: only a language model can answer that, and I am rules. For an answer, {CONNECT}"
+WRITING = f"I stopped: I am rules, and write no code or text of my own. A language model does: {CONNECT}"
+QUESTION = f"I stopped: I am rules, and none of them answers that question. A language model can: {CONNECT}"
 EDIT = (
-    "I stopped: I cannot tell exactly what to change. I am rules, and take exact texts and names, as in: replace 'OLD' "
-    "with 'NEW' in {file}. For a change in other words " + CONNECT
+    "I stopped: I am rules, and cannot tell from that sentence exactly what to change. I take exact texts, as in: "
+    "replace 'OLD' with 'NEW' in {file}. A language model takes other words: " + CONNECT
 )
 _CHANGES = ("adds", "replaces", "deletes", "moves", "sets", "creates", "edits", "fixes")
 _KIND = "function|class|method|klasse|funktion|methode|classe|fonction|clase|funzione"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 
 from pydantic import JsonValue
@@ -103,19 +104,47 @@ def take_git(said: Sentence) -> Route:
 
 
 def take_run(said: Sentence) -> Route:
-    """Takes a command or the tests; not the second of two wishes."""
+    """Takes a command, a script or the tests; not the second of two wishes."""
     if _SECOND.search(said.bare):
         return None
     if says("tests", said.bare) and not said.quoted and _PASSING.search(said.bare):
-        return Routed(Intent.EXECUTE, "run_tests")
+        return _take_tests(said)
     if not says("run", said.bare):
         return None
-    if (command := _command_in(said)) is not None:
+    if (command := _command_in(said) or _script_in(said)) is not None:
         return Routed(Intent.EXECUTE, "run_command", {"command": command})
     if says("tests", said.bare):
-        path: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
-        return Routed(Intent.EXECUTE, "run_tests", path)
+        return _take_tests(said)
     return Missing(COMMAND) if not said.files and words_left(said, "run") == len(_COMMAND.findall(said.bare)) else None
+
+
+def _take_tests(said: Sentence) -> Route:
+    """Takes all tests, or those of a file; not some that no file is named for."""
+    if not said.files and _SOME_TESTS.search(said.bare):
+        return None
+    path: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
+    return Routed(Intent.EXECUTE, "run_tests", path)
+
+
+_SOME_TESTS = re.compile(
+    r"\b(?:only|just|nur|seulement|solo|sólo)\b|\btests? (?:for|of|in|from|about|named|called|with|that|which)\b",
+    re.IGNORECASE,
+)
+"""What asks for some of the tests, where no file says which."""
+_NOTHING_ELSE = re.compile(
+    r"^\W*(?:(?:can|could) you |please )*(?:run|execute)(?: me)?(?: the)?(?: script| file| program)?\W*"
+    r"(?:(?:and|then) (?:tell|show) me\b.*|for me|please)?\W*$",
+    re.IGNORECASE,
+)
+_RUN_BY: Mapping[str, str] = {"py": "python3", "sh": "sh", "bash": "bash", "js": "node", "mjs": "node", "rb": "ruby"}
+
+
+def _script_in(said: Sentence) -> str | None:
+    """The command that runs the one file of a sentence which asks for nothing else; tests have a tool of their own."""
+    program = _RUN_BY.get(said.files[0].rpartition(".")[2]) if len(said.files) == 1 else None
+    if program is None or says("tests", said.bare) or not _NOTHING_ELSE.search(without_paths(said)):
+        return None
+    return f"{program} {shlex.quote(said.files[0])}"
 
 
 def _command_in(said: Sentence) -> str | None:

@@ -27,6 +27,7 @@ from remit_server.models.built_in.line_edits import (
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
 from remit_server.models.built_in.routes import (
+    BRANCH,
     COMMAND,
     DOCSTRING,
     FILE,
@@ -44,7 +45,7 @@ from remit_server.models.built_in.routes import (
     Shown,
     replaced_everywhere,
 )
-from remit_server.models.built_in.sentences import IDENTIFIER, WISHES, Sentence, filling, is_name, says
+from remit_server.models.built_in.sentences import IDENTIFIER, WISHES, Sentence, filling, is_name, names_file, says
 
 _CODE = re.compile(r"\.(?:py|pyi|[cm]?[jt]sx?|java|go|rs|c|cc|cpp|h|hpp|cs|rb|php|swift|kt|sh|bash|lua|sql)$")
 _PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")
@@ -310,14 +311,9 @@ def _is_code(text: str) -> bool:
     return bool(_LIKE_CODE.search(text)) and quoted_within is None
 
 
-def _names_file(path: str) -> bool:
-    """Returns whether a word is surely a file's path: it has an ending or a folder, or is in capitals (`LICENSE`)."""
-    return bool(re.search(r"[./]|^[A-Z]+$", path)) and not path.endswith("/")
-
-
 def _create(said: Sentence, parts: Parts) -> Route:
     path, text = parts["path"], parts.get("text")
-    if said.files or said.alike or not _names_file(path):
+    if said.files or said.alike or not names_file(path):
         return None
     if text is not None and "text" not in parts.quoted and " " in text and not _is_code(text):
         return None
@@ -326,7 +322,7 @@ def _create(said: Sentence, parts: Parts) -> Route:
 
 def _create_text(said: Sentence, parts: Parts) -> Route:
     path = parts["path"]
-    if said.files or said.alike or not _names_file(path):
+    if said.files or said.alike or not names_file(path):
         return None
     return Routed(Intent.CODE, "write_file", {"path": path, "content": f"{parts['text']}\n"})
 
@@ -337,7 +333,7 @@ def _move(said: Sentence, parts: Parts) -> Route:
     old, name = said.files[0], said.files[0].rpartition("/")[2]
     folder = parts.get("folder")
     new = f"{folder.strip('/')}/{name}" if folder is not None else parts["path"]
-    if not _names_file(new) or new == old:
+    if not names_file(new) or new == old:
         return None
     beside = new if "/" in new or folder is not None or said.text.startswith("mv ") else f"{old[: -len(name)]}{new}"
     return Routed(Intent.CODE, "move_file", {"path": old, "new_path": beside})
@@ -383,6 +379,19 @@ def _ignore(said: Sentence, parts: Parts) -> Route:
     return Missing(f'There is no .gitignore. To make one: create .gitignore with "{text}"')
 
 
+def _marks(said: Sentence, parts: Parts) -> Route:
+    where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": parts["mark"].upper(), "context_lines": 0, **where})
+
+
+def _tests_of(_: Sentence, parts: Parts) -> Route:
+    name = parts["name"].removesuffix("()")
+    if name.lower() in filling() or not re.fullmatch(IDENTIFIER, name):
+        return None
+    where: dict[str, JsonValue] = {"context_lines": 0, "file_pattern": "*test*"}
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": rf"\b{name}\b", **where})
+
+
 def _commit(_: Sentence, parts: Parts) -> Route:
     untracked: dict[str, JsonValue] = {"all": True} if parts.get("all") is not None else {}
     return Routed(Intent.EXECUTE, "git_commit", {"message": parts["text"], **untracked})
@@ -402,6 +411,9 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "symbols": _symbols,
     "commit": _commit,
     "message_missing": _found(Missing(MESSAGE)),
+    "branch": lambda _, parts: Missing(BRANCH.format(name=parts["branch"])),
+    "marks": _marks,
+    "tests_of": _tests_of,
     "list_all": _found(Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})),
     "list_folder": _list_folder,
     "create_something": _found(Missing(FILE)),

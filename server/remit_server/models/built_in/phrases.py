@@ -29,6 +29,7 @@ _PARTS: Mapping[str, str] = {
     "file": FILE_MARK,
     "path": r"[\w./-]+",
     "folder": r"[\w./-]+",
+    "branch": r"[\w./-]+",
 }
 _ORDINALS: Sequence[Sequence[str]] = (
     ("last", "letzten?", "derni[èe]re", "[úu]ltima", "ultima", "最終", "最後"),

@@ -70,4 +70,5 @@ LINE = 'Which line? As in: remove line 3 from notes.txt, or: remove the line "mi
 VALUE = "Which value? As in: set RATE to 0.3 in tax.py"
 DOCSTRING = 'What shall it say? As in: add the docstring "Adds two numbers." to add in sums.py'
 MESSAGE = 'With which message? As in: commit everything with the message "Name the totals"'
+BRANCH = "What I run cannot write `.git`, so I make no branches. In a terminal of yours: git switch -c {name}"
 COMMAND = "Which command? As in: run `make test`"

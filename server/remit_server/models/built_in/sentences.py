@@ -78,7 +78,7 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
     named = {word: _file_of(word, files) for word in words}
     stems = (_file_by_stem(found[0], files) for found in re.finditer(r"[A-Za-z][\w-]{3,}", bare, re.ASCII))
     known = list(filter(None, named.values())) or list(filter(None, stems))
-    described = {} if known else _of_kind(bare, files) or _described(bare, files)
+    described = {} if known else _of_kind(bare, files) or _described(bare, files) or _module_told(bare, files)
     known = known or list(described.values())
     found = tuple(dict.fromkeys(known))
     alike = next((several for word in named if len(several := _files_called(word, files)) > 1), ())
@@ -145,6 +145,26 @@ def _of_kind(text: str, files: AbstractSet[str]) -> dict[str, str]:
             for path, (stem, _, ending) in names.items()
             if ending in _KINDS[told[3].lower()] and (told[2] is None or stem == told[2].lower())
         ]
+        if len(paths) == 1:
+            found[told[1]] = paths[0]
+    return found if len(found) == 1 else {}
+
+
+_IN_MODULE = re.compile(
+    r"\b(?:in|of|from|for|inside|within|im|aus|von|dans|de|du|en|del|nel|di|da) (?:the )?(?:module |file )?(\w{3,})\b"
+    r"(?! (?:file|script|module|class|function|method)\b)",
+    re.IGNORECASE | re.ASCII,
+)
+_MODULE = re.compile(r"\.(?:py|[cm]?[jt]sx?|go|rs|java|rb|lua)$")
+
+
+def _module_told(text: str, files: AbstractSet[str]) -> dict[str, str]:
+    """The one file of code that is told by its name alone ("in cart"); where tests are wanted, that of its tests."""
+    found = dict[str, str]()
+    for told in _IN_MODULE.finditer(text):
+        word = told[1].lower()
+        tests = {f"test_{word}", f"{word}_test"} if says("tests", text) else {word}
+        paths = [path for path in files if _MODULE.search(path) and _stem_of(path) in tests]
         if len(paths) == 1:
             found[told[1]] = paths[0]
     return found if len(found) == 1 else {}
@@ -220,7 +240,8 @@ _REASON = re.compile(
 _WHERE = re.compile(
     r",? (?:everywhere|in (?:all|every)(?: the)? files?|throughout(?: the (?:project|code|repo))?|"
     r"(?:across|in) the (?:whole |entire )?(?:project|code ?base|repo)|überall|in allen dateien|partout|"
-    r"dans tous les fichiers|en todas partes|en todos los archivos|ovunque|dappertutto|in tutti i file)$",
+    r"dans tous les fichiers|en todas partes|en todos los archivos|ovunque|dappertutto|in tutti i file)"
+    r"(?:,? (?:also|even|including|too) (?:in )?(?:the )?tests?)?$",
     re.IGNORECASE,
 )
 """All files: what is to be changed is looked for in any case."""
@@ -383,6 +404,16 @@ def without_paths(said: Sentence) -> str:
         for part in (path, name, name.rpartition(".")[0] or name):
             bare = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(part)}(?![A-Za-z0-9_])", " ", bare, flags=re.IGNORECASE)
     return bare
+
+
+def names_file(path: str) -> bool:
+    """Returns whether a word is surely a file's path: it has the ending of a file or a folder, or is in capitals
+    (`LICENSE`). `Cart.total` is none."""
+    name = path.rpartition("/")[2]
+    attribute = re.fullmatch(rf"{IDENTIFIER}\.({IDENTIFIER})", name)
+    if attribute is not None and attribute[1].lower() not in _words()["endings"] and "/" not in path:
+        return False
+    return bool(re.search(r"[./]|^[A-Z]+$", path)) and not path.endswith("/")
 
 
 def is_name(word: str) -> bool:

@@ -62,6 +62,7 @@ def next_step(request: GenerateRequest, known: AbstractSet[str] | None) -> Route
     return answer(Routed(Intent.CODE, turn.call.name, turn.call.arguments), turn.result)
 
 
+_TESTS_TOO = re.compile(r",? (?:also|even|including|too) (?:in )?(?:the )?tests?$", re.IGNORECASE)
 _LOOKS = frozenset({"read_file", "search_files", "list_files"})
 
 
@@ -82,7 +83,7 @@ def _decline(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> R
 
 def _naming(text: str, path: str) -> str:
     """The sentence with the file that it leaves out."""
-    return f"{text.rstrip(' .!?')} in {path}"
+    return f"{_TESTS_TOO.sub('', text.rstrip(' .!?'))} in {path}"
 
 
 def _named_in(text: str) -> AbstractSet[str]:
