@@ -117,6 +117,8 @@ CALLS += [
     ("list all functions in src/cart.py", "get_symbols", {"path": "src/cart.py"}),
     ("please run only the tests for cart", "run_tests", {"path": "tests/test_cart.py"}),
     ("can you run src/tax.py and tell me the results", "run_command", {"command": "python3 src/tax.py"}),
+    ("run only test_regex and tell me if it passes", "run_tests", {"filter": "test_regex"}),
+    ("which branch am I on?", "git_status", {}),
     ("todos in tax?", "search_files", {"pattern": "TODO", "context_lines": 0, "path": "src/tax.py"}),
     (
         "show me the tests for add_item",
@@ -231,6 +233,8 @@ def test_MOD_23_what_lacks_a_part_is_asked_for_that_part(sentence: str) -> None:
         "Bonjour !",
         "what can you do?",
         "help",
+        "hello, are you there?",
+        "Hey, first time I use this. How do I start?",
         "hey there, just installed this extension. how does it work",
         "was kannst du?",
         "que sais-tu faire ?",
@@ -269,6 +273,7 @@ def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
         "add logging to src/cart.py",
         "borra la línea 2 de notes.txt y después escribe una función",
         "run only the tests for parsing",
+        "rename this variable to something clearer",
         "docstring of Cart.total is empty, write a short one",
     ],
 )
@@ -279,6 +284,7 @@ def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:
 def test_MOD_23_a_word_is_shown_as_a_name_only_where_it_says_nothing_else() -> None:
     assert route("show me groupby", FILES) == Shown("groupby")
     assert route("show the function total in src/cart.py", FILES) == Shown("total", "src/cart.py")
+    assert route("show signature of groupby", FILES) == Shown("groupby")
     assert not any(
         isinstance(route(f"show me {word}", FILES), Shown) for word in ("everything", "files", "tests", "it")
     )
@@ -454,7 +460,10 @@ async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path)
     async with built_in(tmp_path) as bench:
         (bench.workspace / "src" / "tax.py").write_text("from src.cart import Cart\n")
         result = await bench.ask("rename Cart to Basket")
-        assert (result.status, result.final_output) == ("declined", f"Cart is in src/cart.py and src/tax.py. {FILE}")
+        assert (result.status, result.final_output) == (
+            "declined",
+            "The text `Cart` stands in src/cart.py, src/tax.py. Which file? Name it in the sentence, or say `everywhere`.",
+        )
         result = await bench.ask("please rename Cart to Basket everywhere, also in the tests.")
         assert result.status == "completed"
         assert (bench.workspace / "src" / "cart.py").read_text() == "class Basket:\n    total = 0\n"

@@ -286,13 +286,13 @@ local MADE = { created = ' (new)', deleted = ' (deleted)' }
 function M.ended(result)
   streaming = nil
   local problem, reason = known(result.error), known(result.reason)
-  if problem then return M.say(server.describe_problem({ data = problem, message = problem.message }), 'RemitError') end
   for _, change in ipairs(result.changes) do
     local lines = known(change.added) and (' +%d −%d'):format(change.added, change.removed) or ''
     local from = known(change.moved_from) and change.moved_from .. ' → ' or ''
     add({ ('  %s%s%s%s'):format(from, change.path, lines, MADE[change.how] or '') }, 'RemitHint')
   end
   if #result.changes > 0 and result.undoable then add({ '  :Remit undo takes it back' }, 'RemitHint') end
+  if problem then return M.say(server.describe_problem({ data = problem, message = problem.message }), 'RemitError') end
   if result.status ~= 'completed' or reason then add(split(('%s%s'):format(result.status, reason and ': ' .. reason or '')), 'RemitAsk') end
 end
 

@@ -122,7 +122,7 @@ function stateOf(item: ToolItem, { approval, over }: ItemRow): State {
 /** Which rule decided and what the person said; where the call was not done, why not. */
 function Decided({ item, approval, state }: { readonly item: ToolItem; readonly approval: ApprovalItem | null; readonly state: State }) {
   const { result } = item;
-  const said = approval?.outcome ? outcomeWords(approval.outcome) : reviewedUnasked(item, approval) ? say('Allowed without asking again') : null;
+  const said = approval?.outcome ? outcomeWords(approval.outcome) : null;
   const answer = said && <b data-testid="outcome">{said}</b>;
   if (state === 'failed') {
     const error = result?.error;
@@ -131,12 +131,6 @@ function Decided({ item, approval, state }: { readonly item: ToolItem; readonly 
   const rule = result && state !== 'declined' && (result.rules[0] ?? decisionWords(result.decision));
   if (!rule && !answer) return null;
   return <span class="decided" title={say('Who decided')}>{rule}{rule && answer && ' · '}{answer}</span>;
-}
-
-/** The rule wants a review and nobody was asked: an earlier answer covered it. */
-function reviewedUnasked({ result }: ToolItem, approval: ApprovalItem | null): boolean {
-  // Of a kept session the answers stand beside the calls, and its results have no number.
-  return result?.ok === true && result.seq > 0 && result.decision === 'review_required' && approval === null;
 }
 
 const DECISIONS: { readonly [decision: string]: string } = {

@@ -3,6 +3,7 @@ import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import type { FilePlace, FromWebview } from '../chat/messages';
 import { count, folderName, isOpen, type IntentItem, type NoteItem, type Turn } from '../chat/view';
+import type { FileOutcome } from '../contract';
 import { clock, duration, visible, visibleLine } from '../text';
 import { say } from '../words';
 import { Answer } from './answer';
@@ -162,7 +163,7 @@ function Changes({ turn, last, send }: { readonly turn: Turn; readonly last: boo
               : <button type="button" class="link" onClick={() => send({ type: 'open_file', turn_id: turn.turn_id, place: { path: change.path, line: null, column: 1 } })}>
                 {visibleLine(change.path)}
               </button>}
-            {change.how !== 'changed' && <span class="muted"> {HOW[change.how]()}</span>}
+            {change.how !== 'changed' && <span class="muted"> {HOW[change.how](change)}</span>}
             {change.added !== null && <span class="plus"> +{change.added}</span>}
             {change.removed !== null && <span class="minus"> −{change.removed}</span>}
           </li>
@@ -173,7 +174,11 @@ function Changes({ turn, last, send }: { readonly turn: Turn; readonly last: boo
   );
 }
 
-const HOW = { created: () => say('new'), deleted: () => say('deleted'), moved: () => say('moved') } as const;
+const HOW = {
+  created: () => say('new'),
+  deleted: () => say('deleted'),
+  moved: ({ moved_from }: FileOutcome) => (moved_from === null ? say('moved') : say('moved from {0}', visibleLine(moved_from))),
+} as const;
 
 /** What a service charges by its list; nothing for a model on this machine. */
 function price(usd: number | null): string | null {

@@ -414,6 +414,9 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "branch": lambda _, parts: Missing(BRANCH.format(name=parts["branch"])),
     "marks": _marks,
     "tests_of": _tests_of,
+    "one_test": lambda said, parts: (
+        None if said.files else Routed(Intent.EXECUTE, "run_tests", {"filter": parts["name"]})
+    ),
     "list_all": _found(Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})),
     "list_folder": _list_folder,
     "create_something": _found(Missing(FILE)),

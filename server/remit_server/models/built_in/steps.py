@@ -32,7 +32,7 @@ from remit_server.models.built_in.line_edits import NoPlace, lines_of, plan_edit
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.routes import Edited, Help, Missing, Routed, Shown
 from remit_server.models.built_in.rules import route
-from remit_server.models.built_in.sentences import read_sentence
+from remit_server.models.built_in.sentences import IDENTIFIER, read_sentence
 from remit_server.models.built_in.turns import Turn, turn_of
 from remit_server.models.ports import GenerateRequest, ProposedCall
 
@@ -121,7 +121,7 @@ def _call(routed: Routed, turn: Turn, request: GenerateRequest) -> Routed | Endi
 
 def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
     """Returns the next of its two calls, the read and the edit, or what is answered after the second."""
-    read = Routed(Intent.ANALYZE, "read_file", {"path": edited.path})
+    read = Routed(Intent.ANALYZE, "read_file", {"path": edited.path, "limit": MOST_LINES})
     match turn.call:
         case None:
             return read if _is_offered(read, request) else None
@@ -139,6 +139,8 @@ def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed |
 
 
 MOST_SHOWN_LINES = 80
+MOST_LINES = 5_000
+"""The most lines that `read_file` shows at once."""
 
 
 def _show(shown: Shown, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
@@ -158,12 +160,17 @@ def _show(shown: Shown, turn: Turn, request: GenerateRequest) -> Routed | Ending
     return Routed(Intent.ANALYZE, "read_file", {"path": place.path, **lines})
 
 
+MOST_NAMED = 5
+
+
 def _seek(
     missing: Missing, text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]
 ) -> Routed | Ending | None:
     """Looks for the one file that a sentence leaves out, by what is to be changed in it; then goes on as if it were
     named."""
-    look = Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(missing.sought), "context_lines": 0})
+    word = re.fullmatch(IDENTIFIER, missing.sought) is not None
+    pattern = rf"\b{missing.sought}\b" if word else re.escape(missing.sought)
+    look = Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0})
     if turn.call is None:
         return look if _is_offered(look, request) else Ending(missing.question)
     if turn.made > 1:
@@ -174,7 +181,9 @@ def _seek(
     if not places:
         return Ending(f"I stopped: {missing.sought} is in no file.")
     if len(places) > 1 and not _EVERYWHERE.search(text):
-        return Ending(f"{missing.sought} is in {' and '.join(places[:4])}. {missing.question}")
+        more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
+        named = f"The text `{missing.sought}` stands in {', '.join(places[:MOST_NAMED])}{more}."
+        return Ending(f"{named} Which file? Name it in the sentence, or say `everywhere`.")
     return _follow(_naming(text, places[0]), replace(turn, call=None), request, files)
 
 

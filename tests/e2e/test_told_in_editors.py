@@ -1,0 +1,191 @@
+"""What VS Code, Neovim and Emacs draw of a turn is what happened: each draws the same turns as they were sent
+(AGT-15, EDI-01, NVI-01, EMA-01)."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import SHOP, benches
+from told import ALL_DONE, ANSWERS, CALLS, SAID_YES, TWO, play
+
+ROOT = Path(__file__).parents[2]
+CLIENT = ROOT / "client-vscode"
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A turn as it was sent, and what its call left."""
+
+    name: str
+    answer: str
+    events: list[dict[str, Any]]
+    changed: frozenset[str]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """How it ended."""
+        return dict(self.events[-1]["result"])
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["kind"] == kind]
+
+
+@pytest.fixture(scope="module")
+def turns(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
+    return [asyncio.run(told(tmp_path_factory.mktemp("told"), name, answer)) for name in CALLS for answer in ANSWERS]
+
+
+async def told(folder: Path, name: str, answer: str) -> Told:
+    async with benches(folder) as make:
+        bench, _ = await play(make, name, answer)
+        names = ("a.py", "two.txt", "moved.txt", "made.txt", "new/b.py")
+        after = {each: (bench.workspace / each).read_text() for each in names if (bench.workspace / each).is_file()}
+        events = [json.loads(event.model_dump_json()) for event in bench.events]
+        changed = frozenset(each for each in names if after.get(each) != STARTED.get(each))
+        return Told(name, answer, events, changed)
+
+
+STARTED = {"a.py": SHOP, "two.txt": TWO}
+
+
+def in_vscode(turns: list[Told], folder: Path) -> list[str]:
+    npx = shutil.which("npx") or pytest.skip("there is no Node.js with npm: install version 20 or newer")
+    bundle = folder / "draw.cjs"
+    made = ["--bundle", "--platform=node", "--jsx=automatic", "--jsx-import-source=preact", f"--outfile={bundle}"]
+    subprocess.run([npx, "esbuild", "test/draw.tsx", *made, "--log-level=error"], cwd=CLIENT, check=True)
+    sent = [{"session_id": "s", "turn_id": "1", "events": each.events} for each in turns]
+    command = ["node", str(bundle)]
+    done = subprocess.run(command, input=json.dumps(sent), capture_output=True, text=True, check=True, timeout=120)
+    return [html.unescape(re.sub(r"<[^>]*>", " ", each)) for each in json.loads(done.stdout)]
+
+
+NEOVIM = """
+local turns = vim.fn.json_decode(vim.fn.readfile(os.getenv('TOLD')))
+local chat, drawn = require('remit.chat'), {}
+for _, events in ipairs(turns) do
+  chat.clear()
+  for _, event in ipairs(events) do
+    chat.draw(event)
+    if event.kind == 'run_completed' then chat.ended(event.result) end
+  end
+  for _, each in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_get_name(each):find('remit://chat', 1, true) then
+      table.insert(drawn, table.concat(vim.api.nvim_buf_get_lines(each, 0, -1, false), '\\n'))
+    end
+  end
+end
+vim.fn.writefile({ vim.fn.json_encode(drawn) }, os.getenv('DRAWN'))
+"""
+
+
+def in_neovim(turns: list[Told], folder: Path) -> list[str]:
+    nvim = shutil.which("nvim") or pytest.skip("there is no nvim: apt-get install neovim")
+    (folder / "draw.lua").write_text(NEOVIM)
+    command = [nvim, "--clean", "--headless", "-n", "-i", "NONE", "--cmd", f"set rtp^={ROOT / 'client-neovim'}"]
+    drawn_by(folder, [*command, "-c", f"luafile {folder / 'draw.lua'}", "-c", "qa!"], turns)
+    return list(json.loads((folder / "drawn.json").read_text()))
+
+
+EMACS = """
+(setq load-prefer-newer t)
+(require 'package)
+(package-initialize)
+(require 'remit)
+(let ((turns (with-temp-buffer
+               (insert-file-contents (getenv "TOLD"))
+               (json-parse-buffer :object-type 'plist :null-object nil :false-object :json-false)))
+      (drawn nil))
+  (seq-doseq (events turns)
+    (with-temp-buffer
+      (seq-doseq (event events)
+        (remit--draw event)
+        (when (equal (plist-get event :kind) "run_completed") (remit--draw-end (plist-get event :result))))
+      (push (buffer-substring-no-properties (point-min) (point-max)) drawn)))
+  (with-temp-file (getenv "DRAWN")
+    (insert (json-serialize (vconcat (nreverse drawn))))))
+"""
+
+
+def in_emacs(turns: list[Told], folder: Path) -> list[str]:
+    emacs = shutil.which("emacs") or pytest.skip("there is no emacs: apt-get install emacs-nox elpa-eglot")
+    (folder / "draw.el").write_text(EMACS)
+    drawn_by(folder, [emacs, "-q", "--batch", "-L", str(ROOT / "client-emacs"), "-l", str(folder / "draw.el")], turns)
+    return list(json.loads((folder / "drawn.json").read_text()))
+
+
+def drawn_by(folder: Path, command: list[str], turns: list[Told]) -> None:
+    """Has an editor read the turns from the file in TOLD, and write what it draws to that in DRAWN."""
+    (folder / "told.json").write_text(json.dumps([each.events for each in turns]))
+    environment = {"TOLD": str(folder / "told.json"), "DRAWN": str(folder / "drawn.json"), "HOME": str(folder)}
+    path = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+    done = subprocess.run(command, env=path | environment, capture_output=True, text=True, check=False, timeout=120)
+    assert (folder / "drawn.json").is_file(), f"{done.stdout}\n{done.stderr}"
+
+
+@dataclass(frozen=True)
+class Words:
+    """How an editor says that a person, or what stands for one, allowed or denied, and who that was."""
+
+    allowed: str
+    denied: str
+    by: Mapping[str, str]
+
+
+PLAIN = {"person": "(person,", "beforehand": "(beforehand,", "deadline": "(deadline,", "unavailable": "(unavailable,"}
+IN_VSCODE = {
+    "person": " by you",
+    "beforehand": "by an answer from the command line",
+    "deadline": "by the deadline",
+    "unavailable": "by nobody there to ask",
+}
+BY_KEYS = Words(r"^allow \(", r"^deny \(", PLAIN)
+SURFACES = {
+    "VS Code": (in_vscode, Words(r"\bAllowed\b", r"\bDenied by\b", IN_VSCODE)),
+    "Neovim": (in_neovim, BY_KEYS),
+    "Emacs": (in_emacs, BY_KEYS),
+}
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_AGT_15_what_an_editor_draws_is_what_happened(turns: list[Told], tmp_path: Path, surface: str) -> None:
+    draw, words = SURFACES[surface]
+    for each, text in zip(turns, draw(turns, tmp_path), strict=True):
+        wrong = [what for what, holds in judged(each, text, words).items() if not holds]
+        assert not wrong, f"{each.name}, {each.answer}: {wrong}\n{text}"
+
+
+def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:
+    """What has to hold of what is shown, by its name."""
+    told, result = text.rpartition(ALL_DONE)[2], turn.result
+    resolved = {event["decision"] for event in turn.of("approval_resolved")}
+    calls = [event for event in turn.of("tool_result") if event["tool"] != "select_active_intent"]
+    lines = {change["path"]: (change["added"], change["removed"]) for change in result["changes"]}
+    yes, spoken = turn.answer in SAID_YES, result["final_output"] is not None
+    return {
+        "the model's last words": (ALL_DONE in text) is spoken,
+        "each file that differs is named in the end": all(each in told for each in turn.changed),
+        "no other file is": all(each in turn.changed for each in STARTED if spoken and each in told),
+        "with its lines": all(
+            f"+{new}" in told and f"−{old}" in told for new, old in lines.values() if new is not None
+        ),
+        "a yes is told": bool(re.search(words.allowed, text, re.MULTILINE)) is ("allow" in resolved),
+        "a no is told": bool(re.search(words.denied, text, re.MULTILINE)) is ("deny" in resolved),
+        "who answered": all(words.by[event["by"]] in text for event in turn.of("approval_resolved")),
+        "a no with words": turn.answer != "no with words" or not turn.of("approval_required") or "use a set" in text,
+        "how the last command ended": not (turn.name == "run fails" and yes) or "exit code 3" in told,
+        "a turn that is not whole": bool(result["reason"] or result["error"] or result["status"] != "completed")
+        is bool(re.search(r"denied|not done|exit code|stopped|declined|failed", told, re.IGNORECASE)),
+        "every call's outcome": all(call["summary"].splitlines()[0][:20] in text for call in calls),
+    }
