@@ -33,8 +33,9 @@ export function List({ rows, draw, before, after, asked, ended }: Props) {
   const last = rows.length - 1;
   // What was just asked is always brought into sight.
   useLayoutEffect(() => { atEnd.current = true; }, [asked]);
+  // An empty chat is read from its beginning.
   useLayoutEffect(() => {
-    if (atEnd.current) list.current!.scrollTop = list.current!.scrollHeight;
+    if (atEnd.current) list.current!.scrollTop = rows.length > 0 ? list.current!.scrollHeight : 0;
   });
   return (
     <main class="list" ref={list} aria-label={say('Conversation')} data-ended={ended}>
@@ -65,7 +66,7 @@ function useSight(list: { readonly current: HTMLElement | null }) {
       setSight(last);
     };
     const resized = new ResizeObserver(() => {
-      if (atEnd.current) element.scrollTop = element.scrollHeight;
+      if (atEnd.current && element.querySelector('.row')) element.scrollTop = element.scrollHeight;
       look();
     });
     resized.observe(element);

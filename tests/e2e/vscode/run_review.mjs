@@ -101,9 +101,14 @@ async function install({ page, chat, look, toast }) {
   await palette(page, 'Notifications: Clear All Notifications');
   await palette(page, 'View: Close All Editors');
   await palette(page, 'Remit: Get Started');
-  await page.locator('.getting-started-step', { hasText: 'Install the server' }).waitFor({ timeout: 30_000 });
+  await ticked(page, 'Install the server');
   await look('03-walkthrough');
   await palette(page, 'View: Close All Editors');
+}
+
+/** Waits until a step of the walkthrough is done. */
+async function ticked(page, words) {
+  await page.locator('.getting-started-step', { hasText: words }).locator('[role="checkbox"][aria-checked="true"]').waitFor({ timeout: 30_000 });
 }
 
 /** EDI-09, EDI-11: asked in VS Code's own chat, reviewed as diffs with a comment, answered on the card. */
@@ -151,6 +156,11 @@ async function review({ page, chat, shot, look, toast }) {
   assert.equal(fs.readFileSync(files[1], 'utf8'), lines('b', 4));
   assert.ok(fs.readFileSync(traffic, 'utf8').includes('the twentieth is an id'), 'the model was told why');
   await look('08-done');
+  await palette(page, 'Remit: Get Started');
+  await ticked(page, 'Ask for something small');
+  await ticked(page, 'Look, then answer');
+  await shot('08-walkthrough');
+  await palette(page, 'View: Close All Editors');
 }
 
 /** EDI-11: another extension's calls pass the gate, the policy and the log; its request reaches Remit's model. */

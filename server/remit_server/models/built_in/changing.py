@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from remit_governance.values import Intent
+from remit_server.models.built_in.files_told import names_file
 from remit_server.models.built_in.line_edits import AmongImports, AtLine, Beside, Insert, Remove, SetValue
 from remit_server.models.built_in.routes import (
     FILE,
@@ -18,18 +19,8 @@ from remit_server.models.built_in.routes import (
     Routed,
     replaced_everywhere,
 )
-from remit_server.models.built_in.sentences import (
-    FOLDER,
-    IDENTIFIER,
-    Sentence,
-    filling,
-    is_name,
-    names_file,
-    saying,
-    says,
-    without_paths,
-    words_left,
-)
+from remit_server.models.built_in.sentences import FOLDER, Sentence, is_name, without_paths, words_left
+from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
 
 _BESIDE = re.compile(
     r"(?:add|insert|put) (?:the line )?(.+?) (below|after|under|above|before) (?:the )?(?:line )?(.+?) "

@@ -6,7 +6,8 @@ import re
 from enum import Enum, auto
 from typing import assert_never
 
-from remit_server.models.built_in.sentences import IDENTIFIER, Sentence, filling, is_name, says, without_paths
+from remit_server.models.built_in.sentences import Sentence, is_name, without_paths
+from remit_server.models.built_in.words import IDENTIFIER, filling, says
 
 CONNECT = "connect a model: `remit model` shows those that you can use."
 ANY = (

@@ -10,17 +10,8 @@ from pydantic import JsonValue
 
 from remit_governance.values import Intent
 from remit_server.models.built_in.routes import COMMAND, FILE, TEXT, Help, Missing, Route, Routed
-from remit_server.models.built_in.sentences import (
-    FOLDER,
-    IDENTIFIER,
-    Sentence,
-    filling,
-    is_name,
-    saying,
-    says,
-    without_paths,
-    words_left,
-)
+from remit_server.models.built_in.sentences import FOLDER, Sentence, is_name, without_paths, words_left
+from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
 
 DEFINED = (
     r"""^[^#/"']*\b(def|class|func|function|fn|struct|type|interface|enum|trait|module|const|let|var) NAME\b"""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from pydantic import JsonValue
-
 from remit_governance.values import Intent
+from remit_server.models.built_in.files_told import names_file
 from remit_server.models.built_in.line_edits import (
     AmongImports,
     AtLine,
@@ -24,7 +23,22 @@ from remit_server.models.built_in.line_edits import (
     Rewrite,
     SetValue,
 )
-from remit_server.models.built_in.looking import definition_of
+from remit_server.models.built_in.phrased_looks import (
+    commit,
+    list_folder,
+    list_symbols,
+    look_up,
+    search,
+    search_marks,
+    search_tests,
+    show_file,
+    show_first,
+    show_line,
+    show_lines,
+    show_log,
+    show_name,
+    show_readme,
+)
 from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
 from remit_server.models.built_in.routes import (
     BRANCH,
@@ -42,10 +56,10 @@ from remit_server.models.built_in.routes import (
     Missing,
     Route,
     Routed,
-    Shown,
     replaced_everywhere,
 )
-from remit_server.models.built_in.sentences import IDENTIFIER, WISHES, Sentence, filling, is_name, names_file, says
+from remit_server.models.built_in.sentences import WISHES, Sentence, is_name
+from remit_server.models.built_in.words import IDENTIFIER, filling, says
 
 _CODE = re.compile(r"\.(?:py|pyi|[cm]?[jt]sx?|java|go|rs|c|cc|cpp|h|hpp|cs|rb|php|swift|kt|sh|bash|lua|sql)$")
 _PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")
@@ -59,8 +73,6 @@ _OFF = re.compile(
     r"off|disable|deactivate|aus|ausschalten|deaktivieren|d[ée]sactive[rz]?|desactivar?|disattiva|disabilita|オフ|無効",
     re.IGNORECASE,
 )
-MOST_OF_README = 40
-"""Lines of a README that tell what a project is."""
 _TYPO = re.compile(r"\btypo|\bspelling|\bmisspell|^s/|tippfehler|faute", re.IGNORECASE)
 
 
@@ -210,23 +222,6 @@ def _remove_text(said: Sentence, parts: Parts) -> Route:
     return _edit(said, Remove(parts["anchor"]), parts["anchor"]) if _is_anchor(parts) else None
 
 
-def _search(said: Sentence, parts: Parts) -> Route:
-    text = next(found for name in ("name", "word", "odd", "mark") if (found := parts.get(name)) is not None)
-    where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
-    return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(text), "context_lines": 0, **where})
-
-
-def _look_up(_: Sentence, parts: Parts) -> Route:
-    return definition_of(parts["name"]) if re.fullmatch(IDENTIFIER, parts["name"]) else None
-
-
-def _show_line(said: Sentence, parts: Parts) -> Route:
-    if len(said.files) != 1 or parts.line == LAST:
-        return None
-    lines: dict[str, JsonValue] = {"offset": parts.line, "limit": 1}
-    return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], **lines})
-
-
 def _move_up(said: Sentence, _: Parts) -> Route:
     if len(said.files) != 1 or "/" not in said.files[0]:
         return None
@@ -263,18 +258,6 @@ def _comment(*, after: bool) -> Callable[[Sentence, Parts], Route]:
     return rule
 
 
-def _git_log(said: Sentence, _: Parts) -> Route:
-    asked = re.search(r"\d+", said.text)
-    most = min(int(asked[0]), 100) if asked and int(asked[0]) else 10
-    return Routed(Intent.EXECUTE, "run_command", {"command": f"git log --oneline -n {most}"})
-
-
-def _show_first(said: Sentence, parts: Parts) -> Route:
-    if len(said.files) != 1 or not (most := int(parts["number"])):
-        return None
-    return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], "offset": 1, "limit": most})
-
-
 def _name_missing(said: Sentence, parts: Parts) -> Route:
     return Missing(NEW_NAME) if len(said.files) == 1 or is_name(parts["name"]) else None
 
@@ -283,26 +266,6 @@ def _value_missing(said: Sentence, parts: Parts) -> Route:
     name = parts["name"]
     clear = is_name(name) or len(said.files) == 1
     return Missing(VALUE) if clear and name.lower() not in filling() else None
-
-
-def _show(said: Sentence, _: Parts) -> Route:
-    return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0]}) if len(said.files) == 1 else None
-
-
-def _show_lines(said: Sentence, parts: Parts) -> Route:
-    first, last = int(parts["number"]), int(parts.get("last") or parts["number"])
-    if not said.files and not said.paths:
-        return Missing(FILE)
-    if len(said.files) != 1 or not 1 <= first <= last:
-        return None
-    lines: dict[str, JsonValue] = {"offset": first, "limit": last - first + 1}
-    return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], **lines})
-
-
-def _list_folder(said: Sentence, parts: Parts) -> Route:
-    named = parts["folder"].strip("/")
-    found = [each for each in said.folders if each == named or each.endswith(f"/{named}")]
-    return Routed(Intent.ANALYZE, "list_files", {"pattern": "*", "path": found[0]}) if len(found) == 1 else None
 
 
 def _is_code(text: str) -> bool:
@@ -347,25 +310,6 @@ def _found(route: Route) -> Callable[[Sentence, Parts], Route]:
     return lambda _, __: route
 
 
-def _about(said: Sentence, _: Parts) -> Route:
-    if said.readme is None:
-        return Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})
-    return Routed(Intent.ANALYZE, "read_file", {"path": said.readme, "offset": 1, "limit": MOST_OF_README})
-
-
-def _symbols(said: Sentence, _: Parts) -> Route:
-    return Routed(Intent.ANALYZE, "get_symbols", {"path": said.files[0]}) if len(said.files) == 1 else None
-
-
-def _show_name(said: Sentence, parts: Parts) -> Route:
-    """Takes a name of code, or a word that says nothing else."""
-    name = parts["name"]
-    plain = name.lower() in filling() or any(says(idea, name) for idea in (*WISHES, "files", "tests", "status", "diff"))
-    if not re.fullmatch(IDENTIFIER, name) or plain or said.paths or said.quoted:
-        return None
-    return Shown(name, said.files[0] if len(said.files) == 1 else None)
-
-
 def _new_text_missing(said: Sentence, parts: Parts) -> Route:
     file = said.files[0] if len(said.files) == 1 else "FILE"
     return Missing(f'By which text? As in: replace "{parts["word"]}" with "NEW" in {file}')
@@ -379,46 +323,28 @@ def _ignore(said: Sentence, parts: Parts) -> Route:
     return Missing(f'There is no .gitignore. To make one: create .gitignore with "{text}"')
 
 
-def _marks(said: Sentence, parts: Parts) -> Route:
-    where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
-    return Routed(Intent.ANALYZE, "search_files", {"pattern": parts["mark"].upper(), "context_lines": 0, **where})
-
-
-def _tests_of(_: Sentence, parts: Parts) -> Route:
-    name = parts["name"].removesuffix("()")
-    if name.lower() in filling() or not re.fullmatch(IDENTIFIER, name):
-        return None
-    where: dict[str, JsonValue] = {"context_lines": 0, "file_pattern": "*test*"}
-    return Routed(Intent.ANALYZE, "search_files", {"pattern": rf"\b{name}\b", **where})
-
-
-def _commit(_: Sentence, parts: Parts) -> Route:
-    untracked: dict[str, JsonValue] = {"all": True} if parts.get("all") is not None else {}
-    return Routed(Intent.EXECUTE, "git_commit", {"message": parts["text"], **untracked})
-
-
 IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "help": _found(Help()),
     "git_status": _found(Routed(Intent.ANALYZE, "git_status")),
     "git_diff": _found(Routed(Intent.ANALYZE, "git_diff")),
-    "git_log": _git_log,
+    "git_log": show_log,
     "tests": _found(Routed(Intent.EXECUTE, "run_tests")),
-    "show_first": _show_first,
-    "show_lines": _show_lines,
-    "show_line": _show_line,
-    "show": _show,
-    "about": _about,
-    "symbols": _symbols,
-    "commit": _commit,
+    "show_first": show_first,
+    "show_lines": show_lines,
+    "show_line": show_line,
+    "show": show_file,
+    "about": show_readme,
+    "symbols": list_symbols,
+    "commit": commit,
     "message_missing": _found(Missing(MESSAGE)),
     "branch": lambda _, parts: Missing(BRANCH.format(name=parts["branch"])),
-    "marks": _marks,
-    "tests_of": _tests_of,
+    "marks": search_marks,
+    "tests_of": search_tests,
     "one_test": lambda said, parts: (
         None if said.files else Routed(Intent.EXECUTE, "run_tests", {"filter": parts["name"]})
     ),
     "list_all": _found(Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})),
-    "list_folder": _list_folder,
+    "list_folder": list_folder,
     "create_something": _found(Missing(FILE)),
     "create_text": _create_text,
     "create_with": _create,
@@ -454,10 +380,10 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "set_value": _set_value,
     "value_told": _value_told,
     "replace": _replace,
-    "defined": _look_up,
+    "defined": look_up,
     "look_for_something": _found(Missing(TEXT)),
-    "value_of": lambda said, parts: _search(said, parts) if len(said.files) == 1 else None,
-    "search": _search,
-    "show_name": _show_name,
+    "value_of": lambda said, parts: search(said, parts) if len(said.files) == 1 else None,
+    "search": search,
+    "show_name": show_name,
 }
 """In this order: what names more comes first."""

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from remit_governance.values import Intent
 from remit_server.models.built_in.line_edits import LineEdit
-from remit_server.models.built_in.sentences import IDENTIFIER
+from remit_server.models.built_in.words import IDENTIFIER
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
-import yaml
+from remit_server.models.built_in.files_told import (
+    described_file,
+    file_by_stem,
+    file_of,
+    file_of_kind,
+    files_called,
+    module_told,
+    readme_of,
+    stem_of,
+)
+from remit_server.models.built_in.words import filling, saying, says
 
 QUOTE_MARKS = "".join(map(chr, range(0xE000, 0xE020)))
 """What stands for the quoted texts of a sentence, one each, in a wording."""
@@ -57,11 +67,7 @@ _PATH = re.compile(
     r"(?:[\w.-]+/)*[\w-]*\.?[\w-]+\.[A-Za-z]\w{0,9}(?![\w/])|(?:[\w.-]+/)+[\w.-]*|\.[a-z][\w-]+|Makefile|Dockerfile|LICENSE",
     re.ASCII,
 )
-_BY_STEM = frozenset(
-    {"readme", "makefile", "license", "licence", "changelog", "dockerfile", "gitignore", "dockerignore", "editorconfig"}
-)
 _VERBS = ("rename", "replace", "remove", "delete", "insert", "append", "search", "create", "change", "where", "execute")
-IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 FOLDER = re.compile(
     r"(?:folder|directory|cartella|ordner|verzeichnis|dossier|carpeta)\s+([\w/-]+)|(?!(?:the|a|new|folder|into|to)\b)\b([\w/-]+)\s+(?:folder|directory)|([\w/-]+)\s*フォルダ",
     re.IGNORECASE | re.ASCII,
@@ -75,13 +81,13 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
     quoted = [text for found in _QUOTED.finditer(text) for text in found.groups() if text]
     bare = _respell(_QUOTED.sub(" ␟ ", text))
     words = [*filter(_PATH.fullmatch, quoted), *(found[0] for found in _PATH.finditer(bare))]
-    named = {word: _file_of(word, files) for word in words}
-    stems = (_file_by_stem(found[0], files) for found in re.finditer(r"[A-Za-z][\w-]{3,}", bare, re.ASCII))
+    named = {word: file_of(word, files) for word in words}
+    stems = (file_by_stem(found[0], files) for found in re.finditer(r"[A-Za-z][\w-]{3,}", bare, re.ASCII))
     known = list(filter(None, named.values())) or list(filter(None, stems))
-    described = {} if known else _of_kind(bare, files) or _described(bare, files) or _module_told(bare, files)
+    described = {} if known else file_of_kind(bare, files) or described_file(bare, files) or module_told(bare, files)
     known = known or list(described.values())
     found = tuple(dict.fromkeys(known))
-    alike = next((several for word in named if len(several := _files_called(word, files)) > 1), ())
+    alike = next((several for word in named if len(several := files_called(word, files)) > 1), ())
     marked, spelled = _mark_quotes(_respell(text), named)
     return Sentence(
         text,
@@ -91,7 +97,7 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         tuple(word for word, path in named.items() if path is None),
         alike=() if found else alike,
         folders=frozenset(parent.as_posix() for path in files for parent in PurePosixPath(path).parents if parent.name),
-        readme=min((path for path in files if _stem_of(path) == "readme"), key=_depth, default=None),
+        readme=readme_of(files),
         wordings=tuple(
             _wordings(
                 marked, [word for word, path in named.items() if path] or list(described) or _stems(marked, found)
@@ -99,86 +105,6 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         ),
         spelled=spelled,
     )
-
-
-_DESCRIBED = re.compile(
-    r"\b(?:the|our|my|this|der|die|das|den|dem|im|le|la|el|il|lo|del|du) "
-    r"((?:(\w+) )?(?:script|skript|file|module|config|tests?|datei|fichier|archivo|page))\b|"
-    r"\b(?:the|our|my|der|die|das|den|dem|im|le|la|el|il|lo|del|du) (\w{5,})\b",
-    re.IGNORECASE | re.ASCII,
-)
-
-
-def _described(text: str, files: AbstractSet[str]) -> dict[str, str]:
-    """The one file that is told by its name without an ending ("the backup script", "the changelog"), or by its kind
-    ("the ini file"), by the words that tell of it."""
-    found = dict[str, str]()
-    for told in _DESCRIBED.finditer(text):
-        words, word = (told[1], told[2]) if told[1] else (told[3], told[3])
-        paths = [path for path in files if word and _is_called(path, word.lower(), plainly=told[3] is not None)]
-        if len(paths) == 1:
-            found[words] = paths[0]
-    return found if len(found) == 1 else {}
-
-
-_KINDS: Mapping[str, Sequence[str]] = {
-    "json": ("json",), "yaml": ("yaml", "yml"), "yml": ("yaml", "yml"), "toml": ("toml",), "ini": ("ini",),
-    "csv": ("csv",), "shell": ("sh", "bash"), "bash": ("sh", "bash"), "js": ("js", "mjs"),
-    "javascript": ("js", "mjs"), "markdown": ("md",), "sql": ("sql",), "html": ("html",), "css": ("css",),
-}  # fmt: skip
-"""The endings of a kind of file, by the word for it."""
-_KIND = re.compile(
-    r"\b(?:the|our|my|this|der|die|das|den|dem|im|le|la|el|il|lo|del|du|nel|au|al) "
-    rf"((?:(?:file|script|archivo|fichero|fichier|datei) (?:de |di )?)?(?:([\w-]+) )?({'|'.join(_KINDS)})"
-    r"(?:[ -](?:file|script|skript|config|datei))?)\b",
-    re.IGNORECASE | re.ASCII,
-)
-
-
-def _of_kind(text: str, files: AbstractSet[str]) -> dict[str, str]:
-    """The one file that is told by its kind ("the shell script"), or by its name and kind ("the alerts yaml")."""
-    found = dict[str, str]()
-    for told in _KIND.finditer(text):
-        names = {path: path.rpartition("/")[2].lower().rpartition(".") for path in files}
-        paths = [
-            path
-            for path, (stem, _, ending) in names.items()
-            if ending in _KINDS[told[3].lower()] and (told[2] is None or stem == told[2].lower())
-        ]
-        if len(paths) == 1:
-            found[told[1]] = paths[0]
-    return found if len(found) == 1 else {}
-
-
-_IN_MODULE = re.compile(
-    r"\b(?:in|of|from|for|inside|within|im|aus|von|dans|de|du|en|del|nel|di|da) (?:the )?(?:module |file )?(\w{3,})\b"
-    r"(?! (?:file|script|module|class|function|method)\b)",
-    re.IGNORECASE | re.ASCII,
-)
-_MODULE = re.compile(r"\.(?:py|[cm]?[jt]sx?|go|rs|java|rb|lua)$")
-
-
-def _module_told(text: str, files: AbstractSet[str]) -> dict[str, str]:
-    """The one file of code that is told by its name alone ("in cart"); where tests are wanted, that of its tests."""
-    found = dict[str, str]()
-    for told in _IN_MODULE.finditer(text):
-        word = told[1].lower()
-        tests = {f"test_{word}", f"{word}_test"} if says("tests", text) else {word}
-        paths = [path for path in files if _MODULE.search(path) and _stem_of(path) in tests]
-        if len(paths) == 1:
-            found[told[1]] = paths[0]
-    return found if len(found) == 1 else {}
-
-
-def _is_called(path: str, word: str, *, plainly: bool) -> bool:
-    stem, _, ending = path.rpartition("/")[2].lower().partition(".")
-    code = ending in {"py", "ts", "js", "tsx", "jsx", "go", "rs", "java", "c", "cpp", "rb"}
-    return stem == word and not code if plainly else word in {stem, ending}
-
-
-def _files_called(word: str, files: AbstractSet[str]) -> tuple[str, ...]:
-    """The files of this name, in whatever folder; none for one that is told with a folder."""
-    return tuple(sorted(path for path in files if path.rpartition("/")[2] == word)) if "/" not in word else ()
 
 
 def _mark_quotes(text: str, named: Mapping[str, str | None]) -> tuple[str, tuple[str, ...]]:
@@ -203,17 +129,8 @@ def _unquoted(text: str) -> str:
 
 def _stems(text: str, found: Sequence[str]) -> list[str]:
     """The words that name a file without its ending."""
-    names = {_stem_of(path) for path in found}
+    names = {stem_of(path) for path in found}
     return [word for word in re.findall(r"[A-Za-z][\w-]{3,}", text, re.ASCII) if word.lower() in names]
-
-
-def _depth(path: str) -> tuple[int, str]:
-    return path.count("/"), path
-
-
-def _stem_of(path: str) -> str:
-    """The name of a file without its folders, its endings and a first dot, in small letters."""
-    return path.rpartition("/")[2].removeprefix(".").partition(".")[0].lower()
 
 
 _COURTESY = re.compile(
@@ -350,52 +267,6 @@ def _one_letter_apart(one: str, other: str) -> bool:
     return any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
 
 
-def _file_of(word: str, files: AbstractSet[str]) -> str | None:
-    plain = word.removeprefix("./")
-    if plain in files:
-        return plain
-    # A path that is not there is another file's, whatever it ends with; a mere name may be told without its folder.
-    ending = [path for path in files if path.endswith(f"/{plain}")] if "/" not in plain else []
-    alike = [path for path in files if path.lower() == plain.lower()]
-    return ending[0] if len(ending) == 1 else alike[0] if len(alike) == 1 else None
-
-
-def _file_by_stem(word: str, files: AbstractSet[str]) -> str | None:
-    """A file that is called by its name without an ending: in capitals, or one that has no other name (`readme`)."""
-    if not word.isupper() and word.lower() not in _BY_STEM:
-        return None
-    found = [path for path in files if _stem_of(path) == word.lower()]
-    return found[0] if len(found) == 1 else None
-
-
-@cache
-def _words() -> Mapping[str, Sequence[str]]:
-    """For each idea the words that say it."""
-    table: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text("utf-8"))
-    return table
-
-
-@cache
-def filling() -> frozenset[str]:
-    """Returns the words that every sentence has, and that say nothing of what is wanted."""
-    return frozenset(_words()["filling"])
-
-
-@cache
-def saying(idea: str) -> re.Pattern[str]:
-    """Returns a pattern of any word that says it. Where words are not parted by spaces it may stand in the midst of
-    others."""
-    words = _words()[idea]
-    parted = [word for word in words if word.isascii() or word[0] < "\u3000"]
-    inside = [word for word in words if word not in parted]
-    return re.compile("|".join([rf"(?<!\w)(?:{'|'.join(parted)})(?!\w)", *inside]), re.IGNORECASE)
-
-
-def says(idea: str, text: str) -> bool:
-    """Returns whether one of its words stands in the text."""
-    return saying(idea).search(text) is not None
-
-
 def without_paths(said: Sentence) -> str:
     """Returns what of a sentence is neither quoted nor names a file."""
     bare = said.bare
@@ -404,16 +275,6 @@ def without_paths(said: Sentence) -> str:
         for part in (path, name, name.rpartition(".")[0] or name):
             bare = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(part)}(?![A-Za-z0-9_])", " ", bare, flags=re.IGNORECASE)
     return bare
-
-
-def names_file(path: str) -> bool:
-    """Returns whether a word is surely a file's path: it has the ending of a file or a folder, or is in capitals
-    (`LICENSE`). `Cart.total` is none."""
-    name = path.rpartition("/")[2]
-    attribute = re.fullmatch(rf"{IDENTIFIER}\.({IDENTIFIER})", name)
-    if attribute is not None and attribute[1].lower() not in _words()["endings"] and "/" not in path:
-        return False
-    return bool(re.search(r"[./]|^[A-Z]+$", path)) and not path.endswith("/")
 
 
 def is_name(word: str) -> bool:

@@ -32,8 +32,9 @@ from remit_server.models.built_in.line_edits import NoPlace, lines_of, plan_edit
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.routes import Edited, Help, Missing, Routed, Shown
 from remit_server.models.built_in.rules import route
-from remit_server.models.built_in.sentences import IDENTIFIER, read_sentence
+from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.turns import Turn, turn_of
+from remit_server.models.built_in.words import IDENTIFIER
 from remit_server.models.ports import GenerateRequest, ProposedCall
 
 _EVERYWHERE = re.compile(
