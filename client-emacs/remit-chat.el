@@ -15,7 +15,7 @@
 (defface remit-intent '((t :inherit font-lock-type-face)) "The intent of a step." :group 'remit)
 (defface remit-tool '((t :inherit font-lock-function-name-face)) "A tool that is called, a file." :group 'remit)
 (defface remit-hint '((t :inherit shadow)) "What else happened." :group 'remit)
-(defface remit-ask '((t :inherit warning)) "What wants to be read." :group 'remit)
+(defface remit-ask '((t :inherit warning)) "Questions and warnings." :group 'remit)
 (defface remit-problem '((t :inherit error)) "What went wrong." :group 'remit)
 (defface remit-prompt '((t :inherit bold)) "What the person said." :group 'remit)
 

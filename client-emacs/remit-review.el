@@ -217,7 +217,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
          (cond
           (problem (remit--say problem 'remit-problem))
           ((not (remit--truth (plist-get receipt :accepted)))
-           (remit--say (format "not taken: %s" (plist-get receipt :reason)) 'remit-problem))))))))
+           (remit--say (format "Not accepted: %s" (plist-get receipt :reason)) 'remit-problem))))))))
 
 (defun remit--allow (scope)
   "Allow the question for SCOPE, if its end is before one's eyes."
@@ -280,7 +280,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
   "Leave the part at point out, with COMMENT for the model, or take it again."
   (let ((question (remit--this-question)))
     (unless (remit--truth (plist-get (remit-question-event question) :by_hunk))
-      (user-error "This change can only be accepted as a whole"))
+      (user-error "This change can only be allowed as a whole"))
     (unless (remit--part-here) (user-error "No part of the change is here; M-n goes to the next hunk"))
     (setf (remit-question-left-out question)
           (remit--toggled (remit-question-left-out question) (remit--part-here) comment))
@@ -288,14 +288,14 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
     (remit--draw-in-files question)))
 
 (defun remit-leave-out ()
-  "Leave the hunk at point out of the yes, or take it again."
+  "Exclude the hunk at point from what you allow, or include it again."
   (interactive)
   (remit--toggle nil))
 
 (defun remit-comment (words)
   "Leave the hunk at point out, and tell the model WORDS."
   (interactive "sLeft out, because: ")
-  (when (string-empty-p words) (user-error "Nothing was said"))
+  (when (string-empty-p words) (user-error "You entered no text"))
   (remit--toggle words))
 
 (provide 'remit-review)

@@ -26,8 +26,8 @@
 
 (defcustom remit-trusted nil
   "Whether the folders that are opened here are trusted.
-Where this is nil, the server asks once for a folder that brings something
-that would count."
+Where this is nil, you are asked once for each folder that has its own
+configuration, prompts or instructions."
   :type 'boolean)
 
 (defcustom remit-modes
@@ -36,8 +36,8 @@ that would count."
     ruby-ts-mode lua-mode lua-ts-mode sh-mode bash-ts-mode sql-mode emacs-lisp-mode html-mode mhtml-mode nxml-mode
     makefile-mode makefile-gmake-mode dockerfile-mode dockerfile-ts-mode conf-mode conf-unix-mode conf-toml-mode
     toml-ts-mode yaml-mode yaml-ts-mode json-mode json-ts-mode markdown-mode text-mode fundamental-mode)
-  "Modes whose files the server of a project is shown.
-The mode that it is started in is always one of them."
+  "Major modes whose files Remit's server manages.
+The mode in which you start Remit is always included."
   :type '(repeat symbol))
 
 (defclass remit-server (eglot-lsp-server)

@@ -50,18 +50,18 @@
                     (lambda ()
                       (add-hook 'completion-at-point-functions (lambda () (remit--complete server)) nil t))
                   (read-from-minibuffer prompt nil keys))))
-      (if (string-empty-p (string-trim line)) (user-error "Nothing was asked") line))))
+      (if (string-empty-p (string-trim line)) (user-error "You entered no text") line))))
 
 ;;;###autoload
 (defun remit-ask (line)
-  "Ask for LINE: a message, a `/command' or a `!command' of the chat.
+  "Send LINE: a message, a `/command' or a `!command' of the chat.
 TAB completes it, and `@file'."
   (interactive (list (remit--read-line "Remit: ")))
   (remit--ask-line line))
 
 ;;;###autoload
 (defun remit-edit (line start end)
-  "Ask for LINE, with the text from START to END as what it is about."
+  "Send LINE as a request about the text from START to END."
   (interactive (progn (unless (use-region-p) (user-error "Select the text to edit first"))
                       (list (remit--read-line "Edit: ") (region-beginning) (region-end))))
   (let* ((server (remit--server)) (root (remit--server-root server)) (file (and buffer-file-name

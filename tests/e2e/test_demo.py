@@ -206,7 +206,7 @@ def test_in_a_terminal_it_asks_and_a_no_leaves_the_file_as_it_is(tmp_path: Path)
         assert "argv: [ls, src]" in terminal.screen, "which rule an answer would write is behind a key"
         terminal.type("n\n")
         assert terminal.wait() == DENIED
-        assert "without a yes src/cart.py is as it was" in terminal.screen
+        assert "you approved nothing, so src/cart.py is unchanged" in terminal.screen
     assert "subtotal" not in (remit.workspace / "shop/src/cart.py").read_text()
     assert remit("audit", "verify").code == DONE
 

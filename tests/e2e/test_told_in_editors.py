@@ -147,12 +147,12 @@ PLAIN = {"person": "(person,", "beforehand": "(beforehand,", "deadline": "(deadl
 IN_VSCODE = {
     "person": " by you",
     "beforehand": "by an answer from the command line",
-    "deadline": "by the deadline",
-    "unavailable": "by nobody there to ask",
+    "deadline": "nobody answered in time",
+    "unavailable": "nobody was there to ask",
 }
 BY_KEYS = Words(r"^allow \(", r"^deny \(", PLAIN)
 SURFACES = {
-    "VS Code": (in_vscode, Words(r"\bAllowed\b", r"\bDenied by\b", IN_VSCODE)),
+    "VS Code": (in_vscode, Words(r"\bAllowed\b", r"\bDenied(?: by|:)", IN_VSCODE)),
     "Neovim": (in_neovim, BY_KEYS),
     "Emacs": (in_emacs, BY_KEYS),
 }

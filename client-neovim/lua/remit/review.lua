@@ -83,7 +83,7 @@ end
 function M.toggle(part, comment)
   local question = require('remit.turn').question
   if not question or not part then return vim.notify('no change is waiting here', vim.log.levels.WARN) end
-  if not question.event.by_hunk then return vim.notify('this change can only be accepted as a whole', vim.log.levels.WARN) end
+  if not question.event.by_hunk then return vim.notify('this change can only be allowed as a whole', vim.log.levels.WARN) end
   question.left_out = parts.toggled(question.left_out, part.path, part.hunk, comment)
   M.show(question)
   require('remit.chat').mark(question)

@@ -46,7 +46,7 @@ export function openComments(conversation: () => Conversation, proposals: Propos
     const hunk = found ? hunksOf(found.diff).findIndex(({ after }) => line >= after.start && line < Math.max(after.end, after.start + 1)) : -1;
     if (!found || hunk < 0) return thread.dispose();
     if (!found.item.question.by_hunk) {
-      return void vscode.window.showInformationMessage(vscode.l10n.t('You can only accept or deny this change as a whole. Deny it to send your comment.'));
+      return void vscode.window.showInformationMessage(vscode.l10n.t('You can only allow or deny this change as a whole. Deny it to send your comment.'));
     }
     const part = { path: found.path, hunk };
     conversation().leaveOut(found.item.id, commented(found.item.left_out, part, text));

@@ -22,7 +22,7 @@ export function openInstalling(
 
   const work = async (): Promise<void> => {
     const made = bundle();
-    const options = { location: vscode.ProgressLocation.Notification, title: vscode.l10n.t('Remit installs its server'), cancellable: true };
+    const options = { location: vscode.ProgressLocation.Notification, title: vscode.l10n.t('Installing the Remit server'), cancellable: true };
     const installed = await vscode.window.withProgress(options, (progress, token) => {
       const stop = new AbortController();
       token.onCancellationRequested(() => stop.abort());

@@ -73,7 +73,7 @@ async function address(): Promise<string | undefined> {
     title: t('The server\'s address'), value: 'http://127.0.0.1:8080/v1', validateInput: (value) => (URL.canParse(value) ? null : t('an address such as http://127.0.0.1:8080/v1')),
   });
   if (!url) return undefined;
-  const name = await vscode.window.showInputBox({ title: t('Which model?'), prompt: t('Empty: the one model that the server has') });
+  const name = await vscode.window.showInputBox({ title: t('Which model?'), prompt: t('Leave empty for the only model of the server') });
   return name === undefined ? undefined : `openai:${name.trim()}@${url.trim()}`;
 }
 

@@ -18,7 +18,7 @@ interface Action extends vscode.QuickInputButton {
 
 const ACTIONS: readonly Action[] = [
   { tooltip: 'Rename', iconPath: new vscode.ThemeIcon('edit'), run: rename },
-  { tooltip: 'Copy as a New Session', iconPath: new vscode.ThemeIcon('repo-forked'), run: fork },
+  { tooltip: 'Fork', iconPath: new vscode.ThemeIcon('repo-forked'), run: fork },
   { tooltip: 'Export as Markdown', iconPath: new vscode.ThemeIcon('export'), run: exportSession },
   { tooltip: 'Delete', iconPath: new vscode.ThemeIcon('trash'), run: remove },
 ];
@@ -49,7 +49,7 @@ export async function chooseSession(server: Server, conversation: Conversation, 
 }
 
 function item(session: SessionSummary, current: string): SessionItem {
-  const title = visibleLine(session.name ?? session.title) || 'without words';
+  const title = visibleLine(session.name ?? session.title) || 'Untitled';
   return {
     session,
     label: session.session_id === current ? `$(comment-discussion) ${title}` : title,

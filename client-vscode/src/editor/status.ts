@@ -67,7 +67,7 @@ export async function showMenu(view: View, { problem, status }: Condition): Prom
     ...(problem ? [{ label: sentence(problem.what.replaceAll('`', '')), kind: vscode.QuickPickItemKind.Separator }] : []),
     ...help.map(({ label, command }) => ({ label: `$(lightbulb) ${label}`, command })),
     ...(problem ? [{ label: '', kind: vscode.QuickPickItemKind.Separator }] : []),
-    ...(pending(view).length > 0 ? [{ label: '$(bell-dot) Review What Waits', command: 'remit.review' }] : []),
+    ...(pending(view).length > 0 ? [{ label: '$(bell-dot) Review Pending Changes', command: 'remit.review' }] : []),
     { label: '$(comment-discussion) Open Chat', command: 'remit.open' },
     { label: '$(add) New Chat', command: 'remit.newChat' },
     ...(running(view) ? [{ label: '$(debug-stop) Stop', command: 'remit.stop' }] : []),

@@ -27,7 +27,7 @@ export function Question({ item, row, send }: { readonly item: ApprovalItem; rea
   if (place <= 1) return <Approval item={item} waiting={waiting} send={send} />;
   return (
     <p class="queued" data-testid="queued">
-      <span class="codicon codicon-bell" aria-hidden="true" /> {say('{0} of {1} waits: {2}', place, waiting, visibleLine(item.question.title))}
+      <span class="codicon codicon-bell" aria-hidden="true" /> {say('Question {0} of {1}: {2}', place, waiting, visibleLine(item.question.title))}
     </p>
   );
 }
@@ -174,7 +174,7 @@ function Command({ question }: { readonly question: ApprovalRequired }) {
         : <p class="cwd">{say('in the sandbox, no network')}</p>}
       {question.argv && question.command !== null && (
         <details>
-          <summary>{say('As {0} arguments', question.argv.length)}</summary>
+          <summary>{say('Show the {0} arguments', question.argv.length)}</summary>
           <ol>{question.argv.map((each, index) => <li key={index}><code>{visibleLine(each)}</code></li>)}</ol>
         </details>
       )}
@@ -202,8 +202,8 @@ function Deadline({ deadline }: { readonly deadline: string }) {
 const RISKS = { low: () => say('low'), medium: () => say('medium'), high: () => say('high') } as const;
 
 const ALLOWED = {
-  once: () => say('Allowed once'), session: () => say('Allowed for this session'), edits: () => say('Allowed, with all edits of this session'), always: () => say('Allowed always'),
-  everywhere: () => say('Allowed always, in every workspace'),
+  once: () => say('Allowed once'), session: () => say('Allowed for this session'), edits: () => say('Allowed, with all edits of this session'), always: () => say('Always allowed'),
+  everywhere: () => say('Always allowed, in every workspace'),
 } as const;
 
 const WHO = {
@@ -211,16 +211,20 @@ const WHO = {
   beforehand: () => say('an answer from the command line'),
   standing_answer: () => say('an answer you gave before'),
   review: () => say('the review of the work'),
-  deadline: () => say('the deadline: nobody answered'),
-  disconnected: () => say('a lost connection'),
-  unavailable: () => say('nobody there to ask'),
-  cancelled: () => say('the turn ending'),
-  withdrawn: () => say('Remit: one of its files was renamed, deleted or created'),
+  deadline: () => say('nobody answered in time'),
+  disconnected: () => say('the connection was lost'),
+  unavailable: () => say('nobody was there to ask'),
+  cancelled: () => say('the turn ended'),
+  withdrawn: () => say('one of its files was renamed, deleted or created'),
 } as const;
+
+/** The others are what happened in place of an answer. */
+const BY_SOMEBODY: ReadonlySet<keyof typeof WHO> = new Set(['person', 'beforehand', 'standing_answer', 'review']);
 
 /** How a question ended, and who answered it. */
 export function outcomeWords({ decision, scope, by }: NonNullable<ApprovalItem['outcome']>): string {
-  return say('{0} by {1}', decision === 'deny' ? say('Denied') : ALLOWED[scope](), WHO[by]());
+  const how = decision === 'deny' ? say('Denied') : ALLOWED[scope]();
+  return BY_SOMEBODY.has(by) ? say('{0} by {1}', how, WHO[by]()) : say('{0}: {1}', how, WHO[by]());
 }
 
 /** What was asked, once it is answered: for looking back. */

@@ -178,7 +178,7 @@ function Hint({ busy, draft, proposing, view, server, send }: HintProps) {
         </button>
       )}
       <Meter view={view} />
-      <span id="hint">{left ? say('Commands take no attachments; they stay here') : keys}</span>
+      <span id="hint">{left ? say('Commands take no attachments: the attachments stay here') : keys}</span>
     </div>
   );
 }

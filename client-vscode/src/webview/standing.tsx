@@ -38,13 +38,13 @@ function AskedBy({ question }: { readonly question: ApprovalRequired }) {
           {file && <> ({visibleLine(file)}{line ? `:${line}` : ''})</>}
         </li>
       ))}
-      <li>{say('Your answer holds for exactly this')}: <code>{question.digest}</code></li>
+      <li>{say('Checksum of exactly what you are allowing')}: <code>{question.digest}</code></li>
     </ul>
   );
 }
 
 const ROWS = [
-  { scope: 'session', rule: 'session_rule', title: 'Allow for session', means: 'also allows:' },
+  { scope: 'session', rule: 'session_rule', title: 'Allow for session', means: 'also allows' },
   { scope: 'edits', rule: 'edits_rule', title: 'Allow all edits this session', means: 'allows' },
   {
     scope: 'always', rule: 'always_rule', title: 'Always allow in this workspace',

@@ -96,7 +96,7 @@ describe('the approval card', () => {
   });
 
   test('says exactly what an answer for the session would remember', () => {
-    expect(html).toContain('Allow for session also allows: <code>edit_file on a.py</code>');
+    expect(html).toContain('Allow for session also allows <code>edit_file on a.py</code>');
     expect(drawn(started, question({ scopes: ['once'] }))).not.toContain('Allow for session');
   });
 
@@ -138,12 +138,12 @@ describe('the approval card', () => {
   test('becomes a word on its call once it is resolved', () => {
     const answered: Sent = { kind: 'approval_resolved', approval_id: 'a1', decision: 'deny', scope: 'once', by: 'deadline', reason: null };
     const denied = drawn(started, call, question(), answered, toolResult({ ok: false }));
-    expect(denied).toContain('Denied by the deadline: nobody answered');
+    expect(denied).toContain('Denied: nobody answered in time');
     expect(denied).toContain('aria-label="denied"');
     expect(denied).not.toContain('Allow once');
     const allowed = drawn(started, call, question(), { ...answered, decision: 'allow', by: 'person' }, toolResult());
     expect(allowed).toMatch(/writes · <b[^>]*>Allowed once by you</);
-    expect(drawn(started, question(), answered)).toContain('Denied by the deadline: nobody answered');
+    expect(drawn(started, question(), answered)).toContain('Denied: nobody answered in time');
   });
 });
 

@@ -118,4 +118,4 @@ def _line(number: int, each: SessionSummary, *, current: bool) -> str:
     here = " · this one" if current else ""
     when = each.last_used[:16].replace("T", " ")
     mark = f"{number}." if number else "-"
-    return f"{mark} {called}{visible_again(each.title, 'show') or 'without words'} ({when}, {each.turns} turns{here})"
+    return f"{mark} {called}{visible_again(each.title, 'show') or 'Untitled'} ({when}, {each.turns} turns{here})"

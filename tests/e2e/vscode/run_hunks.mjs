@@ -131,7 +131,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   // It may be over before this driver looks: what stays in the chat says that it was asked, and who ended it.
   fs.writeFileSync(path.join(config, 'config.yaml'), 'limits: { approval_timeout_s: 5 }\n');
   await ask(chat, 'and the last one');
-  await chat.getByTestId('outcome').filter({ hasText: 'Denied by the deadline: nobody answered' }).waitFor({ timeout: TURN_MS });
+  await chat.getByTestId('outcome').filter({ hasText: 'Denied: nobody answered in time' }).waitFor({ timeout: TURN_MS });
   await until('the question is gone', 30_000, async () => await chat.getByRole('button', { name: 'Allow once' }).count() === 0);
   assert.equal(fs.readFileSync(file, 'utf8'), text(3, 30, 33, 36), 'nothing is written');
   await until('the lenses go again', 30_000, async () => await lens('Remit').count() === 0);

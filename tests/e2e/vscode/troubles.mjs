@@ -80,7 +80,7 @@ async function crash({ page, chat, state, workspace, look, ask, asked, ended }) 
   assert.equal(before.length, 1, 'one server runs');
   process.kill(before[0], 'SIGKILL');
   assert.match(await ended(3), /^\s*Failed/);
-  assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied by a lost connection/);
+  assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied: the connection was lost/);
   await look('09-crashed');
   await until('another server runs', 60_000, () => processes(state, 'serve').some((pid) => pid !== before[0]));
   await chat.getByRole('button', { name: 'Ask Again', exact: true }).click();

@@ -115,7 +115,7 @@ def model_reference(arguments: argparse.Namespace) -> str | None:
         return model
     if provider is None or (model is None and endpoint is None):
         missing = "--model" if provider else "--provider"
-        raise WrongUsage("the model is not named whole", f"{missing} is missing", "give --provider and --model")
+        raise WrongUsage("the model is only partly named", f"{missing} is missing", "give --provider and --model")
     return f"{provider}:{model or ''}" + (f"@{endpoint}" if endpoint else "")
 
 
@@ -163,8 +163,8 @@ def _attached(settings: Settings, paths: Sequence[str]) -> tuple[FileAttachment,
     """Returns the files that go with the prompt. Raises WrongUsage where one is not there."""
     for path in paths:
         if not (settings.workspace / path).is_file():
-            why = f"`{path}` is no file in {settings.workspace}"
-            raise WrongUsage("nothing was asked", why, "name a file by its path from there")
+            why = f"`{path}` is not a file in {settings.workspace}"
+            raise WrongUsage("nothing was asked", why, "give a path relative to that folder")
     return tuple(FileAttachment(path=path) for path in paths)
 
 
@@ -200,7 +200,7 @@ def prompt(text: str) -> TextInput:
     """Returns the person's request. Raises WrongUsage where it is empty or not text."""
     what = "the prompt cannot be used"
     if not text.isprintable() and any("\ud800" <= sign <= "\udfff" for sign in text):
-        why = f"it holds bytes that are not text in {sys.getfilesystemencoding()}, which the locale names"
+        why = f"it contains bytes that are not valid in {sys.getfilesystemencoding()}, your locale's encoding"
         raise WrongUsage(what, why, "use a UTF-8 locale, such as `LC_ALL=C.UTF-8`, and type it as UTF-8")
     try:
         return TextInput(text=text.strip())

@@ -82,7 +82,7 @@ def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -
     parser.add_argument("--decision", choices=DECISIONS, help="only this decision")
     parser.add_argument("--rule", help="only calls that this rule decided")
     parser.add_argument(
-        "--since", type=parse_time, metavar="TIME", help="from this time on: 2026-11-22T09:30, or 2h ago as 2h"
+        "--since", type=parse_time, metavar="TIME", help="since then: 2026-11-22T09:30, or `2h` for two hours ago"
     )
     parser.add_argument("--until", type=parse_time, metavar="TIME", help="before this time")
 
@@ -97,7 +97,7 @@ def parse_time(text: str) -> int:
     try:
         return int(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
-        raise argparse.ArgumentTypeError(f"`{text}` is not a time, such as 2026-11-22T09:30 or 2h") from None
+        raise argparse.ArgumentTypeError(f"`{text}` is not a time; write for example 2026-11-22T09:30 or 2h") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -141,8 +141,7 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
         )
     return SetupError(
         "there is no audit log to verify",
-        f"{database} does not exist; this machine cannot tell whether it ever did, or was deleted with its checkpoints"
-        " and its signed head",
+        f"{database} does not exist; it may never have existed, or it was deleted together with its signed checkpoints",
         "run something in the workspace first, name another log with --workspace or --database, or look at"
         " checkpoints that were sent elsewhere",
         code=ErrorCode.NOT_FOUND,

@@ -69,8 +69,8 @@ def _trust(arguments: argparse.Namespace) -> int:
         print_json({"folder": str(root), "trusted": trusted, "brings": list(brought(root))})
         return DONE
     named = ", ".join(f"`{each}`" for each in brought(root)) or "nothing at present"
-    count = "counts" if trusted else "does not count"
-    say(f"what {visible(str(root), 'show')} brings {count}: {named}")
+    count = "is trusted; this is used" if trusted else "is not trusted; this is ignored"
+    say(f"{visible(str(root), 'show')} {count}: {named}")
     return DONE
 
 

@@ -34,7 +34,7 @@ CONSTANT = "set DIGITS to 3 in src/cart.py"
 RUN = "run `ls src`"
 FORBIDDEN = "rename total to subtotal in generated/prices.py"
 ASKED = (WHICH, RENAME, CONSTANT, RUN, FORBIDDEN)
-GATED = "read a file while it has declared that it edits"
+GATED = "read a file after declaring an edit"
 _COUNTS = {5: "five", 6: "six"}
 DEFINED = f"It is defined in {EDITED}, line"
 OUTSIDE_INTENT = {"type": "call", "tool": "read_file", "arguments": {"path": "src/cart.py"}, "intent": "CODE"}
@@ -155,7 +155,7 @@ async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: 
     story.tell(
         f"The editor has {EDITED} open. Remit is asked {count} things. The sample's policy forbids the last but one,"
     )
-    story.tell("and the last is a call outside of its intent.\n")
+    story.tell("and in the last the model calls a tool outside its declared intent.\n")
     if not isolation.available:
         story.warn(f"skipped: {RUN}, for there is no sandbox: {isolation.why}\n  fix: {isolation.fix}\n")
     result = await editor.run(_request(asked), story.take)
@@ -165,11 +165,12 @@ async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: 
     story.tell(f"\nWhat you saw: {story.seen}.")
     story.tell(f"audit: {verified['message']}")
     story.tell(f"\nTry next:\n  cd {workspace} && remit   ask for something yourself")
-    story.tell("  remit model             connect a larger model: what answered here is a set of rules")
+    story.tell("  remit model             connect a language model: the built-in one only follows fixed patterns")
     story.tell(f"  remit audit log --workspace {workspace}")
     if story.refused and verified["ok"]:
         as_it_was = buffer.text == before
-        story.tell(f"without a yes {EDITED} is as it was" if as_it_was else "only what got a yes was changed")
+        unchanged = f"you approved nothing, so {EDITED} is unchanged"
+        story.tell(unchanged if as_it_was else "only approved changes were made")
         return DENIED
     if result["status"] == "completed" and story.complete and has_both_edits(buffer, workspace) and verified["ok"]:
         return DONE

@@ -89,10 +89,10 @@ def _sandbox(settings: Settings) -> Finding:
         return Finding(
             "sandbox",
             good=False,
-            detail=f"{isolation.name} does not hold: {', '.join(broken)}",
+            detail=f"{isolation.name} failed these isolation checks: {', '.join(broken)}",
             fix="see `remit sandbox check`",
         )
-    return Finding("sandbox", good=True, detail=f"{isolation.name}, every property tried from inside holds")
+    return Finding("sandbox", good=True, detail=f"{isolation.name}, all isolation checks passed")
 
 
 def _policy(settings: Settings) -> Finding:
@@ -138,7 +138,7 @@ def _editor(settings: Settings) -> Finding:
         return Finding("editor", good=False, detail=detail, fix="start `remit serve` by hand and read what it says")
     found = [name for name in ("code", "codium", "nvim", "hx", "emacs", "zed") if shutil.which(name)]
     return Finding(
-        "editor", good=True, detail=f"the server answers `initialize`; on the PATH: {', '.join(found) or 'none'}"
+        "editor", good=True, detail=f"the server answers `initialize`; editors found: {', '.join(found) or 'none'}"
     )
 
 

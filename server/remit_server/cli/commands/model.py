@@ -34,14 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         const=SHIPPED,
         metavar="FILE",
-        help="ask it a few things in scratch folders, and count what comes out right (twelve that come along, or FILE)",
+        help="ask it twelve things, or those in FILE, in scratch folders, and count what comes out right",
     )
     check.add_argument("--json", action="store_true", help="one JSON object, for machines")
     check.set_defaults(model_run=run_check)
     model_list.add_arguments(
         commands.add_parser("list", help="the models you can use: on disk, on local servers, hosted")
     )
-    model_pull.add_arguments(commands.add_parser("pull", help="fetch a model from the Hugging Face hub"))
+    model_pull.add_arguments(commands.add_parser("pull", help="pull a model from the Hugging Face hub"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,7 +83,7 @@ async def _try(file: Path, model: str | None, *, as_json: bool) -> int:
         print_json({"right": right, "of": len(found), "interval": [low, high], "damage": damage})
     else:
         share = f"{right} of {len(found)} came out right ({low:.0%} to {high:.0%})"
-        say(f"{share}, {damage} files changed that were not meant")
+        say(f"{share}, {damage} unintended file changes")
     return DONE if right else FAILED
 
 
@@ -97,7 +97,7 @@ def describe_outcome(outcome: Outcome) -> str:
 def describe_report(report: ModelReport) -> str:
     """Returns the result of a model check as one line."""
     if not report.tokens:
-        return "nothing to load, and no text of its own"
+        return "the built-in model: nothing to load, and it generates no text"
     known = [
         f"ready in {report.load_s:.1f} s",
         f"{report.memory_bytes / 2**20:.0f} MiB" if report.memory_bytes else "",

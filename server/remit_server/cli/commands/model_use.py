@@ -14,7 +14,7 @@ from remit_server.cli.usage import WrongUsage
 from remit_server.models.finding.choices import Choice
 from remit_server.runtime.connecting import connect_model, describe_connected
 
-PROMPT = "Which one? Its number, or what names it, such as ollama:NAME or openai:NAME@http://127.0.0.1:8080/v1: "
+PROMPT = "Which one? Its number, or a name such as ollama:NAME or openai:NAME@http://127.0.0.1:8080/v1: "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
