@@ -133,7 +133,7 @@ def test_CFG_06_a_script_is_told_what_does_not_count(remit: CommandLine) -> None
     assert remit("ask", "--json", "say hello").of("warning") == []
     assert SAYS.do_not_count not in remit("config", "show").out
     assert "model.temperature = 0.5" in remit("config", "show").out
-    assert SAYS.does_not_count in remit("config", "trust", "--no").out
+    assert SAYS.this_is_ignored in remit("config", "trust", "--no").out
     assert "model.temperature = 0.5" not in remit("config", "show").out
 
 
