@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from remit_server.cli.approval import CHOICES, DETAILS, WITH_WORDS
+from remit_server.cli.question import CHOICES, DETAILS, WITH_WORDS
 from remit_server.contract import Scope
 
 ROOT = Path(__file__).parents[1]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import sys
 import termios
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from remit_server.cli.console import draw_details, draw_parts, style_text
-from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
-from remit_server.harness.approval.shown_parts import Part, wire_parts
+from remit_server.cli.question import BECAUSE, MAX_COMMENT, Question, key_of
+from remit_server.contract import ApprovalAnswer, ApprovalRequired
 from remit_server.harness.ports import AskingStyle
 
 LINE_BYTES = 4096
@@ -22,91 +23,19 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-CHOICES: Mapping[Scope, tuple[str, str]] = {
-    Scope.ONCE: ("y", "yes"),
-    Scope.SESSION: ("s", "session"),
-    Scope.EDITS: ("f", "files"),
-    Scope.ALWAYS: ("a", "always"),
-    Scope.EVERYWHERE: ("e", "everywhere"),
-}
-"""For each scope the key and the word that choose it: the same on every surface (docs/keys.md)."""
-
-SHORT: Mapping[Scope, str] = {Scope.ONCE: "once", Scope.SESSION: "session", Scope.EDITS: "all edits"}
-"""What the keys are called: a line of 80 columns has to hold all. Those for good come with `?`, and their rules."""
-FOR_GOOD = frozenset({Scope.ALWAYS, Scope.EVERYWHERE})
-"""Answers that write a rule, which has to be seen first (APP-04)."""
-
-PARTS = ("p", "parts")
-"""What is typed to answer part by part."""
-DETAILS = ("?", "details")
-"""What is typed to see which rules ask, and what each answer would remember."""
-WITH_WORDS = "N"
-"""What is typed for a no with words for the model."""
-BECAUSE = "No, because: "
-MAX_COMMENT = 2_000
-"""Characters of these words."""
-
-
-def offers(question: ApprovalRequired, *, parts: bool, detailed: bool) -> str:
-    """Returns which keys mean what."""
-    shown = [f"[{CHOICES[scope][0]}] {name}" for scope, name in SHORT.items() if scope in question.scopes]
-    more = "  [p] parts" if parts else ""
-    details = "" if detailed else "  [?] more"
-    for_good = "  [a] always" if detailed and Scope.ALWAYS in question.scopes else ""
-    return f"allow? {'  '.join(shown)}{for_good}{more}{details}  [n/N] no"
-
-
-async def answer_from_terminal(question: ApprovalRequired) -> ApprovalAnswer:
-    """Asks once; a letter or word of an offered scope allows, that for parts asks for each, anything else denies.
-
-    An answer that would write a rule shows the rule first, and is asked again.
-    """
-    parts, detailed = draw_parts(question), False
+async def answer_from_terminal(asked: ApprovalRequired) -> ApprovalAnswer:
+    """Asks for the keys of a question, line by line (`docs/keys.md`); what means nothing now is a deny."""
+    question = Question(asked, [], 0.0, draw_parts(asked), list(draw_details(asked)))
+    seconds = itertools.count(1.0)  # no line is too early: what was typed before the question is dropped
     while True:
-        typed = await _ask(f"{offers(question, parts=bool(parts), detailed=detailed)}: ")
-        scope = next((scope for scope, words in CHOICES.items() if typed.lower() in words), None)
-        scope = scope if scope in question.scopes else None
-        if not detailed and (typed in DETAILS or scope in FOR_GOOD):
-            detailed = True
-            print(*draw_details(question), sep="\n")
-            continue
-        if parts and typed.lower() in PARTS:
-            return await _answer_parts(question, parts)
-        comment = await _ask(BECAUSE) if typed == WITH_WORDS else ""
-        return _answer(question, scope, comment=comment[:MAX_COMMENT] or None)
-
-
-async def _answer_parts(question: ApprovalRequired, parts: Mapping[Part, list[str]]) -> ApprovalAnswer:
-    """Asks for each part, once; what is none of the answers is a no to all."""
-    left_out = list[Part]()
-    for number, (part, lines) in enumerate(parts.items(), 1):
-        print(*lines, sep="\n")
-        typed = await _ask(
-            f"part {number} of {len(parts)}? [y] take it  [x] leave it out  [r] the rest  [n] no to all: "
-        )
-        match typed.lower():
-            case "y" | "yes":
-                continue
-            case "x" | "leave":
-                left_out.append(part)
-            case "r" | "rest":
-                break
-            case _:
-                return _answer(question, None)
-    return _answer(question, Scope.ONCE, left_out)
-
-
-def _answer(
-    question: ApprovalRequired, scope: Scope | None, left_out: Sequence[Part] = (), comment: str | None = None
-) -> ApprovalAnswer:
-    return ApprovalAnswer(
-        approval_id=question.approval_id,
-        decision="deny" if scope is None else "allow",
-        scope=scope or Scope.ONCE,
-        digest=question.digest,
-        left_out=wire_parts(dict.fromkeys(left_out)),
-        comment=comment,
-    )
+        before = (question.details, question.ahead)
+        answer = question.press(key_of(await _ask(f"{question.line}: ")), next(seconds))
+        if question.words:
+            return question.answer(None, (await _ask(BECAUSE))[:MAX_COMMENT] or None)
+        if answer is not None or (question.details, question.ahead) == before:
+            return answer or question.answer(None)
+        print(*question.unseen, sep="\n")
+        question.unseen = []
 
 
 async def _ask(words: str) -> str:

@@ -18,11 +18,10 @@ from remit_server.chat.lines import read_line
 from remit_server.chat.mentions import find_unknown, read_message
 from remit_server.chat.prompts import fill_prompt
 from remit_server.chat.replies import Chat, NotUnderstood
-from remit_server.cli.approval import FOR_GOOD
 from remit_server.cli.chat.app import TerminalChat
 from remit_server.cli.chat.blocks import Blocks
 from remit_server.cli.chat.draw import draw_markdown
-from remit_server.cli.chat.question import QUIET_S, Question
+from remit_server.cli.question import FOR_GOOD, QUIET_S, Question
 from remit_server.contract import ApprovalRequired, CallInput, Scope, TextInput
 from remit_server.errors import RemitError
 from remit_server.harness.approval.shown_parts import Part

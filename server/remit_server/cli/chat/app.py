@@ -25,16 +25,15 @@ from prompt_toolkit.patch_stdout import StdoutProxy
 from remit_governance.visible import visible, visible_again
 from remit_server.chat.lines import Line, is_command, read_line
 from remit_server.chat.replies import Chat
-from remit_server.cli.approval import BECAUSE, MAX_COMMENT
 from remit_server.cli.chat.completion import ChatCompleter
 from remit_server.cli.chat.draw import draw_markdown
 from remit_server.cli.chat.keys import bind_keys
 from remit_server.cli.chat.notification import notification
-from remit_server.cli.chat.question import Question
 from remit_server.cli.chat.transcript import Transcript
 from remit_server.cli.commands.session.show_session import draw_part
 from remit_server.cli.console import draw_details, draw_event, draw_parts, say, style_text
 from remit_server.cli.new_ids import new_turn
+from remit_server.cli.question import BECAUSE, MAX_COMMENT, Question
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, ContextPayload, InputPart, RunRequest
 from remit_server.errors import RemitError
 from remit_server.harness.ports import Asker, AskingStyle

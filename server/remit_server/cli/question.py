@@ -1,4 +1,4 @@
-"""A question in the chat: shown page by page, answered by one key, and only after its end was seen (CLI-07); pure."""
+"""A question at the terminal: page by page, answered by a key, and only after its end was seen (CLI-07); pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,48 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from remit_server.cli.approval import CHOICES, FOR_GOOD, offers
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 from remit_server.harness.approval.shown_parts import Part, wire_parts
+
+CHOICES: Mapping[Scope, tuple[str, str]] = {
+    Scope.ONCE: ("y", "yes"),
+    Scope.SESSION: ("s", "session"),
+    Scope.EDITS: ("f", "files"),
+    Scope.ALWAYS: ("a", "always"),
+    Scope.EVERYWHERE: ("e", "everywhere"),
+}
+"""For each scope the key and the word that choose it: the same on every surface (docs/keys.md)."""
+
+SHORT: Mapping[Scope, str] = {Scope.ONCE: "once", Scope.SESSION: "session", Scope.EDITS: "all edits"}
+"""What the keys are called: a line of 80 columns has to hold all. Those for good come with `?`, and their rules."""
+FOR_GOOD = frozenset({Scope.ALWAYS, Scope.EVERYWHERE})
+"""Answers that write a rule, which has to be seen first (APP-04)."""
+
+PARTS = ("p", "parts")
+"""What is typed to answer part by part."""
+DETAILS = ("?", "details")
+"""What is typed to see which rules ask, and what each answer would remember."""
+WITH_WORDS = "N"
+"""What is typed for a no with words for the model."""
+BECAUSE = "No, because: "
+MAX_COMMENT = 2_000
+"""Characters of these words."""
+_KEYS = {word: key for key, word in (*CHOICES.values(), PARTS, DETAILS, ("n", "no"), ("x", "leave"), ("r", "rest"))}
+
+
+def key_of(typed: str) -> str:
+    """Returns the key that a typed line means: the key itself, or its word. Only for `N` the case counts."""
+    return typed if typed == WITH_WORDS else _KEYS.get(typed.lower(), typed.lower())
+
+
+def offers(question: ApprovalRequired, *, parts: bool, detailed: bool) -> str:
+    """Returns which keys mean what."""
+    shown = [f"[{CHOICES[scope][0]}] {name}" for scope, name in SHORT.items() if scope in question.scopes]
+    more = "  [p] parts" if parts else ""
+    details = "" if detailed else "  [?] more"
+    for_good = "  [a] always" if detailed and Scope.ALWAYS in question.scopes else ""
+    return f"allow? {'  '.join(shown)}{for_good}{more}{details}  [n/N] no"
+
 
 QUIET_S: Final = 0.4
 """Seconds without a key, and since it was shown, before a key answers: nobody reads faster."""
@@ -113,5 +152,5 @@ class Question:
             return f"{count} more line{'' if count == 1 else 's'}: [space] next page  [g] all of it  [n] no"
         if self.ahead:
             number = len(self.parts) - len(self.ahead) + 1
-            return f"part {number} of {len(self.parts)}? [y] take it  [x] leave out  [r] the rest  [n] no to all"
+            return f"part {number} of {len(self.parts)}? [y] take it  [x] leave it out  [r] the rest  [n] no to all"
         return offers(self.asked, parts=bool(self.parts), detailed=not self.details)
