@@ -160,7 +160,6 @@ async function review({ page, chat, shot, look, toast }) {
   await ticked(page, 'Ask for something small');
   await ticked(page, 'Look, then answer');
   await shot('08-walkthrough');
-  await palette(page, 'View: Close All Editors');
 }
 
 /** EDI-11: another extension's calls pass the gate, the policy and the log; its request reaches Remit's model. */
