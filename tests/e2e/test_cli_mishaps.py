@@ -112,7 +112,7 @@ def test_a_number_that_is_none_is_called_so(words: tuple[str, str], remit: Comma
 def test_a_prompt_that_the_locale_cannot_spell_names_the_locale(remit: CommandLine) -> None:
     done = remit("rename totäl", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert (done.code, done.out) == (USAGE, "")
-    assert "not text in ascii" in done.err
+    assert "not valid in ascii" in done.err
     assert "LC_ALL=C.UTF-8" in done.err
 
 

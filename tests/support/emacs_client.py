@@ -23,7 +23,8 @@ from command_line import REMIT, CommandLine
 PATIENCE_S = 120.0
 META = "\x1b"
 SETTINGS = """(progn
-  (setq native-comp-deferred-compilation nil message-log-max 10000 make-backup-files nil auto-save-default nil
+  (setq native-comp-deferred-compilation nil native-comp-async-report-warnings-errors (quote silent)
+        message-log-max 10000 make-backup-files nil auto-save-default nil
         create-lockfiles nil inhibit-startup-screen t ring-bell-function (quote ignore) server-name %s
         use-short-answers t)
   (defvar minibuffer-asked 0)

@@ -200,7 +200,7 @@ ATTACKS: dict[str, tuple[Callable[[Used], None], str]] = {
     "THR-storage-audit-tail-and-checkpoint-cut": (_tail_and_checkpoint, "the end was cut off: the signed head vouches"),
     "THR-storage-audit-record-appended": (_appended, "not vouched for: every server had ended in order"),
     "THR-storage-audit-log-deleted": (_log_only, "is gone"),
-    "THR-storage-audit-everything-deleted": (_everything, "this machine cannot tell"),
+    "THR-storage-audit-everything-deleted": (_everything, "or it was deleted together with its signed checkpoints"),
     "THR-storage-audit-head-deleted": (_head_only, "the signed head was removed, though record "),
     "THR-storage-audit-checkpoints-deleted": (_checkpoints_only, "the checkpoint file was removed, though record "),
     "THR-storage-audit-tail-and-head-deleted": (_tail_and_head, "the signed head was removed"),

@@ -48,15 +48,19 @@ await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } 
 
   await palette(page, 'Remit: Turn Completion at the Cursor On or Off');
   await status('completion at the cursor is on').waitFor();
-  await until('the server knows', 60_000, async () => {
+  /** Types until something is offered: a window of another size or colour takes away what was. */
+  const offered = async () => {
+    if (await ghost.count() > 0) return true;
     await at(2);
     await page.keyboard.type(' ');
     await page.keyboard.press('Backspace');
     await page.waitForTimeout(1_000);
     return await ghost.count() > 0;
-  });
+  };
+  await until('the server knows', 60_000, offered);
   assert.ok((await text()).includes('return sum(prices)'), await text());
   await shot('1-ghost');
+  await until('it is offered again', 30_000, offered);
   await page.keyboard.press('Tab');
   await until('it is in the text', 30_000, async () => await ghost.count() === 0 && (await text()).includes('return sum(prices)'));
   assert.ok(!(await text()).includes('no more'));
