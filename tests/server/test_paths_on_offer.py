@@ -11,7 +11,7 @@ import pytest
 
 from remit_server.agent.offer import MOST_PATHS, find_named_paths, nameable_paths
 from remit_server.models.ports import AssistantMessage, Message, UserMessage
-from remit_server.tools.table import FILE_ARGUMENTS, TOOLS
+from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS, TOOLS
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
 
@@ -60,8 +60,9 @@ def test_in_an_empty_workspace_only_what_the_person_said_can_be_named(tmp_path: 
 
 
 def test_the_arguments_that_are_limited_are_there() -> None:
-    for tool, argument in FILE_ARGUMENTS.items():
-        assert argument in TOOLS[tool].schema["properties"]
+    for tool, arguments in ALL_FILE_ARGUMENTS.items():
+        assert set(arguments) <= set(TOOLS[tool].schema["properties"])
+        assert set(FILE_ARGUMENTS.get(tool, ())) <= set(arguments)
 
 
 @pytest.mark.skipif(find_spec("llguidance") is None, reason="needs the mlx extra")

@@ -47,7 +47,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.profile import Profile
-from remit_server.tools.table import FILE_ARGUMENTS
+from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS
 
 MAX_CALLS_PER_STEP = 32
 MAX_CHARS_PER_TOKEN = 256
@@ -222,7 +222,9 @@ class Agent:
         for attempt in range(RETRIES_BEFORE_FIRST_TOKEN + 1):
             messages = conversation.sent
             request = replace(
-                self.generation.request(turn.session_id, messages, offer.intents, self._paths(messages, turn)),
+                self.generation.request(
+                    turn.session_id, messages, offer.intents, self._paths(messages, offer.profile, turn)
+                ),
                 must_answer=offer.only_answer,
                 work_items=tuple(self._items()),
                 selected=partial(self.dispatcher.describe_selected, turn=turn),
@@ -248,13 +250,14 @@ class Agent:
         items = self.dispatcher.parts.rulebook.policy.work_items if self.provider.reads_context else None
         return items or {}
 
-    def _paths(self, messages: tuple[Message, ...], turn: Turn) -> PathsOnOffer:
+    def _paths(self, messages: tuple[Message, ...], profile: Profile, turn: Turn) -> PathsOnOffer:
         readable = partial(self.dispatcher.may_be_read, turn=turn)
         workspace, documents = (
             self.dispatcher.parts.workspace,
             turn.collected.over(self.dispatcher.parts.documents),
         )
-        return PathsOnOffer(FILE_ARGUMENTS, lambda: nameable_paths(workspace, documents, messages, readable))
+        arguments = FILE_ARGUMENTS if profile.invents else ALL_FILE_ARGUMENTS
+        return PathsOnOffer(arguments, lambda: nameable_paths(workspace, documents, messages, readable))
 
     async def _stream(self, request: GenerateRequest, turn: Turn) -> tuple[Reply, Finished]:
         text: list[str] = []

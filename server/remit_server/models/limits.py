@@ -11,6 +11,16 @@ Schema = Mapping[str, JsonValue]
 _ALTERNATIVES = ("anyOf", "oneOf")
 
 
+def limit_properties(schema: Schema, names: Sequence[str], values: Sequence[str]) -> dict[str, JsonValue] | None:
+    """Returns an object's schema with each of its properties `names` limited as by `limit_property`; None where no such
+    object exists.
+    """
+    limited: dict[str, JsonValue] | None = dict(schema)
+    for name in names:
+        limited = None if limited is None else limit_property(limited, name, values)
+    return limited
+
+
 def limit_property(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonValue] | None:
     """Returns an object's schema with its property `name` limited to those of `values` that the schema admits.
 

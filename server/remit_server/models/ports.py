@@ -109,11 +109,11 @@ class Nameable:
 class PathsOnOffer:
     """The paths that some tools' arguments may name, for providers that can constrain a model to them.
 
-    `arguments` maps tools to the name of that argument; `list` returns the paths, None where any may be named. The
+    `arguments` maps tools to the names of those arguments; `list` returns the paths, None where any may be named. The
     limit applies in addition to the tools' own schemas: a path has to satisfy both.
     """
 
-    arguments: Mapping[str, str]
+    arguments: Mapping[str, tuple[str, ...]]
     list: Callable[[], Awaitable[Nameable | None]]
 
 

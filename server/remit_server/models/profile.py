@@ -17,7 +17,11 @@ SMALL_PARAMETERS = 4_500_000_000
 """Of a model that is called one of four thousand million."""
 
 
-ProfileName = Literal["large", "small", "small-native", "built-in"]
+TINY_PARAMETERS = 300_000_000
+"""Up to so many it makes up names of files as readily as it reads them."""
+
+
+ProfileName = Literal["large", "small", "small-native", "tiny", "tiny-native", "built-in"]
 ChosenProfile = Literal["large", "small"]
 
 
@@ -38,9 +42,10 @@ class Profile:
     that a call needs, and the `optional` ones of a tool; `given` are added to every call of a tool. After `repeats`
     equal calls in a row it can only answer; None leaves that to the warnings for all models (AGT-03). Behind results of
     more than `reminds` characters it is told the request again. With `careful` it writes no file whole over what it has
-    not read, and breaks the syntax of none. A step has up to `most_tokens`, and is shown up to `most_shown` characters
-    of a result. What it says of a long conversation is of use where it `sums_up`. `temperature` is what it is asked
-    with where nobody set one; None leaves that to the engine's row.
+    not read, and breaks the syntax of none. One that `invents` may name a new file as it likes, another only as the
+    person did. A step has up to `most_tokens`, and is shown up to `most_shown` characters of a result. What it says of
+    a long conversation is of use where it `sums_up`. `temperature` is what it is asked with where nobody set one; None
+    leaves that to the engine's row.
     """
 
     name: ProfileName
@@ -51,6 +56,7 @@ class Profile:
     repeats: int | None = None
     reminds: int | None = None
     careful: bool = False
+    invents: bool = True
     most_tokens: int | None = None
     most_shown: int | None = None
     sums_up: bool = True
@@ -96,11 +102,15 @@ SMALL_NATIVE = replace(
 """For an engine that no schema holds: a step is written in the model's own way to call tools, and lines are edited by
 their numbers."""
 
+TINY = replace(SMALL, name="tiny", invents=False)
+
+TINY_NATIVE = replace(SMALL_NATIVE, name="tiny-native", invents=False)
+
 BUILT_IN = Profile("built-in", careful=True)
 """For the model that comes with Remit, which has its own requests, whatever is offered."""
 
 PROFILES: Mapping[ProfileName, Profile] = MappingProxyType(
-    {each.name: each for each in (LARGE, SMALL, SMALL_NATIVE, BUILT_IN)}
+    {each.name: each for each in (LARGE, SMALL, SMALL_NATIVE, TINY, TINY_NATIVE, BUILT_IN)}
 )
 
 _WEIGHTS = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])", re.IGNORECASE)
@@ -119,6 +129,8 @@ def choose_profile(
     small = weights is not None and weights <= SMALL_PARAMETERS if chosen is None else chosen == "small"
     if not small:
         return LARGE
+    if weights is not None and weights <= TINY_PARAMETERS:
+        return TINY if by_schema else TINY_NATIVE
     return SMALL if by_schema else SMALL_NATIVE
 
 

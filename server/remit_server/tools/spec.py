@@ -220,10 +220,11 @@ class Tool(Generic[A]):
     """One row of the tool table. A model sees `most_chars` characters of a result: head, tail, how much is missing.
 
     `only_resolves`: `targets` resolves a path or two and no more, which is not worth a thread. `file_argument` is the
-    argument that names a file which has to be there: a model under a grammar spells only such files. `person_only`: no
-    model is offered it or can call it, and the person's call is their answer to what policy wants reviewed.
-    `sees_collected`: it finds every text by `ToolContext.documents` first, so that it sees what its turn has collected;
-    before others run, that is reviewed.
+    argument that names a file which has to be there: a model under a grammar spells only such files.
+    `new_file_argument` names one that the call makes: a tiny model spells there what is there or was said.
+    `person_only`: no model is offered it or can call it, and the person's call is their answer to what policy wants
+    reviewed. `sees_collected`: it finds every text by `ToolContext.documents` first, so that it sees what its turn has
+    collected; before others run, that is reviewed.
     """
 
     name: str
@@ -235,6 +236,7 @@ class Tool(Generic[A]):
     most_chars: int = 16_000
     only_resolves: bool = False
     file_argument: str | None = None
+    new_file_argument: str | None = None
     person_only: bool = False
     sees_collected: Callable[[A], bool] = never
 

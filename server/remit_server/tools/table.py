@@ -73,7 +73,16 @@ TOOL_TAGS: Mapping[str, frozenset[str]] = MappingProxyType(
 """The tags of each tool, for policy (POL-19). What a command of `run_command` has written is no trusted write: it is
 found out afterwards."""
 
-FILE_ARGUMENTS: Mapping[str, str] = MappingProxyType(
-    {name: tool.file_argument for name, tool in TOOLS.items() if tool.file_argument is not None}
+FILE_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {name: (tool.file_argument,) for name, tool in TOOLS.items() if tool.file_argument is not None}
 )
 """The argument of each tool that names a file which has to be there."""
+
+ALL_FILE_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        name: named
+        for name, tool in TOOLS.items()
+        if (named := tuple(each for each in (tool.file_argument, tool.new_file_argument) if each is not None))
+    }
+)
+"""The same, with those that name a file which the call makes."""

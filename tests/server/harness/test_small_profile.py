@@ -31,6 +31,8 @@ from remit_server.models.profile import (
     LARGE,
     SMALL,
     SMALL_NATIVE,
+    TINY,
+    TINY_NATIVE,
     Profile,
     choose_profile,
     chosen_profile,
@@ -41,7 +43,7 @@ from remit_server.models.remote.steps.reading import StepReader
 from remit_server.models.remote.steps.schema import Form, step_schema
 from remit_server.models.remote.steps.spelling import spell_conversation
 from remit_server.models.remote.steps.telling import standing_messages
-from remit_server.tools.table import FILE_ARGUMENTS, TOOLS
+from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS, TOOLS
 
 SPECS = {
     name: ToolSpec(name, tool.summary, tool.schema)
@@ -79,7 +81,8 @@ def test_MOD_21_a_name_tells_how_large_a_model_is(name: str) -> None:
 def test_MOD_21_the_profile_is_chosen_by_the_weights_and_by_what_holds_a_step() -> None:
     assert choose_profile(630_000_000, "coder", by_schema=True) is SMALL
     assert choose_profile(630_000_000, "coder", by_schema=False) is SMALL_NATIVE
-    assert choose_profile(None, "smollm2:135m", by_schema=True) is SMALL
+    assert choose_profile(None, "smollm2:135m", by_schema=True) is TINY
+    assert choose_profile(None, "smollm2:135m", by_schema=False) is TINY_NATIVE
     assert choose_profile(7_600_000_000, "coder-0.5b", by_schema=True) is LARGE, "what is said counts, not the name"
     assert choose_profile(None, "gpt-5", by_schema=True) is LARGE
 
@@ -153,6 +156,26 @@ def test_MOD_21_only_files_that_are_there_can_be_named_and_any_file_written() ->
     assert judge.is_valid({**step, "arguments": {"path": "a.py"}})
     assert judge.is_valid({"tool": "write_file", "intent": "CODE", "arguments": {"path": "b.py", "content": "x"}})
     assert not judge.is_valid({"tool": "write_file", "intent": "ANALYZE", "arguments": {"path": "b.py", "content": ""}})
+
+
+def test_MOD_21_a_tiny_model_makes_only_files_that_the_person_named() -> None:
+    paths, there = PathsOnOffer(ALL_FILE_ARGUMENTS, never), Nameable(frozenset({"a.py"}), ("new.py",))
+    schema = step_schema(GenerateRequest("s", (), OFFER, paths=paths), Form.TOOL_FIRST, there)
+    judge = Draft202012Validator(schema)  # type: ignore[arg-type]
+
+    def makes(name: str) -> tuple[bool, bool]:
+        write = {"tool": "write_file", "intent": "CODE", "arguments": {"path": name, "content": "x"}}
+        move = {"tool": "move_file", "intent": "CODE", "arguments": {"path": "a.py", "new_path": name}}
+        return judge.is_valid(write), judge.is_valid(move)
+
+    assert makes("new.py") == (True, True)
+    assert makes("made_up.py") == (False, False)
+
+
+@pytest.mark.parametrize(("model", "name"), [("smollm2:135m", "tiny"), ("qwen2.5:0.5b", "small"), ("x:7b", "large")])
+def test_MOD_21_a_model_of_few_weights_is_tiny(model: str, name: str) -> None:
+    assert choose_profile(None, model, by_schema=True).name == name
+    assert choose_profile(None, model, by_schema=True).invents is (name != "tiny")
 
 
 def test_MOD_21_who_names_a_file_does_not_ask_for_a_list() -> None:

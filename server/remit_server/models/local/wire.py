@@ -101,7 +101,7 @@ class Generate(Frame):
     seed: int = Field(default=0, ge=0)
     answer_schema: dict[str, JsonValue] | None = None
     paths: tuple[str, ...] | None = None
-    path_arguments: dict[str, str] = {}
+    path_arguments: dict[str, tuple[str, ...]] = {}
     effort: Effort | None = None
     priority: Priority = "turn"
     gap: Gap | None = None

@@ -58,5 +58,6 @@ MOVE_FILE = Tool(
     targets=_targets,
     prepare=_prepare,
     file_argument="path",
+    new_file_argument="new_path",
     most_chars=6_000,
 )

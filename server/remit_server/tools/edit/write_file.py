@@ -81,6 +81,7 @@ WRITE_FILE = Tool(
     arguments=WriteFileArguments,
     targets=_targets,
     prepare=_prepare,
+    new_file_argument="path",
     most_chars=6_000,
     sees_collected=always,
 )

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.models.limits import limit_property
+from remit_server.models.limits import limit_properties
 from remit_server.models.ports import GenerateRequest, Nameable, ToolSpec, UserMessage
 
 MOST_CALLS = 8
@@ -62,7 +62,7 @@ def limit_paths(request: GenerateRequest, nameable: Nameable | None) -> Intents:
         named = offered.arguments.get(tool.name)
         if named is None or len(nameable.paths) > MOST_PATHS:
             return tool
-        parameters = limit_property(plain(tool.parameters), named, nameable.paths)
+        parameters = limit_properties(plain(tool.parameters), named, nameable.paths)
         return None if parameters is None else replace(tool, parameters=parameters)
 
     return {

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from pydantic import JsonValue
 
-from remit_server.models.limits import limit_property
+from remit_server.models.limits import limit_properties
 from remit_server.models.local.host.grammar.arguments import ArgumentRules
 from remit_server.models.local.host.grammar.json_closer import JsonCloser, room_needed
 from remit_server.models.local.host.grammar.json_schema import Schema, SchemaError, write_out
@@ -45,10 +45,10 @@ _MOST_COMPILED = 16
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The paths that a tool's named argument is limited to, in addition to its schema; None: to no path."""
+    """The paths that a tool's named arguments are limited to, in addition to its schema; None: to no path."""
 
     paths: tuple[str, ...] | None = None
-    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 ANY_PATH = Paths()
@@ -132,11 +132,11 @@ def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema | N
     """Returns a tool's argument schema; None where no path satisfies both its schema and `paths`."""
     try:
         schema = write_out(tool.parameters, strict=False)
-        name = paths.arguments.get(tool.name)
-        if paths.paths is None or name is None:
+        names = paths.arguments.get(tool.name)
+        if paths.paths is None or names is None:
             return bound_schema(schema, Bounds(longest))
         # llguidance cannot force a text that spells a marker (`<tool_call>`), as a hostile name might.
-        left = limit_property(schema, name, [path for path in paths.paths if "<" not in path])
+        left = limit_properties(schema, names, [path for path in paths.paths if "<" not in path])
         return None if left is None else bound_schema(left, Bounds(longest))
     except SchemaError as error:
         raise GrammarError(f"`{tool.name}`: {error}") from error
