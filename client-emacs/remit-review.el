@@ -118,7 +118,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
       (line "  asked by rule %s: %s" (or (plist-get reason :rule) (plist-get reason :layer)) (plist-get reason :reason)))
     (dolist (each '((:edits_rule . "f  this session: allow")
                     (:always_rule . "a  always here: adds to permissions.yaml:")
-                    (:everywhere_rule . "e  always everywhere: adds instead:")))
+                    (:everywhere_rule . "e  always everywhere: adds this rule:")))
       (when (plist-get event (car each)) (line "  %s %s" (cdr each) (plist-get event (car each)))))))
 
 (defun remit--insert-diff (diff)
@@ -228,7 +228,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
     (unless (seq-contains-p (plist-get (remit-question-event question) :scopes) scope)
       (user-error "This answer is not available here"))
     (when (and (remit-question-left-out question) (not (equal scope "once")))
-      (user-error "A part can only be allowed once"))
+      (user-error "With hunks left out, only y (allow once) is possible"))
     (remit--respond question "allow" scope)))
 
 (defun remit-allow ()

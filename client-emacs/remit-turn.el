@@ -74,7 +74,7 @@ A turn is about CONTEXT and ATTACHMENT."
            (setq remit--running nil)
            (cond
             ((not (jsonrpc-running-p server))
-             (remit--say "the server ended; the next request starts it, and the session goes on" 'remit-problem))
+             (remit--say "the server ended; your next request restarts it and continues the session" 'remit-problem))
             (problem (remit--say problem 'remit-problem))
             (t (remit--draw-end result)))
            (force-mode-line-update t)))))

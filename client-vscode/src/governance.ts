@@ -105,7 +105,7 @@ export function ruleRow(rule: CountedRule): Row {
   const [icon, colour] = never.length > 0 ? ['warning', 'list.warningForeground'] : ACTIONS[rule.action] ?? ['circle-outline', null];
   return {
     label: visibleLine(rule.rule),
-    description: never[0] ? visibleLine(never[0]) : counted || 'decided none',
+    description: never[0] ? visibleLine(never[0]) : counted || 'no decisions',
     tooltip: [`${rule.action.replaceAll('_', ' ')}: ${visibleLine(rule.match)}`, counted, ...never.map(visibleLine)].filter(Boolean).join('\n'),
     icon: icon ?? 'circle-outline',
     colour: colour ?? null,

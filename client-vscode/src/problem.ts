@@ -89,14 +89,14 @@ export function problemOf(error: unknown): Problem {
       code: 'connection_lost',
       what: 'the server ended while it worked',
       why: 'its process is gone; nothing was allowed after that',
-      fix: 'ask again: it is started again',
+      fix: 'ask again: that restarts it',
     };
   }
   return {
     code: 'internal',
     what: 'the server did not answer',
     why: typeof message === 'string' && message ? message : String(error),
-    fix: 'ask again; if it stays so, restart the server and look at its log',
+    fix: 'ask again; if that fails, restart the server and look at its log',
   };
 }
 

@@ -47,7 +47,7 @@ test('LSP-11 a call leads to the files that it was about, each once', () => {
 
 test('LSP-11 a rule says what it did, and one that never can says why', () => {
   expect(ruleRow(RULE)).toMatchObject({ label: 'reads', description: 'allowed 3, denied 1', icon: 'pass' });
-  expect(ruleRow({ ...RULE, hits: {} }).description).toBe('decided none');
+  expect(ruleRow({ ...RULE, hits: {} }).description).toBe('no decisions');
   expect(ruleRow({ ...RULE, shadowed_by: 'secrets' })).toMatchObject({ description: 'shadowed by secrets', icon: 'warning' });
   expect(ruleRow({ ...RULE, file: null, line: null }).place).toBeNull();
 });

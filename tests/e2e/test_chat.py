@@ -42,7 +42,7 @@ def test_CLI_05_an_answer_is_drawn_into_the_scrollback(chat: Any, size: tuple[in
         assert "❯ say it" in lines
         terminal.send("\x04")
         assert terminal.ended() == 0
-        assert SAYS.goes_on_with_this_session in terminal.all_text
+        assert SAYS.continues_this_session in terminal.all_text
 
 
 def test_CLI_05_a_message_that_waits_stands_above_its_own_answer(chat: Any) -> None:
@@ -130,7 +130,7 @@ def test_APP_10_the_edits_of_a_turn_are_asked_about_together(chat: Any, remit: C
     look = {"calls": [intent("READ_FILE"), call("read_file", path="b.py")]}
     with chat(one, other, look, {"text": "I wrote both."}) as terminal:
         terminal.send("/edits turn\r")
-        terminal.until("of them at its end")
+        terminal.until(r"them\s+when\s+the\s+turn\s+ends")
         terminal.send("write them\r")
         terminal.until(r"I wrote both[^§]*allow\?")
         assert not (remit.workspace / "b.py").exists()

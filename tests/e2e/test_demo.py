@@ -182,7 +182,7 @@ def test_a_folder_that_exists_is_left_alone(kept: Demo) -> None:
     what, why, fix = done.err.splitlines()
     assert what == "remit: cannot make the sample workspace `shop`"
     assert why == "  why: file exists"
-    assert fix == "  fix: name a folder that does not exist yet, where you may write"
+    assert fix == "  fix: name a new folder, in a place you can write to"
     assert sorted(kept.workspace.rglob("*")) == before
     assert kept.remit("demo", "--keep", "shop", "--json").json["error"]["code"] == "invalid_request"
 
@@ -219,7 +219,7 @@ def test_without_a_sandbox_it_skips_the_command_and_says_so(tmp_path: Path, json
     done = remit("demo", *(["--json"] if json else []), PATH=str(tmp_path / "empty"))
     assert done.code == DONE, done.out + done.err
     said = done.err if json else done.out
-    assert "skipped: run `ls src`, for there is no sandbox: there is no program `bwrap`" in said
+    assert "skipped: run `ls src`; there is no sandbox: there is no program `bwrap`" in said
     assert "fix: install bubblewrap" in said
     assert "run_command" not in done.out
     assert ("asked five things" in done.out) is not json

@@ -124,7 +124,7 @@ async def test_B6_without_any_tool_it_declines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("explain old_name in util.py", "I stopped: I am rules, and none of them answers"),
+        ("explain old_name in util.py", "I stopped: I follow fixed rules, and none answers"),
         ("rename not_there to new_name in util.py", "I stopped: nothing was changed."),
     ],
 )
@@ -195,4 +195,4 @@ async def test_AGT_01_what_waits_for_its_review_is_not_told_as_done(tmp_path: Pa
         bench.runtime.edits("s", "turn")
         result = await bench.ask("rename old_name to new_name in util.py", asker=Answering("deny"))
         assert (result.status, changed(bench)) == ("denied", {})
-        assert result.final_output == "Proposed. Your review decides what of it is written."
+        assert result.final_output == "Proposed. Your review decides what is written."

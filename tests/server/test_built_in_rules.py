@@ -213,7 +213,7 @@ MISSING = {
     "commit everything": MESSAGE,
     "create a new branch called fix-it and switch to it": BRANCH.format(name="fix-it"),
     "rename add_item to add everywhere, also in the tests": FILE,
-    "fix the teh typo in README.md": 'By which text? As in: replace "teh" with "NEW" in README.md',
+    "fix the teh typo in README.md": 'With which text? As in: replace "teh" with "NEW" in README.md',
     "add .vscode to the gitignore": 'There is no .gitignore. To make one: create .gitignore with ".vscode"',
 }
 
@@ -427,7 +427,7 @@ DONE = [
     ("where is the class Cart defined?", "completed", "It is defined in src/cart.py, line 1."),
     ("delete the file", "declined", FILE),
     ('replace "tea" with "bread" in notes.txt', "declined", None),
-    ('replace "tea" with "bread"', "declined", "I stopped: tea is in no file."),
+    ('replace "tea" with "bread"', "declined", "I stopped: tea was not found."),
     ('delete the line "class Cart:" from src/cart.py', "declined", None),
 ]
 
@@ -462,7 +462,7 @@ async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path)
         result = await bench.ask("rename Cart to Basket")
         assert (result.status, result.final_output) == (
             "declined",
-            "The text `Cart` stands in src/cart.py, src/tax.py. Which file? Name it in the sentence, or say `everywhere`.",
+            "The text `Cart` is in src/cart.py, src/tax.py. Which file? Name it in the sentence, or say `everywhere`.",
         )
         result = await bench.ask("please rename Cart to Basket everywhere, also in the tests.")
         assert result.status == "completed"

@@ -334,7 +334,7 @@ def test_a_terminal_shows_progress(remit: CommandLine) -> None:
     with remit.in_terminal("model", "pull", NAME) as terminal:
         terminal.wait_for("pulled `org/small`")
         assert terminal.wait() == 0
-        assert " MiB to load" in terminal.screen
+        assert " MiB to pull" in terminal.screen
         assert " of " in terminal.screen
 
 

@@ -89,7 +89,7 @@ def test_TOOL_06_a_match_is_found_across_the_parts_of_a_long_line() -> None:
         ("(?-m)b$", "each line is searched by itself"),
         ("a(?i-sm:b$)", "each line is searched by itself"),
         (r"\pL{100}", "too involved"),
-        ("(?x) a", "no regular expression"),
+        ("(?x) a", "not a valid regular expression"),
     ],
 )
 def test_TOOL_06_what_cannot_be_searched_for_is_refused_with_the_reason(pattern: str, why: str) -> None:

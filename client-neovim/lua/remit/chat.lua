@@ -34,7 +34,9 @@ local function show_details()
   end
   if known(event.edits_rule) then table.insert(lines, '  f  this session: allow ' .. event.edits_rule) end
   if known(event.always_rule) then table.insert(lines, '  a  always here: adds to permissions.yaml: ' .. event.always_rule) end
-  if known(event.everywhere_rule) then table.insert(lines, '  e  always everywhere: adds instead: ' .. event.everywhere_rule) end
+  if known(event.everywhere_rule) then
+    table.insert(lines, '  e  always everywhere: adds this rule: ' .. event.everywhere_rule)
+  end
   question.detailed = true
   asked_at = { last = M.say(table.concat(lines, '\n'), 'RemitHint') + #lines }
   vim.api.nvim_win_set_cursor(0, { asked_at.last, 0 })
@@ -48,7 +50,9 @@ local function allow(scope)
     return vim.notify('scroll to the end to allow it', vim.log.levels.WARN)
   end
   local left = turn.question and #turn.question.left_out or 0
-  if left > 0 and scope ~= 'once' then return vim.notify('a part can only be allowed once', vim.log.levels.WARN) end
+  if left > 0 and scope ~= 'once' then
+    return vim.notify('with hunks left out, only y (allow once) is possible', vim.log.levels.WARN)
+  end
   if turn.question and not vim.tbl_contains(turn.question.event.scopes, scope) then
     return vim.notify('this answer is not available here', vim.log.levels.WARN)
   end

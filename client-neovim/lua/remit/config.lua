@@ -20,7 +20,7 @@ function M.get()
   local all = vim.tbl_extend('force', DEFAULTS, vim.g.remit or {}, given)
   for name, value in pairs(all) do
     if KINDS[name] == nil then error(('remit: there is no setting `%s`; see :help remit-settings'):format(name), 0) end
-    if type(value) ~= KINDS[name] then error(('remit: the setting `%s` is a %s'):format(name, KINDS[name]), 0) end
+    if type(value) ~= KINDS[name] then error(('remit: the setting `%s` must be a %s'):format(name, KINDS[name]), 0) end
   end
   return all
 end

@@ -99,7 +99,7 @@ function M.answer(decision, scope, comment)
   }
   server.request('remit/approval/respond', answer, function(problem, receipt)
     if problem then return chat().say(problem, 'RemitError') end
-    if not receipt.accepted then chat().say('not taken: ' .. (known(receipt.reason) or ''), 'RemitError') end
+    if not receipt.accepted then chat().say('not accepted: ' .. (known(receipt.reason) or ''), 'RemitError') end
   end)
 end
 

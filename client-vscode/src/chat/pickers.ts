@@ -46,7 +46,8 @@ export async function attachDropped(uris: readonly string[]): Promise<Attachment
   const found = await Promise.all(uris.map((uri) => droppedFile(folder, uri)));
   const files = found.filter((each) => each !== null);
   if (files.length < Math.max(1, uris.length)) {
-    void vscode.window.showWarningMessage(t('Only text files in the folder {0} can be attached, and no images.', visibleLine(folder.name)));
+    const words = t('You can attach only text files in the folder {0}, not images.', visibleLine(folder.name));
+    void vscode.window.showWarningMessage(words);
   }
   return files.map(file);
 }
@@ -143,7 +144,7 @@ const MODES = [
 export async function pickMode(now: string | null): Promise<string | null> {
   const items = MODES.map(({ mode, means }) => ({ label: `${mode === now ? '$(check) ' : ''}${mode}`, detail: means(), mode }));
   const chosen = await vscode.window.showQuickPick(items, {
-    title: t('The Workflow of This Session'), placeHolder: t('The work starts over in another mode'), matchOnDetail: true,
+    title: t('The Workflow of This Session'), placeHolder: t('A new mode starts the work over'), matchOnDetail: true,
   });
   return chosen && chosen.mode !== now ? chosen.mode : null;
 }

@@ -303,9 +303,9 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       // Where nothing is held back, nothing is said.
       return event.mode === 'explore' ? turn : append(turn, note(event.seq, 'info', `${event.mode} mode: ${event.state}`));
     case 'review_required':
-      return append(turn, note(event.seq, 'info', `${count(event.diffs.length, 'file')} wait for review`));
+      return append(turn, note(event.seq, 'info', `${count(event.diffs.length, 'file')} to review`));
     case 'review_resolved':
-      return append(turn, note(event.seq, 'info', `review: ${event.accepted} accepted, ${event.rejected} rejected`));
+      return append(turn, note(event.seq, 'info', `review: ${event.accepted} taken, ${event.rejected} left out`));
     case 'context_condensed': {
       const sent = `from ${event.before_tokens} to ${event.after_tokens} of ${event.window} tokens`;
       return append(turn, note(event.seq, 'info', `the conversation was condensed for the model, ${sent}; all of it is kept`));

@@ -20,7 +20,7 @@ export async function connectModel(remit: Server, connected: () => void): Promis
   const models = remit.command<readonly ListedModel[]>('remit.model.list');
   const chosen = await vscode.window.showQuickPick<Pick>(models.then((found) => rows(found)), {
     title: t('Connect a Model'),
-    placeHolder: t('Found on this machine, or name one yourself'),
+    placeHolder: t('Choose a model that was found, or name one'),
     matchOnDescription: true,
     matchOnDetail: true,
   });

@@ -19,7 +19,8 @@ def price(items):
 export async function trySample(ask: (text: string) => Promise<void>): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0];
   if (!folder) {
-    return showProblem({ code: 'no_folder', what: 'no folder is open', why: 'the sample needs a place', fix: 'open a folder to try it in' });
+    const fix = 'open a folder to try it in';
+    return showProblem({ code: 'no_folder', what: 'no folder is open', why: 'the sample needs one', fix });
   }
   const file = vscode.Uri.joinPath(folder.uri, SAMPLE_NAME);
   const there = await vscode.workspace.fs.stat(file).then(() => true, () => false);

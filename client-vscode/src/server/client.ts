@@ -172,7 +172,7 @@ const NO_FOLDER: Problem = {
 const ENDED_AGAIN: Problem = {
   code: 'server_lost',
   what: 'the server ended again',
-  why: 'it had already been started a second time',
+  why: 'it had already been restarted once',
   fix: 'look at its log, then restart it',
 };
 

@@ -36,10 +36,11 @@ export function locate(places: Places, executable: (program: string) => boolean)
 
 function fromSetting(setting: string, executable: (program: string) => boolean): Location {
   if (path.isAbsolute(setting) && executable(setting)) return { kind: 'found', program: setting, from: 'setting' };
+  const instead = path.isAbsolute(setting) ? 'not a program' : 'not an absolute path';
   return {
     kind: 'missing',
     what: 'the Remit server cannot be started',
-    why: `\`remit.serverPath\` is \`${setting}\`, which is ${path.isAbsolute(setting) ? 'no program' : 'not an absolute path'}`,
+    why: `\`remit.serverPath\` is \`${setting}\`, which is ${instead}`,
     fix: 'correct the setting, or clear it to look in the workspace and on the PATH',
   };
 }

@@ -7,7 +7,7 @@ export const NO_WHEEL: Problem = {
   code: 'install_failed',
   what: WHAT,
   why: 'this package of the extension was made without the server',
-  fix: 'take one that `make package` made, or set `remit.serverPath` to a server of yours',
+  fix: 'build one with `make package`, or set `remit.serverPath` to your own server',
 };
 
 /** What the tools print, and what it means; the first that fits counts. */
@@ -30,8 +30,8 @@ const MEANINGS: readonly (readonly [said: RegExp, why: string, fix: string])[] =
   ],
   [
     /No matching distribution|no solution found|not found in the (package registry|provided package locations)|because the network was disabled/i,
-    'the package index has not all that the server needs for this machine',
-    'look at its log for which package it is',
+    'the package index lacks a package that the server needs on this machine',
+    'look in the log for the package',
   ],
 ];
 

@@ -202,8 +202,9 @@ function Deadline({ deadline }: { readonly deadline: string }) {
 const RISKS = { low: () => say('low'), medium: () => say('medium'), high: () => say('high') } as const;
 
 const ALLOWED = {
-  once: () => say('Allowed once'), session: () => say('Allowed for this session'), edits: () => say('Allowed, with all edits of this session'), always: () => say('Always allowed'),
-  everywhere: () => say('Always allowed, in every workspace'),
+  once: () => say('Allowed once'), session: () => say('Allowed for this session'),
+  edits: () => say('All edits of this session allowed'), always: () => say('Always allowed'),
+  everywhere: () => say('Always allowed in all workspaces'),
 } as const;
 
 const WHO = {

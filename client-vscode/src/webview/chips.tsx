@@ -52,7 +52,7 @@ export function useDrop(send: (message: FromWebview) => void) {
   const [over, setOver] = useState(false);
   const [said, setSaid] = useState<string | null>(null);
   const refuse = (): void => {
-    setSaid(say('Only text files in the open folder can be attached'));
+    setSaid(say('You can attach only text files in the open folder'));
     setTimeout(() => setSaid(null), SAID_MS);
   };
   const take = (data: DataTransfer | null): boolean => {

@@ -24,9 +24,9 @@ from remit_server.tools.table import TOOLS
 EDITS: Mapping[str, EditsAsked] = {"each": "each", "turn": "turn", "allow": "allow"}
 SAID: Mapping[EditsAsked, str] = {
     "each": "You are asked before each edit.",
-    "turn": "From the next message on a turn's edits are collected, and you are asked about all of them at its end.",
+    "turn": "From the next message on, edits are collected, and you are asked about them when the turn ends.",
     "allow": "Edits of files in this workspace are made without asking, until this session ends. "
-    "What has to be asked about each time still is, and commands are.",
+    "You are still asked about commands, and about edits that always need a question.",
 }
 
 
@@ -68,7 +68,7 @@ async def model(chat: Chat, words: str) -> Reply:
     if (problem := await why_not_there(whole(words))) is not None:
         raise NotUnderstood(f"the model is still `{_model_of(chat)}`", f"{problem.what}: {problem.why}", problem.fix)
     chat.model = words
-    return Reply(f"From the next message on the model is `{words}`. {where_messages_go(sent_to(words))}")
+    return Reply(f"From your next message on, the model is `{words}`. {where_messages_go(sent_to(words))}")
 
 
 def _model_of(chat: Chat) -> str:
@@ -86,7 +86,7 @@ async def _models(chat: Chat) -> Sequence[str]:
         + (f"; cannot be used: {visible_again(each.problem, 'show')}" if each.problem else "")
         for each in choices
     ]
-    keep = "In a terminal `remit model use NAME` keeps one for all sessions."
+    keep = "`remit model use NAME` in a terminal sets it for all sessions."
     return [f"The model is `{now}`. {where_messages_go(host)}", "", *rows, "", keep]
 
 
@@ -126,7 +126,7 @@ async def context(chat: Chat, words: str) -> Reply:
     records = await _records(chat)
     answers = [each for each in records if isinstance(each, AssistantSaid)]
     if not answers:
-        return Reply("Nothing was sent to the model in this session yet.")
+        return Reply("Nothing has been sent to the model in this session.")
     last = answers[-1].tokens
     condensed = sum(isinstance(each, PrefixSent) for each in records)
     lines = [
@@ -141,9 +141,9 @@ async def context(chat: Chat, words: str) -> Reply:
 async def pin(chat: Chat, words: str) -> Reply:
     """Sends a file with the next message that stays when the conversation is condensed."""
     if not words:
-        raise NotUnderstood("nothing was pinned", "no file was named", "such as `/pin docs/style.md`")
+        raise NotUnderstood("nothing was pinned", "no file was named", "try `/pin docs/style.md`")
     if kind_of_path(chat.settings.workspace, words) != "file":
-        raise NotUnderstood("nothing was pinned", f"`{words}` is no file here", "name one by its path in this folder")
+        raise NotUnderstood("nothing was pinned", f"`{words}` is not a file", "name one by its path in this folder")
     chat.pinned.append(FileAttachment(path=words, pinned=True))
     return Reply(f"`{words}` goes with the next message, and stays when the conversation is condensed.")
 
@@ -152,18 +152,18 @@ async def policy(chat: Chat, words: str) -> Reply:
     """Tells which policy is in force, and where it is written."""
     del words
     now, settings = chat.runtime.status(), chat.settings
-    broken = f"; on disk is one that cannot be used: {now.policy_problem.why}" if now.policy_problem else ""
+    broken = f"; the one on disk cannot be used: {now.policy_problem.why}" if now.policy_problem else ""
     lines = [
         f"- in force: {now.policy}{broken}",
         f"- yours: `{settings.person_policy}`{_missing(settings.person_policy)}",
         f"- the project's, which may only tighten: `{settings.project_policy}`{_missing(settings.project_policy)}",
-        "- `remit policy show` lists every rule, `remit policy explain` says what it would decide",
+        "- `remit policy show` lists every rule, `remit policy explain` says what they would decide",
     ]
     return Reply("\n".join(lines))
 
 
 def _missing(path: Path) -> str:
-    return "" if path.exists() else " (not there)"
+    return "" if path.exists() else " (missing)"
 
 
 async def audit(chat: Chat, words: str) -> Reply:

@@ -24,10 +24,10 @@ async def help_(chat: Chat, words: str) -> Reply:
     lines += [
         "",
         "**In a message**",
-        "- `@path` sends a file, `@folder/` its list, `@symbol:name` where a name is defined, `@diagnostics` what is",
-        "  wrong, `@diff` what is changed in git",
+        "- `@path` sends a file, `@folder/` what is in a folder, `@symbol:name` where a name is defined,",
+        "  `@diagnostics` what is wrong, `@diff` what is changed in git",
         "- `!command` runs a command of yours in the sandbox; `!--timeout SECONDS --host HOST command`",
-        "- Alt-Enter begins a new line, Ctrl-C stops the turn, and twice leaves",
+        "- Alt-Enter begins a new line, Ctrl-C stops the turn; twice, it leaves",
     ]
     return Reply("\n".join(lines))
 

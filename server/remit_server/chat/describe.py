@@ -34,8 +34,8 @@ def describe_statistics(figures: SessionStatistics) -> Iterator[tuple[str, list[
 
 def _message_lines(figures: SessionStatistics) -> list[str]:
     said, size = figures.messages, figures.size
-    rates = f"{figures.messages_per_minute:.1f} messages and {figures.tokens_per_minute:,.0f} tokens a minute of turns"
-    sizes = f"{size.average:,.0f} characters each, {size.largest:,} the largest, {size.characters:,} in all"
+    rates = f"{figures.messages_per_minute:.1f} messages and {figures.tokens_per_minute:,.0f} tokens a minute in turns"
+    sizes = f"average {size.average:,.0f} characters, largest {size.largest:,}, total {size.characters:,}"
     return [
         f"{said.total} in all: {said.user} user, {said.assistant} assistant, {said.system} system",
         f"{said.tool_calls} calls, {said.tool_results} results",

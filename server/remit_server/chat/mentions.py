@@ -67,14 +67,14 @@ def own_command(text: str, *, typed: bool = True) -> CallInput:
             hosts.append(value)
         else:
             what = (
-                f"`--{unknown}` is no option"
+                f"`--{unknown}` is not an option"
                 if name is None
-                else f"`{value}` is no number of seconds up to {OWN_TIMEOUT_S}"
+                else f"`{value}` is not a number of seconds up to {OWN_TIMEOUT_S}"
             )
             raise NotUnderstood("nothing was run", what, f"type {_OPTIONS}")
         rest = rest[option.end() :]
     if not rest.strip():
-        raise NotUnderstood("nothing was run", "no command follows `!`", "such as `!git log -3`")
+        raise NotUnderstood("nothing was run", "no command follows `!`", "try `!git log -3`")
     arguments: dict[str, JsonValue] = {"command": rest.strip(), "timeout": timeout, "network": hosts}
     return CallInput(tool="run_command", arguments=arguments, intent=Intent.EXECUTE, typed=typed)
 

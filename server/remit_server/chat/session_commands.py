@@ -33,7 +33,7 @@ async def sessions(chat: Chat, words: str) -> Reply:
 async def load(chat: Chat, words: str) -> Reply:
     """Goes on with another session."""
     if not words:
-        raise NotUnderstood("no session was loaded", "none was named", "such as `/load 2`; `/sessions` lists them")
+        raise NotUnderstood("no session was loaded", "none was named", "type `/load 2`; `/sessions` lists them")
     found = await asyncio.to_thread(chat.runtime.sessions.find, words)
     chat.session = found.session_id
     await chat.runtime.recall(chat.session)
@@ -66,18 +66,18 @@ async def session(chat: Chat, words: str) -> Reply:
 async def fork(chat: Chat, words: str) -> Reply:
     """Copies the session and goes on in the copy; a number is the last message that is copied."""
     if words and not words.isdecimal():
-        raise NotUnderstood("the session was not copied", f"no message has the number `{words}`", "such as `/fork 3`")
+        raise NotUnderstood("the session was not copied", f"no message has the number `{words}`", "try `/fork 3`")
     folder = chat.runtime.sessions
     found, copy = await asyncio.to_thread(folder.find, chat.session), chat.new_id()
     await asyncio.to_thread(folder.fork, found, copy, timestamp(utc_now()), int(words) if words else None)
     chat.session = copy
-    return Reply(f"This is now a copy of `{found.session_id}`, which does not change.")
+    return Reply(f"You are now in a copy. `{found.session_id}` does not change.")
 
 
 async def export(chat: Chat, words: str) -> Reply:
     """Writes the session into a new file: Markdown, or HTML where its name ends so."""
     if not words:
-        raise NotUnderstood("nothing was exported", "no file was named", "such as `/export talk.md`, or `talk.html`")
+        raise NotUnderstood("nothing was exported", "no file was named", "try `/export talk.md`, or `talk.html`")
     folder = chat.runtime.sessions
 
     def write() -> None:

@@ -53,7 +53,7 @@ async def _need_review(chat: Chat) -> None:
     await chat.runtime.recall(chat.session)
     state = chat.runtime.status(chat.session).state
     if state not in {State.REVIEWING, State.COMMITTING, State.RETROACTIVE_TESTING}:
-        fix = "work is under review once all tests pass, or a commit is asked about; `/status` says where it is"
+        fix = "review begins once all tests pass, or when a commit needs your yes; `/status` shows the state"
         raise NotUnderstood("there is nothing to review", f"the work is in state `{state}`", fix)
 
 

@@ -238,7 +238,7 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
     if event.command is not None:
         command = event.command.replace("\n", "\n      ")
         yield f"    $ {command}" + (f"   in {event.cwd}" if event.cwd else "")
-        reach = f"network to {', '.join(event.hosts)} alone" if event.hosts else "no network"
+        reach = f"network only to {', '.join(event.hosts)}" if event.hosts else "no network"
         yield f"    in the sandbox, {reach}"
     for diff in event.diffs:
         yield from map(_in_diff, diff.diff.splitlines())
@@ -256,7 +256,7 @@ def draw_details(event: ApprovalRequired) -> Iterable[str]:
     if event.always_rule is not None:
         yield f"    a  always in this workspace: adds to permissions.yaml: {visible_again(event.always_rule)}"
     if event.everywhere_rule is not None:
-        yield f"    e  always in every workspace: adds instead: {visible_again(event.everywhere_rule)}"
+        yield f"    e  always in every workspace: adds this rule: {visible_again(event.everywhere_rule)}"
     yield "    N  no, and tell the model why"
     yield style_text(f"    your answer holds for exactly this: {event.digest}", "dim")
 

@@ -51,7 +51,7 @@ class Row:
 COMMANDS: dict[str, Row] = {
     "ask": Row("ask", 'run one request (short form: `remit "add error handling"`); without a prompt, open a chat'),
     "auth": Row("auth", "store, list and remove API keys in the operating system's keyring"),
-    "budget": Row("budget", "show the test coverage that explore mode has lost, and how to win it back"),
+    "budget": Row("budget", "show the test coverage that explore mode has lost, and how to regain it"),
     "audit": Row("audit", "read or verify the audit log of a workspace"),
     "bootstrap": Row("bootstrap", "start the language server and restart it if it fails; list the runtimes found here"),
     "completion": Row("completion", "print a shell completion script for bash, zsh or fish"),

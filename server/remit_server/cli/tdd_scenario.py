@@ -104,9 +104,9 @@ def tell(ended: Ended, mode: Mode, story_tell: Callable[[str], None]) -> bool:
     """Tells how it went; returns whether all of it went as it should."""
     story_tell(f"\n{mode} mode: {' → '.join(('idle', *ended.states))}")
     if ended.refused:
-        story_tell(f"refused in between, by: {', '.join(ended.refused)}")
+        story_tell(f"calls refused by: {', '.join(ended.refused)}")
     as_it_should = ended.states == STATES[mode] and ended.verified and ended.status == "completed"
-    story_tell("the audit chain holds" if ended.verified else "the audit chain does not hold")
+    story_tell("the audit log is intact" if ended.verified else "the audit log is not intact")
     return as_it_should
 
 

@@ -14,7 +14,7 @@ def settle_trust(root: Path) -> None:
     there = brought(root)
     if not there or read_trust(root) is not None:
         return
-    say(f"{visible(str(root), 'show')} brings {', '.join(f'`{name}`' for name in there)}.")
+    say(f"{visible(str(root), 'show')} has {', '.join(f'`{name}`' for name in there)}.")
     say("Their text is sent to the model and can change its answers. You still decide what is allowed.")
     try:
         answer = input(f"{style_text('Do you trust the authors of this folder?', 'yellow')} [y/N] ").strip().lower()

@@ -464,7 +464,7 @@ class Runtime:
         """Say that another model than before goes on with a session, unless the person just chose it (CLI-18)."""
         before, answers = session.answered_by, any(isinstance(part, TextInput) for part in request.parts)
         if answers and session.model is None and before not in (None, now):
-            turn.emit(WarningEvent, message=f"another model goes on with this session: `{now}`, after `{before}`")
+            turn.emit(WarningEvent, message=f"another model continues this session: `{now}`, after `{before}`")
 
     def _flush_audit(self) -> None:
         """Whoever is told that a turn has ended finds all of it in the log."""

@@ -86,7 +86,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await chat.getByText('More answers').click();
   await chat.getByRole('button', { name: 'Show all of it' }).click();
   assert.ok(await once.isEnabled());
-  assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'a part can only be allowed once');
+  assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'with hunks left out, it can only be allowed once');
   await chat.locator('tbody.left-out').scrollIntoViewIfNeeded();
   await picture(chat, 'review');
 

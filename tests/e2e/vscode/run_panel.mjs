@@ -72,10 +72,10 @@ async function attachments({ page, chat, look, input, ask, ended }) {
     element.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
   }, { kind, value });
   await drop('image', 'a.png');
-  await chat.getByText('Only text files in the open folder').waitFor();
+  await chat.getByText('You can attach only text files in the open folder').waitFor();
   await drop('uris', `file://${path.join(workspace, 'src', 'cart.py')}`);
   await drop('uris', 'file:///etc/hostname');
-  await page.locator('.notifications-toasts').getByText('Only text files in the folder').waitFor();
+  await page.locator('.notifications-toasts').getByText('You can attach only text files in the folder').waitFor();
   assert.equal(await chips.count(), 2);
   await ask('where is the sum made?');
   await ended(1);

@@ -45,7 +45,7 @@ export async function troubles(stage) {
 
   editor.setMachine({ ...settings, 'remit.serverPath': path.join(home, 'no-such-server') });
   await status('Remit: server not found');
-  assert.match(await chat.getByTestId('note-error').last().innerText(), /no-such-server, which is no program/);
+  assert.match(await chat.getByTestId('note-error').last().innerText(), /no-such-server, which is not a program/);
   await chat.getByRole('button', { name: 'Set Server Path' }).waitFor();
   await stage.look('12-no-server');
   editor.setMachine(settings);

@@ -295,7 +295,7 @@ async def test_THR_prompts_a_projects_link_sends_nothing_from_elsewhere(chat: Ch
 
 
 async def test_CLI_09_what_is_to_go_along_and_is_not_there_is_told(chat: Chat) -> None:
-    with pytest.raises(NotUnderstood, match="`nosuch` is no file here"):
+    with pytest.raises(NotUnderstood, match="`nosuch` is not a file"):
         await run_command(chat, "/pin nosuch")
     assert "`nosuch`" not in (await run_command(chat, "/context")).text
     line = await read_line(chat, "what is in @nosuch.txt and @a.py?")

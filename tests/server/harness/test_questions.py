@@ -64,4 +64,4 @@ async def test_the_hosts_that_a_command_may_reach_are_shown_on_their_own(make_be
     await bench.ask("go", asker=asker)
     (question,) = asker.asked
     assert [host.partition(":")[0] for host in question.hosts] == ["pypi.org", "b.example"]
-    assert f"    in the sandbox, network to {', '.join(question.hosts)} alone" in list(draw_event(question))
+    assert f"    in the sandbox, network only to {', '.join(question.hosts)}" in list(draw_event(question))

@@ -87,7 +87,7 @@ async def test_CLI_09_a_plain_editor_sends_lines_and_is_told(client):
     [
         ("/stat", "/stats"),
         ("/nothing-like-it", "`/help` lists them"),
-        ("!", "such as `!git log -3`"),
+        ("!", "try `!git log -3`"),
         ("/load", "/load 2"),
     ],
 )

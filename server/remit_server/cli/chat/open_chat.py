@@ -34,6 +34,6 @@ async def open_chat(read: Callable[[], Settings], session: str | None, asker: As
             await runtime.recall(session)
             await chat.show_session(session)
         await chat.run()
-        say(style_text(f"`remit --resume {chat.chat.session}` goes on with this session", "dim"))
+        say(style_text(f"`remit --resume {chat.chat.session}` continues this session", "dim"))
     finally:
         await runtime.close()

@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--approve",
         choices=("never", "ask", "session"),
         default="ask",
-        help="`ask` in the terminal (default), `never` ask and deny instead, or `session`: say yes to every question",
+        help="`ask`: in the terminal (default), `never`: deny without asking, `session`: say yes to every question",
     )
 
 
@@ -176,7 +176,7 @@ def _read_settings(arguments: argparse.Namespace) -> Settings:
 def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None) -> int:
     if arguments.json or arguments.attach or arguments.dry_run or arguments.quiet or arguments.mode:
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
-        raise WrongUsage(what, "a chat takes no options for a single request", fix)
+        raise WrongUsage(what, "some options are only for a single request", fix)
     return chat_here(lambda: _read_settings(arguments), session, arguments.approve)
 
 

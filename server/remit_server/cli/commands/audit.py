@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(verify)
     verify.add_argument("--database", type=Path, help="use this database file instead of the workspace's")
     verify.add_argument(
-        "--against", type=Path, metavar="FILE", help="also compare with the checkpoints sent there with `--to`"
+        "--against", type=Path, metavar="FILE", help="also compare with checkpoints that `--to` sent to FILE"
     )
     out = commands.add_parser("export", help="write all matching records as JSON Lines")
     add_common_arguments(out)
@@ -82,7 +82,7 @@ def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -
     parser.add_argument("--decision", choices=DECISIONS, help="only this decision")
     parser.add_argument("--rule", help="only calls that this rule decided")
     parser.add_argument(
-        "--since", type=parse_time, metavar="TIME", help="since then: 2026-11-22T09:30, or `2h` for two hours ago"
+        "--since", type=parse_time, metavar="TIME", help="from this time: 2026-11-22T09:30, or `2h` (2 hours ago)"
     )
     parser.add_argument("--until", type=parse_time, metavar="TIME", help="before this time")
 
@@ -135,7 +135,7 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
     if said:
         return SetupError(
             f"the audit log that had {said['count']} records is gone",
-            f"{database} does not exist, and signatures in {checkpoint_file(settings, database).parent} vouch for it",
+            f"{database} does not exist, but signatures in {checkpoint_file(settings, database).parent} prove it did",
             "put the file back from a copy, and find out who removed it; the next server begins a new log",
             code=ErrorCode.NOT_FOUND,
         )

@@ -54,8 +54,8 @@ def _workspace(arguments: argparse.Namespace, found: Sequence[Found]) -> Workspa
     if arguments.image is None:
         raise _wrong_usage(what, "no image was named", "add `--image IMAGE`")
     if not folder.is_dir() or folder == Path(folder.anchor):
-        why = f"`{arguments.workspace}` is not a folder that it may write to"
-        raise _wrong_usage(what, why, "name one by `--workspace FOLDER`")
+        why = f"`{arguments.workspace}` is not a folder it can write to"
+        raise _wrong_usage(what, why, "use `--workspace FOLDER`")
     own = _own_folders(os.environ)
     return Workspace(arguments.container, arguments.image, folder, own, _passed(os.environ, own))
 

@@ -12,7 +12,7 @@ from remit_server.cli.main import DONE
 SHELLS = ("bash", "zsh", "fish")
 WHERE = {
     "bash": 'eval "$(remit completion bash)" in ~/.bashrc',
-    "zsh": 'eval "$(remit completion zsh)" in ~/.zshrc, behind compinit',
+    "zsh": 'eval "$(remit completion zsh)" in ~/.zshrc, after compinit',
     "fish": "remit completion fish > ~/.config/fish/completions/remit.fish",
 }
 

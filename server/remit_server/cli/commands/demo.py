@@ -82,7 +82,7 @@ async def _tests_first(workspace: Path, mode: Mode, *, as_json: bool) -> int:
 
     make_repository(workspace)
     told = Story(None, as_json=as_json)
-    told.tell(f"Workspace {workspace}. A model that follows a script is asked, in {mode} mode: {REQUEST}\n")
+    told.tell(f"Workspace {workspace}. In {mode} mode, a scripted model is asked: {REQUEST}\n")
     try:
         ended = await run_scenario(workspace, mode, lambda editor: Story(editor, as_json=as_json))
     except ResponseError as error:
@@ -102,7 +102,7 @@ def sample_workspace(target: Path, name: str = "sample") -> Path:
             raise SetupError(
                 f"cannot make the sample workspace `{target}`",
                 os_reason(error),
-                "name a folder that does not exist yet, where you may write",
+                "name a new folder, in a place you can write to",
                 code=ErrorCode.INVALID_REQUEST,
             ) from error
     return target.resolve()
@@ -157,7 +157,7 @@ async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: 
     )
     story.tell("and in the last the model calls a tool outside its declared intent.\n")
     if not isolation.available:
-        story.warn(f"skipped: {RUN}, for there is no sandbox: {isolation.why}\n  fix: {isolation.fix}\n")
+        story.warn(f"skipped: {RUN}; there is no sandbox: {isolation.why}\n  fix: {isolation.fix}\n")
     result = await editor.run(_request(asked), story.take)
     await story.finish()
     editor.save(buffer)

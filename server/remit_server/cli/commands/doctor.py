@@ -119,7 +119,7 @@ def _nothing_recorded(settings: Settings) -> Finding:
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         return Finding("audit", good=True, detail=f"nothing recorded yet for {settings.workspace}")
     detail = f"no log can be made in {settings.state}: {there} is not a folder that you may write to"
-    return Finding("audit", good=False, detail=detail, fix="make it one, or name another with REMIT_STATE_DIR")
+    return Finding("audit", good=False, detail=detail, fix="make it a writable folder, or set REMIT_STATE_DIR")
 
 
 def _room(settings: Settings) -> Finding:

@@ -70,7 +70,7 @@ def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None
         return
     say(
         f"{name} at {plan.commit[:12]}: {len(plan.files)} files, {plan.size / MIB:,.1f} MiB, "
-        f"{plan.to_load / MIB:,.1f} MiB to load; {free / MIB:,.0f} MiB of disk are free"
+        f"{plan.to_load / MIB:,.1f} MiB to pull; {free / MIB:,.0f} MiB of disk are free"
     )
     if not fits:
         needed = f"needs {plan.memory_needed / MIB:,.0f} MiB of memory, this machine has {memory / MIB:,.0f}"

@@ -68,7 +68,7 @@ def _check(arguments: argparse.Namespace) -> int:
         for each in found:
             say(f"  {style_text('✓', 'green') if each.holds else style_text('✗', 'red')} {each.name}: {each.detail}")
         if isolation.available:
-            say(f"  toolchains of yours that commands can read: {', '.join(shown) or 'nothing'}")
+            say(f"  your toolchains that commands can read: {', '.join(shown) or 'nothing'}")
     return DONE if isolation.available and all(p.holds for p in found) else FAILED
 
 

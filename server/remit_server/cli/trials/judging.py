@@ -50,7 +50,7 @@ def _compiled(pattern: str) -> None:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"`{pattern}` is no regular expression: {error}") from error
+        raise ValueError(f"`{pattern}` is not a valid regular expression: {error}") from error
 
 
 def differing(before: Files, after: Files) -> frozenset[str]:
@@ -68,7 +68,7 @@ def missed(right: Right, before: Files, after: Files, answer: str) -> tuple[str,
     if right.changed is not None and changed != frozenset(right.changed):
         said.append(f"it changed {', '.join(sorted(changed)) or 'nothing'}")
     if right.answer is not None and not _says(right.answer, answer):
-        said.append("its answer does not say it")
+        said.append("its answer lacks the text")
     if right.answer_lacks is not None and _says(right.answer_lacks, answer):
         said.append("its answer says something wrong")
     said += [f"{path} is not as it should be" for path in sorted(_not_as_wanted(right, after))]

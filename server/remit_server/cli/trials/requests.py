@@ -40,7 +40,7 @@ class RequestSet(BaseModel):
         for path in files:
             parts = PurePosixPath(path)
             if parts.is_absolute() or ".." in parts.parts or not parts.name:
-                raise ValueError(f"`{path}` is no path within the project")
+                raise ValueError(f"`{path}` is not a path in the project")
         return files
 
 
@@ -51,12 +51,13 @@ def read_requests(file: Path) -> RequestSet:
         with file.open("rb") as opened:
             data = opened.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            raise SetupError(what, "it has more than a megabyte", "split it")
+            raise SetupError(what, "it is larger than 1 MiB", "split it")
         loaded: Any = yaml.safe_load(data)
         return RequestSet.model_validate(loaded)
     except OSError as error:
         raise SetupError(what, f"it cannot be read: {error.strerror}", "name another file") from error
     except ValidationError as error:
-        raise SetupError(what, first_problem(error), f"write it as {SHIPPED} is written") from error
+        raise SetupError(what, first_problem(error), f"write it like {SHIPPED}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SetupError(what, f"it is no YAML: {str(error).splitlines()[0]}", f"write it as {SHIPPED} is") from error
+        why = f"it is not valid YAML: {str(error).splitlines()[0]}"
+        raise SetupError(what, why, f"write it like {SHIPPED}") from error

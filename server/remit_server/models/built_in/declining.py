@@ -11,14 +11,14 @@ from remit_server.models.built_in.words import IDENTIFIER, filling, says
 
 CONNECT = "connect a model: `remit model` shows those that you can use."
 ANY = (
-    "I stopped: I am rules, and none of them fits that sentence; ask me `what can you do`. A language model can do "
+    "I stopped: I follow fixed rules, and none fits this; ask me `what can you do`. A language model can do "
     f"more: {CONNECT}"
 )
-WRITING = f"I stopped: I am rules, and write no code or text of my own. A language model does: {CONNECT}"
-QUESTION = f"I stopped: I am rules, and none of them answers that question. A language model can: {CONNECT}"
+WRITING = f"I stopped: I follow fixed rules, and write no code or text of my own. A language model does: {CONNECT}"
+QUESTION = f"I stopped: I follow fixed rules, and none answers that question. A language model can: {CONNECT}"
 EDIT = (
-    "I stopped: I am rules, and cannot tell from that sentence exactly what to change. I take exact texts, as in: "
-    "replace 'OLD' with 'NEW' in {file}. A language model takes other words: " + CONNECT
+    "I stopped: I follow fixed rules, and do not know exactly what to change. I need exact text, as in: "
+    "replace 'OLD' with 'NEW' in {file}. For other wordings, " + CONNECT
 )
 _CHANGES = ("adds", "replaces", "deletes", "moves", "sets", "creates", "edits", "fixes")
 _KIND = "function|class|method|klasse|funktion|methode|classe|fonction|clase|funzione"

@@ -135,7 +135,7 @@ _COMMENTS: Mapping[str, str] = {
 def _as_comment(text: str, path: str) -> str:
     mark = _COMMENTS.get(path.rpartition(".")[2].lower())
     if mark is None:
-        raise NoPlace("I do not know how this file spells a comment")
+        raise NoPlace("I do not know this file's comment syntax")
     return text if text.startswith(mark.strip()) else f"{mark}{text}"
 
 
@@ -144,12 +144,12 @@ def _below_header(lines: Sequence[str], name: str) -> int:
     header = re.compile(rf"\s*(?:async )?(?:def|class) {re.escape(name)}\b")
     found = [number for number, line in enumerate(lines, 1) if header.match(line)]
     if len(found) != 1:
-        raise NoPlace(f"`{name}` is defined nowhere in it" if not found else f"`{name}` is defined {len(found)} times")
+        raise NoPlace(f"`{name}` is not defined in it" if not found else f"`{name}` is defined {len(found)} times")
     at = next((number for number in range(found[0], len(lines)) if lines[number - 1].rstrip().endswith(":")), 0)
     if not at or not lines[at].strip():
         raise NoPlace(f"I cannot tell where the body of `{name}` begins")
     if re.match(r"\s*[rRuU]?[\"']", lines[at]):
-        raise NoPlace(f"`{name}` has a docstring")
+        raise NoPlace(f"`{name}` has a docstring already")
     return at + 1
 
 
@@ -232,7 +232,7 @@ def _insert(path: str, text: str, before: int, lines: Sequence[str]) -> Mapping[
         return {"path": path, "old_text": line, "new_text": f"{line}\n{text}", "line": before - 1}
     if before <= len(lines) and (line := lines[before - 1]):
         return {"path": path, "old_text": line, "new_text": f"{text}\n{line}", "line": before}
-    raise NoPlace("only empty lines stand there")
+    raise NoPlace("there are only empty lines")
 
 
 def _replace(path: str, at: int, lines: Sequence[str], changed: str | None) -> Mapping[str, JsonValue]:
@@ -258,7 +258,7 @@ def _with_value(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
     form = re.compile(rf"(\s*{named}\s*(?::\s*[\w\[\], |]+?\s*(?==))?[=:]\s*)(.+?)([,;]?\s*(?:(?:\#|//).*)?)")
     found = [(number, match) for number, line in enumerate(lines, 1) if (match := form.fullmatch(line))]
     if len(found) != 1:
-        raise NoPlace(f"`{name}` is set nowhere in it" if not found else f"`{name}` is set on {len(found)} lines")
+        raise NoPlace(f"`{name}` is not set in it" if not found else f"`{name}` is set on {len(found)} lines")
     number, match = found[0]
     old = match[2]
     quote = old[0] if old[:1] in "\"'" and old[-1:] == old[:1] else ""

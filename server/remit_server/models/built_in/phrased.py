@@ -312,7 +312,7 @@ def _found(route: Route) -> Callable[[Sentence, Parts], Route]:
 
 def _new_text_missing(said: Sentence, parts: Parts) -> Route:
     file = said.files[0] if len(said.files) == 1 else "FILE"
-    return Missing(f'By which text? As in: replace "{parts["word"]}" with "NEW" in {file}')
+    return Missing(f'With which text? As in: replace "{parts["word"]}" with "NEW" in {file}')
 
 
 def _ignore(said: Sentence, parts: Parts) -> Route:

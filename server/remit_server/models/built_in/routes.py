@@ -64,11 +64,11 @@ class Shown:
 Route = Routed | Edited | Shown | Missing | Help | None
 FILE = "Which file? Name it in the sentence, as in: show notes.txt"
 NEW_NAME = "What is the new name? As in: rename total to subtotal in cart.py"
-NEW_TEXT = 'By which text? As in: replace "old" with "new" in README.md'
+NEW_TEXT = 'With which text? As in: replace "old" with "new" in README.md'
 TEXT = 'Which text shall I search for? As in: search for "total"'
 LINE = 'Which line? As in: remove line 3 from notes.txt, or: remove the line "milk" from notes.txt'
 VALUE = "Which value? As in: set RATE to 0.3 in tax.py"
-DOCSTRING = 'What shall it say? As in: add the docstring "Adds two numbers." to add in sums.py'
+DOCSTRING = 'What shall the docstring say? As in: add the docstring "Adds two numbers." to add in sums.py'
 MESSAGE = 'With which message? As in: commit everything with the message "Name the totals"'
-BRANCH = "What I run cannot write `.git`, so I make no branches. In a terminal of yours: git switch -c {name}"
+BRANCH = "Commands that I run cannot write `.git`, so I make no branches. In your own terminal: git switch -c {name}"
 COMMAND = "Which command? As in: run `make test`"

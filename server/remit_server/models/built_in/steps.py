@@ -180,10 +180,10 @@ def _seek(
         return answer(look, turn.result)
     places = files_found(turn.result)
     if not places:
-        return Ending(f"I stopped: {missing.sought} is in no file.")
+        return Ending(f"I stopped: {missing.sought} was not found.")
     if len(places) > 1 and not _EVERYWHERE.search(text):
         more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
-        named = f"The text `{missing.sought}` stands in {', '.join(places[:MOST_NAMED])}{more}."
+        named = f"The text `{missing.sought}` is in {', '.join(places[:MOST_NAMED])}{more}."
         return Ending(f"{named} Which file? Name it in the sentence, or say `everywhere`.")
     return _follow(_naming(text, places[0]), replace(turn, call=None), request, files)
 

@@ -79,7 +79,7 @@ def _unusable(text: str, error: Exception) -> ToolError:
         why = "look-around and references to groups are not supported"
         return ToolError(f"cannot search for `{text}`", why, "search for a wider pattern without them")
     said = error.args[0] if error.args else error
-    why = f"it is no regular expression: {said.decode(errors='replace') if isinstance(said, bytes) else said}"
+    why = f"it is not a valid regular expression: {said.decode(errors='replace') if isinstance(said, bytes) else said}"
     fix = "put a backslash before special characters such as ( [ { . * + ?"
     return ToolError(f"cannot search for `{text}`", why, fix)
 

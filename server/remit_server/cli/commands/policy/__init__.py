@@ -15,7 +15,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "explain": (explain, "show how policy decides an action, with every reason"),
     "check": (check, "check policy files for mistakes"),
     "test": (try_examples, "run the examples in each rule"),
-    "replay": (replay, "show which of the last calls policy would now decide differently"),
+    "replay": (replay, "show past calls that policy would now decide differently"),
     "update": (update, "change a policy file, after showing what that changes"),
     "show": (show, "show all rules, how often each decided, and which never can"),
 }

@@ -72,7 +72,7 @@ def _head(rule: ListedRule) -> str:
 
 
 def _describe_rule(rule: ListedRule, hits: Counter[str]) -> str:
-    counted = ", ".join(f"{word} {count}" for word, count in hits.items()) or "decided none"
+    counted = ", ".join(f"{word} {count}" for word, count in hits.items()) or "no decisions"
     place = f":{rule.line} " if rule.line else ""
     return (
         f"{place}{style_text(rule.action, COLOURS[rule.action])} {rule.name}: {visible(rule.match, 'show')} · {counted}"

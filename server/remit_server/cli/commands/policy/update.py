@@ -92,7 +92,7 @@ def _report_unchanged(proposal: Proposal, arguments: argparse.Namespace) -> int:
     elif not proposal.changes:
         say("nothing to change: the file holds this text already")
     else:
-        say(f"nothing was changed; to do it: --confirm {proposal.phrase!r}")
+        say(f"nothing was changed; to make this change: --confirm {proposal.phrase!r}")
     return DONE
 
 
@@ -114,7 +114,7 @@ def _refusal(entry: Entry, arguments: argparse.Namespace) -> SetupError | None:
         return SetupError(what, "nobody can be asked here", fix, code=ErrorCode.APPROVAL_UNAVAILABLE)
     if _ask_consent(proposal):
         return None
-    return SetupError(what, "you did not confirm it", "run it again to see it again", code=ErrorCode.APPROVAL_DENIED)
+    return SetupError(what, "you did not confirm it", "run it again to be asked again", code=ErrorCode.APPROVAL_DENIED)
 
 
 def _ask_consent(proposal: Proposal) -> bool:
@@ -133,7 +133,7 @@ def _ask_consent(proposal: Proposal) -> bool:
 
 def _show(proposal: Proposal) -> None:
     if proposal.before is None:
-        say(f"there is no {proposal.target} yet: yours takes the place of the packaged default, a project's adds to it")
+        say(f"there is no {proposal.target} yet: your file replaces the packaged default, a project's adds to it")
     for line in proposal.diff:
         say(diff_line(visible(line, "show")))
     for line in proposal.settings:

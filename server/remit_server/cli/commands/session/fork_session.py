@@ -28,5 +28,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"session_id": new, "forked_from": session.session_id})
     else:
-        say(f"{new} is a copy of {session.session_id}: `remit --resume {new} PROMPT` goes on with it")
+        say(f"{new} is a copy of {session.session_id}: `remit --resume {new} PROMPT` continues it")
     return DONE

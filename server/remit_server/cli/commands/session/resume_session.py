@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     from remit_server.cli.commands.ask import chat_here  # what runs a turn
 
     if arguments.json:
-        raise WrongUsage("a chat has no JSON", "it is for people", "such as `remit --resume 2 --json PROMPT`")
+        raise WrongUsage("a chat has no JSON", "it is for people", "use `remit --resume 2 --json PROMPT`")
 
     if can_ask():
         settle_trust(existing_folder(arguments.workspace))

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints where the words stand; 1 where they stand nowhere."""
     if not arguments.words.strip():
-        raise WrongUsage("nothing can be looked for", "no words were given", "such as `remit session search retry`")
+        raise WrongUsage("nothing can be looked for", "no words were given", "try `remit session search retry`")
     folder, found = folder_of(arguments), 0
     for number, session in enumerate(folder.list(), 1):
         hits = []
