@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
 
-from remit_server.models.built_in.answers import HELP, NO_DEFINITION
-from remit_server.models.built_in.declining import ANY, EDIT, QUESTION, WRITING, decline
+from remit_governance.values import Intent
+from remit_server.models.built_in.answers import NO_DEFINITION, WHAT
+from remit_server.models.built_in.declining import ANY, EDIT, NOT_THERE, QUESTION, WRITING, decline
 from remit_server.models.built_in.line_edits import (
     AmongImports,
     AtLine,
@@ -303,7 +304,35 @@ BEYOND = {
     "add a table of contents at the top of README.md": EDIT.format(file="README.md"),
     "change the loop to a comprehension": EDIT.format(file="FILE"),
     "purple": ANY,
+    "show me setup.py": NOT_THERE.format(path="setup.py"),
+    "when I update an existing key, does it keep its place?": QUESTION,
+    "the cache: if i replace a key, it keeps the old place or not?": QUESTION,
+    "open notes.txt and tell me what changed": QUESTION,
+    "could you change the loop to a comprehension?": EDIT.format(file="FILE"),
 }
+
+
+WHERE_IT_RUNS = (
+    "do you send my code anywhere?",
+    "Who are you, and do you send my code to somewhere?",
+    "is my code uploaded to the cloud",
+    "where does my code go?",
+    "do you need internet?",
+    "do you run locally",
+    "schickst du meinen Code irgendwohin?",
+)
+
+
+@rows("sentence", dict.fromkeys(WHERE_IT_RUNS))
+def test_MOD_23_where_the_model_runs_needs_no_model(sentence: str) -> None:
+    assert route(sentence, FILES) == Help("where")
+
+
+def test_MOD_23_a_file_of_tests_is_told_by_its_name() -> None:
+    files = frozenset({"tests/test_keys.py", "a.py"})
+    asked = route("run only test_keys", files)
+    assert asked == Routed(Intent.EXECUTE, "run_tests", {"path": "tests/test_keys.py"})
+    assert route("run only test_add", files) == Routed(Intent.EXECUTE, "run_tests", {"filter": "test_add"})
 
 
 @rows("sentence", BEYOND)
@@ -416,13 +445,13 @@ DONE = [
     ("where is size defined?", "completed", "It is defined in tools.py, line 4."),
     ("what is the diff between RATE and curry?", "declined", f"{QUESTION} `RATE` is defined in a_table.py, line 1."),
     ("explain the function curry", "declined", f"{QUESTION} `curry` is defined in tools.py, line 3."),
-    ("explain the function nowhere", "declined", QUESTION),
+    ("explain the function nowhere", "declined", f"{NO_DEFINITION.format(name='nowhere')} {QUESTION[11:]}"),
     ("show me curry", "completed", "tools.py, line 3:\nclass curry:\n    size = 1"),
     ("show me ROWS", "completed", "a_table.py, line 2:\nROWS = dict(\n    curry=[1],\n)"),
     ("show me nowhere", "declined", NO_DEFINITION.format(name="nowhere")),
     ("what is this?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
-    ("what can u do", "completed", HELP),
-    ("hey, are you chatgpt?", "completed", HELP),
+    ("what can u do", "completed", WHAT),
+    ("hey, are you chatgpt?", "completed", WHAT),
     ("show notes.txt", "completed", "milk"),
     ("where is the class Cart defined?", "completed", "It is defined in src/cart.py, line 1."),
     ("delete the file", "declined", FILE),

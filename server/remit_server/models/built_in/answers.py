@@ -38,12 +38,17 @@ SOME = "Changed in part: you left out some of the changes."
 PROPOSED = "Proposed. Your review decides what is written."
 UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it in the editor."
 NOT_FOUND = "I stopped: no definition was found."
-NO_DEFINITION = "I stopped: no file defines {name}."
-HELP = (
+NO_DEFINITION = "I stopped: I found no definition of `{name}`."
+WHAT = (
     "I am Remit's built-in model: rules, not a language model. I list, show and search files, run a command or the "
     "tests, show what git says, and make small edits that one sentence names: rename, replace, add or remove a line, a "
     f"comment or a docstring, change a value, create, move or delete a file. For anything else {CONNECT}"
 )
+WHERE = (
+    "I am Remit's built-in model: rules, not a language model. I run on this machine, and send nothing anywhere. "
+    "Another model may run elsewhere: `/status` says where your messages go."
+)
+HELP = {"what": WHAT, "where": WHERE}
 MOST_SHOWN = 4_000
 _LINE = re.compile(r"(\d+)[|:](.*)")
 _IN_PART = re.compile(r"written in part: the person accepted (\d+) of (\d+) changes")

@@ -6,8 +6,9 @@ import re
 from enum import Enum, auto
 from typing import assert_never
 
+from remit_server.models.built_in.files_told import names_file
 from remit_server.models.built_in.sentences import Sentence, is_name, without_paths
-from remit_server.models.built_in.words import IDENTIFIER, filling, says
+from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
 
 CONNECT = "connect a model: `remit model` shows those that you can use."
 ANY = (
@@ -15,11 +16,12 @@ ANY = (
     f"more: {CONNECT}"
 )
 WRITING = f"I stopped: I follow fixed rules, and write no code or text of my own. A language model does: {CONNECT}"
-QUESTION = f"I stopped: I follow fixed rules, and none answers that question. A language model can: {CONNECT}"
+QUESTION = f"I stopped: I follow fixed rules, and none answers that question. A language model may: {CONNECT}"
 EDIT = (
     "I stopped: I follow fixed rules, and do not know exactly what to change. I need exact text, as in: "
     "replace 'OLD' with 'NEW' in {file}. For other wordings, " + CONNECT
 )
+NOT_THERE = "I stopped: there is no `{path}` here. Ask me to `list the files`."
 _CHANGES = ("adds", "replaces", "deletes", "moves", "sets", "creates", "edits", "fixes")
 _KIND = "function|class|method|klasse|funktion|methode|classe|fonction|clase|funzione"
 _CALLED = tuple(
@@ -29,6 +31,10 @@ _CALLED = tuple(
 """How a word is told to be a name."""
 _NO_NAMES = frozenset({"do", "does", "did", "has", "have", "had", "was", "were", "that", "which", "works", "used"})
 """Words beside "function" that are no function's name."""
+
+
+_TELL = re.compile(r"\b(?:and|then) (?:tell|explain|describe|summari[sz]e)\b", re.IGNORECASE)
+"""What asks for words of its own behind a look."""
 
 
 class Beyond(Enum):
@@ -47,9 +53,10 @@ def beyond(said: Sentence) -> Beyond:
         return Beyond.QUESTION
     if says("writing", short):
         return Beyond.WRITING
-    if any(says(idea, said.bare) for idea in _CHANGES):
-        return Beyond.EDIT
-    return Beyond.QUESTION if re.search(r"[?？]\W*$", said.text) else Beyond.OTHER
+    asks = re.search(r"[?？]\W*$", said.text) is not None
+    if _TELL.search(short) or (asks and not any(saying(idea).match(short) for idea in _CHANGES)):
+        return Beyond.QUESTION
+    return Beyond.EDIT if any(says(idea, said.bare) for idea in _CHANGES) else Beyond.OTHER
 
 
 def subject_of(said: Sentence) -> str | None:
@@ -64,6 +71,8 @@ def subject_of(said: Sentence) -> str | None:
 
 def decline(said: Sentence) -> str:
     """Returns the sentence that ends a turn for which there is no rule."""
+    if says("shows", said.short) and not said.files and len(said.paths) == 1 and names_file(said.paths[0]):
+        return NOT_THERE.format(path=said.paths[0])
     kind = beyond(said)
     match kind:
         case Beyond.WRITING:

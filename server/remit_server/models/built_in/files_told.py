@@ -116,9 +116,9 @@ def file_of(word: str, files: AbstractSet[str]) -> str | None:
 
 
 def file_by_stem(word: str, files: AbstractSet[str]) -> str | None:
-    """Returns the file that is called by its name without an ending: in capitals, or one that has no other name
-    (`readme`)."""
-    if not word.isupper() and word.lower() not in _BY_STEM:
+    """Returns the file that is called by its name without an ending: in capitals, one that has no other name
+    (`readme`), or one of tests."""
+    if not word.isupper() and word.lower() not in _BY_STEM and not word.startswith("test_"):
         return None
     found = [path for path in files if stem_of(path) == word.lower()]
     return found[0] if len(found) == 1 else None

@@ -220,7 +220,7 @@ def _only(lines: Sequence[str], text: str) -> int:
         begins = re.compile(rf"\s*(?:import |def |class |const |let |var )?[\"']?{re.escape(text)}\b")
         found = [number for number in found if begins.match(lines[number - 1])] or found
     if len(found) != 1:
-        raise NoPlace("no line has this text" if not found else f"{len(found)} lines have this text")
+        raise NoPlace(f"no line has the text `{text}`" if not found else f"{len(found)} lines have this text")
     return found[0]
 
 

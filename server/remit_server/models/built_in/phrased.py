@@ -28,6 +28,7 @@ from remit_server.models.built_in.phrased_looks import (
     list_folder,
     list_symbols,
     look_up,
+    run_test_file,
     search,
     search_marks,
     search_tests,
@@ -324,6 +325,7 @@ def _ignore(said: Sentence, parts: Parts) -> Route:
 
 
 IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
+    "where_it_runs": _found(Help("where")),
     "help": _found(Help()),
     "git_status": _found(Routed(Intent.ANALYZE, "git_status")),
     "git_diff": _found(Routed(Intent.ANALYZE, "git_diff")),
@@ -340,6 +342,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "branch": lambda _, parts: Missing(BRANCH.format(name=parts["branch"])),
     "marks": search_marks,
     "tests_of": search_tests,
+    "test_file": lambda said, _: run_test_file(said),
     "one_test": lambda said, parts: (
         None if said.files else Routed(Intent.EXECUTE, "run_tests", {"filter": parts["name"]})
     ),

@@ -110,6 +110,13 @@ def search_tests(_: Sentence, parts: Parts) -> Route:
     return Routed(Intent.ANALYZE, "search_files", {"pattern": rf"\b{name}\b", **where})
 
 
+def run_test_file(said: Sentence) -> Route:
+    """Runs the tests of one file of tests."""
+    if len(said.files) != 1 or not said.files[0].rpartition("/")[2].startswith("test_"):
+        return None
+    return Routed(Intent.EXECUTE, "run_tests", {"path": said.files[0]})
+
+
 def commit(_: Sentence, parts: Parts) -> Route:
     """Commits what changed, with files that git does not know yet where all is asked for."""
     untracked: dict[str, JsonValue] = {"all": True} if parts.get("all") is not None else {}

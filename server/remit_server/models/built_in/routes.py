@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -42,7 +43,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """The person asks what can be done."""
+    """The person asks what can be done, or where it is done."""
+
+    about: Literal["what", "where"] = "what"
 
 
 @dataclass(frozen=True, slots=True)

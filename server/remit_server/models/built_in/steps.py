@@ -77,7 +77,9 @@ def _decline(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> R
     if turn.call is None:
         return look if _is_offered(look, request) else Ending(decline(said))
     place = answer(look, turn.result)
-    if not place.done or place.text == NOT_FOUND:
+    if place.text == NOT_FOUND:
+        return Ending(f"{NO_DEFINITION.format(name=name)} {decline(said).removeprefix('I stopped: ')}")
+    if not place.done:
         return Ending(decline(said))
     return Ending(f"{decline(said)} {place.text.replace('It is', f'`{name}` is', 1)}")
 
@@ -96,8 +98,8 @@ def _named_in(text: str) -> AbstractSet[str]:
 def _follow(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
     found = route(text, files)
     match found:
-        case Help():
-            return Ending(HELP, done=True)
+        case Help(about=about):
+            return Ending(HELP[about], done=True)
         case Missing(question=question):
             return _seek(found, text, turn, request, files) if found.sought else Ending(question)
         case Edited():
