@@ -17,7 +17,7 @@ SMALL_PARAMETERS = 4_500_000_000
 """Of a model that is called one of four thousand million."""
 
 
-TINY_PARAMETERS = 300_000_000
+TINY_PARAMETERS = 700_000_000
 """Up to so many it makes up names of files as readily as it reads them."""
 
 

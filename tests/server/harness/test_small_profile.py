@@ -79,8 +79,8 @@ def test_MOD_21_a_name_tells_how_large_a_model_is(name: str) -> None:
 
 
 def test_MOD_21_the_profile_is_chosen_by_the_weights_and_by_what_holds_a_step() -> None:
-    assert choose_profile(630_000_000, "coder", by_schema=True) is SMALL
-    assert choose_profile(630_000_000, "coder", by_schema=False) is SMALL_NATIVE
+    assert choose_profile(1_540_000_000, "coder", by_schema=True) is SMALL
+    assert choose_profile(1_540_000_000, "coder", by_schema=False) is SMALL_NATIVE
     assert choose_profile(None, "smollm2:135m", by_schema=True) is TINY
     assert choose_profile(None, "smollm2:135m", by_schema=False) is TINY_NATIVE
     assert choose_profile(7_600_000_000, "coder-0.5b", by_schema=True) is LARGE, "what is said counts, not the name"
@@ -172,7 +172,10 @@ def test_MOD_21_a_tiny_model_makes_only_files_that_the_person_named() -> None:
     assert makes("made_up.py") == (False, False)
 
 
-@pytest.mark.parametrize(("model", "name"), [("smollm2:135m", "tiny"), ("qwen2.5:0.5b", "small"), ("x:7b", "large")])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [("smollm2:135m", "tiny"), ("qwen2.5:0.5b", "tiny"), ("qwen2.5:1.5b", "small"), ("x:7b", "large")],
+)
 def test_MOD_21_a_model_of_few_weights_is_tiny(model: str, name: str) -> None:
     assert choose_profile(None, model, by_schema=True).name == name
     assert choose_profile(None, model, by_schema=True).invents is (name != "tiny")

@@ -34,7 +34,7 @@ class Dialogue:
 
 FILES: Mapping[str, str] = {
     "cart.py": "class Cart:\n    pass\n",
-    "tax.py": "RATE = 0.2\ndef tax(price):\n    return price * RATE\n",
+    "tax.py": "RATE = 2\ndef tax(price):\n    return price * RATE\n",
     "old.py": "",
     "notes.txt": "buy milk\n",
 }
@@ -57,29 +57,29 @@ DIALOGUES = (
             "read_file",
             Intent.ANALYZE,
             {"path": "tax.py"},
-            "tax.py (lines 1-3 of 3)\n1|RATE = 0.2\n2|def tax(price):\n3|    return price * RATE",
+            "tax.py (lines 1-3 of 3)\n1|RATE = 2\n2|def tax(price):\n3|    return price * RATE",
         ),
-        "tax.py computes the tax of a price at the rate 0.2.",
+        "tax.py computes the tax of a price.",
     ),
     Dialogue(
-        "Set RATE in tax.py to 0.25",
+        "Set RATE in tax.py to 3",
         Use(
             "edit_file",
             Intent.CODE,
-            {"path": "tax.py", "old_text": "RATE = 0.2", "new_text": "RATE = 0.25"},
+            {"path": "tax.py", "old_text": "RATE = 2", "new_text": "RATE = 3"},
             "edited tax.py: 1 replacement",
         ),
-        "RATE is 0.25 now.",
+        "RATE is 3 now.",
     ),
     Dialogue(
-        "Put a function double(n) into a new file twice.py",
+        "Put a function one() into a new file one.py",
         Use(
             "write_file",
             Intent.CODE,
-            {"path": "twice.py", "content": "def double(n):\n    return 2 * n\n"},
-            "wrote twice.py: 32 bytes",
+            {"path": "one.py", "content": "def one():\n    return 1\n"},
+            "wrote one.py: 24 bytes",
         ),
-        "twice.py has double(n) now.",
+        "one.py has one() now.",
     ),
     Dialogue(
         "Run `wc -l tax.py`",
@@ -98,8 +98,8 @@ DIALOGUES = (
     ),
     Dialogue(
         "Which files are there?",
-        Use("list_files", Intent.ANALYZE, {}, "4 files match `*` in .\ncart.py\ntax.py\ntodo.txt\ntwice.py"),
-        "cart.py, tax.py, todo.txt and twice.py.",
+        Use("list_files", Intent.ANALYZE, {}, "4 files match `*` in .\ncart.py\none.py\ntax.py\ntodo.txt"),
+        "cart.py, one.py, tax.py and todo.txt.",
     ),
 )
 
