@@ -99,7 +99,7 @@ function Approval({ item, waiting, send }: ApprovalProps) {
         )}
         <input
           type="text" class="why" value={comment} maxLength={2_000} aria-label={say('Your comment for the model')}
-          placeholder={say('Tell the model why (optional)')} onInput={(event) => setComment(event.currentTarget.value)}
+          placeholder={say('Tell the model why')} onInput={(event) => setComment(event.currentTarget.value)}
         />
         <div class="answers">
           <button type="button" class="primary" disabled={!ready || nothing} onClick={() => allow('once')}>

@@ -83,7 +83,7 @@ function Choice({ choosing, parts, part, name }: {
       </button>
       {left && (
         <input
-          type="text" class="why" defaultValue={left.comment ?? ''} maxLength={2_000} placeholder={say('Tell the model why (optional)')}
+          type="text" class="why" defaultValue={left.comment ?? ''} maxLength={2_000} placeholder={say('Tell the model why')}
           aria-label={say('Why you leave out {0}', name)} onInput={(event) => choosing.comment(part, event.currentTarget.value)}
         />
       )}

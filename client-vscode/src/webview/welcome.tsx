@@ -3,10 +3,9 @@ import { say } from '../words';
 
 /** What comes with Remit does small tasks of one sentence, and says so. */
 const BUILT_IN = 'built-in';
-const RENAME = 'rename old_name to new_name in path/to/file.py';
-/** Put into the input for the person to complete, never sent as they are. */
-const SMALL = ['what is this project?', 'run the tests', 'which file defines name?', RENAME];
-const EXAMPLES = ['what is this project?', 'run the tests', 'explain path/to/file.py', RENAME];
+/** Put into the input, never sent as they are. Each works in any folder. */
+const SMALL = ['what is this project?', 'which files are there?', 'run the tests', 'find all TODOs'];
+const EXAMPLES = ['what is this project?', 'explain how its main parts work together', 'run the tests', 'find all TODOs'];
 /** What only a language model can do: it is not offered where there is none. */
 const NEEDS_MODEL = /^explain /;
 

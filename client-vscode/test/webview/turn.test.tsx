@@ -253,9 +253,9 @@ describe('an error', () => {
 test('the built-in model is not offered what it cannot do', () => {
   const welcome = (model: string): string => renderToString(<Welcome model={model} samples={[]} fill={() => undefined} chooseModel={() => undefined} />);
   expect(welcome('built-in')).toContain('Connect a model');
-  expect(welcome('built-in')).not.toContain('explain path');
-  expect(welcome('built-in')).toContain('which file defines');
-  expect(welcome('qwen')).toContain('explain path');
+  expect(welcome('built-in')).not.toContain('explain how');
+  expect(welcome('built-in')).toContain('which files are there');
+  expect(welcome('qwen')).toContain('explain how');
 });
 
 describe('how a turn ended', () => {

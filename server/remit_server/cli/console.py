@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, assert_never, cast
 
@@ -243,7 +245,16 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
     for diff in event.diffs:
         yield from map(_in_diff, diff.diff.splitlines())
     if event.session_rule is not None:
-        yield f"    s  this session: allow {visible_again(event.session_rule)}"
+        yield from _wrap(f"    s  this session: allow {visible_again(event.session_rule)}")
+
+
+def _wrap(line: str) -> list[str]:
+    """Returns a sentence as lines that end between words where a terminal shows them."""
+    if not sys.stdout.isatty():
+        return [line]
+    width = max(20, shutil.get_terminal_size().columns)
+    inner = " " * (len(line) - len(line.lstrip()) + 3)
+    return textwrap.wrap(line, width, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False)
 
 
 def draw_details(event: ApprovalRequired) -> Iterable[str]:
@@ -252,11 +263,12 @@ def draw_details(event: ApprovalRequired) -> Iterable[str]:
         place = f" ({reason.file}:{reason.line})" if reason.file else ""
         yield f"    asked by rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
     if event.edits_rule is not None:
-        yield f"    f  this session: allow {visible_again(event.edits_rule)}"
+        yield from _wrap(f"    f  this session: allow {visible_again(event.edits_rule)}")
     if event.always_rule is not None:
-        yield f"    a  always in this workspace: adds to permissions.yaml: {visible_again(event.always_rule)}"
+        rule = visible_again(event.always_rule)
+        yield from _wrap(f"    a  always in this workspace: adds to permissions.yaml: {rule}")
     if event.everywhere_rule is not None:
-        yield f"    e  always in every workspace: adds this rule: {visible_again(event.everywhere_rule)}"
+        yield from _wrap(f"    e  always in every workspace: adds this rule: {visible_again(event.everywhere_rule)}")
     yield "    N  no, and tell the model why"
     yield style_text(f"    your answer holds for exactly this: {event.digest}", "dim")
 

@@ -87,8 +87,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await chat.getByRole('button', { name: 'Show all of it' }).click();
   assert.ok(await once.isEnabled());
   assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'with hunks left out, it can only be allowed once');
-  await chat.locator('tbody.left-out').scrollIntoViewIfNeeded();
-  await picture(chat, 'review');
+  await picture(chat, 'review', chat.locator('tbody.left-out'));
 
   await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).click();
   await chat.getByText('the eighteenth stays as it was').first().waitFor({ timeout: TURN_MS });
@@ -108,7 +107,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
   await goTo(31);
   await box('Proposed +1 −1 (1 of 1)').getByText('Decimal("30")').first().waitFor();
-  await shot('5-drawn');
+  await picture(chat, 'drawn');
   await page.waitForTimeout(1_000);
   await box('(1 of 1)').locator('.action-label[aria-label^="Allow Once"]').click();
   await chat.getByText('The thirtieth is exact too.').first().waitFor({ timeout: TURN_MS });

@@ -40,12 +40,12 @@ const address = `http://127.0.0.1:${server.address().port}/v1`;
 const home = openHome('models', 'src');
 fs.writeFileSync(path.join(home.workspace, 'src', 'cart.py'), 'prices = []\n');
 
-await tell(home, {}, async ({ page, open, list, shot, look }) => {
+await tell(home, {}, async ({ page, open, list, shot, picture }) => {
   const chat = await open();
   await page.locator('.statusbar-item', { hasText: 'Remit: built-in' }).waitFor({ timeout: 60_000 });
   const rows = page.locator('.quick-input-list .monaco-list-row');
   const box = page.locator('.quick-input-widget .quick-input-box input');
-  await look(chat, '1-welcome');
+  await picture(chat, 'welcome');
 
   await list('2-list', async () => {
     await palette(page, 'Remit: Connect a Model');
@@ -61,7 +61,7 @@ await tell(home, {}, async ({ page, open, list, shot, look }) => {
   await box.fill('small');
   await box.press('Enter'); // 4
   await page.locator('.notifications-toasts').getByText('held by a schema').waitFor({ timeout: TURN_MS });
-  await shot('3-connected');
+  await picture(chat, 'connected');
   await page.locator('.statusbar-item', { hasText: 'Remit: small' }).or(page.locator('.statusbar-item', { hasText: 'openai:small' })).first().waitFor({ timeout: 60_000 });
   assert.match(fs.readFileSync(path.join(home.config, 'config.yaml'), 'utf8'), /openai:small@http:\/\/127\.0\.0\.1/);
 

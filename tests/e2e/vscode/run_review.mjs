@@ -66,13 +66,14 @@ await tell(home, {
     ...home.env, PATH: `${programs}:/usr/bin:/bin`, UV_OFFLINE: '1', UV_CACHE_DIR: path.join(home.home, 'uv'), CALLER_FACTS: facts,
     REMIT_RECORD: traffic,
   },
-}, async ({ editor, page, shot, look: lookAt, open }) => {
+}, async ({ editor, page, shot, look: lookAt, picture: take, open }) => {
   await restricted(editor, page, shot);
   await page.locator('.getting-started-step', { hasText: 'Install the server' }).waitFor({ timeout: 30_000 });
   const chat = await open();
   const look = (name) => lookAt(chat, name);
+  const picture = (name) => take(chat, name);
   const toast = page.locator('.notifications-toasts .notification-list-item');
-  const story = { page, chat, shot, look, toast };
+  const story = { page, chat, shot, look, picture, toast };
   await install(story);
   await review(story);
   await callTools(story);
@@ -91,7 +92,7 @@ async function restricted(editor, page, shot) {
 }
 
 /** EDI-10: the first steps open by themselves; there is no server anywhere; the button in the chat installs one, and it starts. */
-async function install({ page, chat, look, toast }) {
+async function install({ page, chat, look, picture, toast }) {
   await page.locator('.statusbar-item', { hasText: 'Remit: server not found' }).waitFor({ timeout: 60_000 });
   await look('01-no-server');
   await chat.getByRole('button', { name: 'Install the Server' }).click();
@@ -102,7 +103,7 @@ async function install({ page, chat, look, toast }) {
   await palette(page, 'View: Close All Editors');
   await palette(page, 'Remit: Get Started');
   await ticked(page, 'Install the server');
-  await look('03-walkthrough');
+  await picture('walkthrough');
   await palette(page, 'View: Close All Editors');
 }
 

@@ -11,6 +11,8 @@ export const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
 const shots = need('REMIT_SHOTS');
 /** What is left of a window at 200 %: half as many pixels each way. */
 const TWICE = { width: 640, height: 410 };
+/** A window beside another one. */
+const NARROW = { width: 520, height: 820 };
 
 /** Makes the home of a story with its workspace, and `folders` in that; `env` is where Remit keeps its own there. */
 export function openHome(name, ...folders) {
@@ -59,7 +61,7 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
       shot: (moment) => look(page, null, `${name}-${moment}`),
       look: (chat, moment) => look(page, chat, `${name}-${moment}`),
       /** One that the documentation shows as well (DOC-03). */
-      picture: (chat, moment) => look(page, chat, `picture-${moment}`),
+      picture: (chat, moment, seen) => show(page, chat, moment, seen),
     });
   } catch (error) {
     await browser?.page.screenshot({ path: path.join(shots, `${name}-failed.png`) });
@@ -83,6 +85,20 @@ async function look(page, chat, name) {
   await atTwice(page, () => page.screenshot({ path: path.join(shots, `twice-${name}.png`), animations: 'disabled' }));
 }
 
+/** A moment for the documentation: in dark, in light, at 200 % and in a narrow window; `seen` is in sight in each. */
+async function show(page, chat, moment, seen) {
+  const shot = async (kind) => {
+    await seen?.scrollIntoViewIfNeeded();
+    await page.screenshot({ path: path.join(shots, `picture-${moment}-${kind}.png`), animations: 'disabled' });
+  };
+  await inBoth(page, async (scheme) => {
+    if (chat !== null && await chat.locator('body').count() > 0) await chat.locator(`body.vscode-${scheme}`).waitFor();
+    await shot(scheme);
+  });
+  await atTwice(page, () => shot('200'));
+  await atSize(page, NARROW, () => shot('narrow'));
+}
+
 /** Does `see` in light and in dark, which it leaves. */
 async function inBoth(page, see) {
   for (const scheme of ['light', 'dark']) {
@@ -93,13 +109,16 @@ async function inBoth(page, see) {
 }
 
 /** Does `work` while the window is at 200 %. */
-export async function atTwice(page, work) {
+export const atTwice = (page, work) => atSize(page, TWICE, work);
+
+/** Does `work` while the window has another `size`. */
+async function atSize(page, size, work) {
   const whole = page.viewportSize();
-  const resize = async (size) => {
-    await page.setViewportSize(size);
-    await page.waitForFunction((width) => document.querySelector('.monaco-workbench').clientWidth === width, size.width);
+  const resize = async (to) => {
+    await page.setViewportSize(to);
+    await page.waitForFunction((width) => document.querySelector('.monaco-workbench').clientWidth === width, to.width);
   };
-  await resize(TWICE);
+  await resize(size);
   try {
     return await work();
   } finally {
