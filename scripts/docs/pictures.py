@@ -4,8 +4,8 @@
 # ///
 """Makes the documentation's pictures from what the end-to-end tests photographed (DOC-03): `make pictures`.
 
-A test takes one by `picture` (`tests/e2e/vscode/story.mjs`), in dark, in light, at 200 % and in a narrow window. Here it
-gets a palette and a name in `docs/images`; what is there and was not taken again is removed.
+A test takes one by `picture` (`tests/e2e/vscode/story.mjs`), in dark, in light, at 200 % and in a narrow window. Here
+it gets a palette and a name in `docs/images`; what is there and was not taken again is removed.
 """
 
 from __future__ import annotations
