@@ -27,7 +27,7 @@ async def help_(chat: Chat, words: str) -> Reply:
         "- `@path` sends a file, `@folder/` what is in a folder, `@symbol:name` where a name is defined,",
         "  `@diagnostics` what is wrong, `@diff` what is changed in git",
         "- `!command` runs a command of yours in the sandbox; `!--timeout SECONDS --host HOST command`",
-        "- Alt-Enter begins a new line, Ctrl-C stops the turn; twice, it leaves",
+        "- Alt-Enter begins a new line, Ctrl-C stops the turn; press Ctrl-C twice to leave",
     ]
     return Reply("\n".join(lines))
 

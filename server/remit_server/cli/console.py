@@ -270,7 +270,7 @@ def draw_details(event: ApprovalRequired) -> Iterable[str]:
     if event.everywhere_rule is not None:
         yield from _wrap(f"    e  always in every workspace: adds this rule: {visible_again(event.everywhere_rule)}")
     yield "    N  no, and tell the model why"
-    yield style_text(f"    your answer holds for exactly this: {event.digest}", "dim")
+    yield style_text(f"    checksum of exactly what your answer is for: {event.digest}", "dim")
 
 
 def draw_parts(event: ApprovalRequired) -> dict[Part, list[str]]:

@@ -22,4 +22,4 @@ def settle_trust(root: Path) -> None:
         return
     write_trust(root, trusted=answer in {"y", "yes"})
     if answer not in {"y", "yes"}:
-        say("They are ignored. `remit config trust` changes that.")
+        say("These files are ignored. `remit config trust` changes that.")

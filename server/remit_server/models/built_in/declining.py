@@ -10,13 +10,20 @@ from remit_server.models.built_in.files_told import names_file
 from remit_server.models.built_in.sentences import Sentence, is_name, without_paths
 from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
 
-CONNECT = "connect a model: `remit model` shows those that you can use."
+_SHOWN = "`remit model` shows those that you can use."
+CONNECT = f"connect a model: {_SHOWN}"
 ANY = (
-    "I stopped: I follow fixed rules, and none fits this; ask me `what can you do`. A language model can do "
-    f"more: {CONNECT}"
+    "I stopped: I follow fixed rules, and none fits this; ask me `what can you do`. A language model can do more. "
+    f"Connect one: {_SHOWN}"
 )
-WRITING = f"I stopped: I follow fixed rules, and write no code or text of my own. A language model does: {CONNECT}"
-QUESTION = f"I stopped: I follow fixed rules, and none answers that question. A language model may: {CONNECT}"
+WRITING = (
+    "I stopped: I follow fixed rules, and write no code or text of my own. A language model does. "
+    f"Connect one: {_SHOWN}"
+)
+QUESTION = (
+    "I stopped: I follow fixed rules, and none answers that question. A language model may answer it. "
+    f"Connect one: {_SHOWN}"
+)
 EDIT = (
     "I stopped: I follow fixed rules, and do not know exactly what to change. I need exact text, as in: "
     "replace 'OLD' with 'NEW' in {file}. For other wordings, " + CONNECT
