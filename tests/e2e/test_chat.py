@@ -97,6 +97,27 @@ def test_MOD_27_from_an_empty_home_to_a_first_accepted_change_on_a_served_model(
         assert (remit.workspace / "src/cart.py").read_text() == changed
 
 
+def test_CLI_07_a_no_with_words_reaches_the_model_and_is_no_message_to_come_back_to(
+    chat: Any, remit: CommandLine
+) -> None:
+    with chat(*writes("b.py")) as terminal:
+        terminal.send("write it\r")
+        terminal.until(r"allow\? \[y\] once")
+        terminal.pump(0.6)
+        terminal.send("N")
+        terminal.until("No, because:")
+        terminal.send("use a set\r")
+        terminal.until("completed|denied|not done")
+        assert not (remit.workspace / "b.py").exists()
+        (session,) = remit.state.rglob("session-*.jsonl")
+        assert "use a set" in session.read_text()
+        terminal.until("explore: ")
+        terminal.pump(0.5)
+        terminal.send("\x1b[A")
+        terminal.pump(1.0)
+        assert [line for line in terminal.text.splitlines() if line.startswith("❯")][-1] == "❯ write it"
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_CLI_07_one_key_answers_and_not_too_early(chat: Any, remit: CommandLine, size: tuple[int, int]) -> None:
     with chat(*writes("new.py"), *writes("other.py"), size=size) as terminal:

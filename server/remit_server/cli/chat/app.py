@@ -109,7 +109,7 @@ class TerminalChat:
                     text = await self.session.prompt_async(default=self._draft)
                 except EOFError:
                     break
-                if self.question is not None and self.question.words:
+                if self.telling:
                     self._deny_because(text)
                 else:
                     self._draft = ""
@@ -150,6 +150,11 @@ class TerminalChat:
     def asking(self) -> bool:
         """Whether a question waits for a key."""
         return self.question is not None and not self.question.words
+
+    @property
+    def telling(self) -> bool:
+        """Whether what is typed says why they answer no."""
+        return self.question is not None and self.question.words
 
     def press(self, key: str) -> None:
         """Takes a key while a question waits."""

@@ -21,6 +21,11 @@ class Pressed(Protocol):
         """Whether a question waits for a key."""
         ...
 
+    @property
+    def telling(self) -> bool:
+        """Whether what is typed says why they answer no."""
+        ...
+
     def press(self, key: str) -> None:
         """Takes a key while a question waits."""
         ...
@@ -42,7 +47,12 @@ def bind_keys(pressed: Pressed) -> KeyBindings:
     @bindings.add("enter", filter=~asking)
     @bindings.add("c-j", filter=~asking)  # Enter, as it comes where it was typed before the prompt was there
     def _(event: KeyPressEvent) -> None:
-        event.current_buffer.validate_and_handle()
+        buffer = event.current_buffer
+        if pressed.telling:  # no message, which the arrow keys would bring back
+            event.app.exit(result=buffer.text)
+            buffer.reset()
+        else:
+            buffer.validate_and_handle()
 
     @bindings.add("escape", "enter", filter=~asking)
     def _(event: KeyPressEvent) -> None:
