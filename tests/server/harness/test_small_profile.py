@@ -277,3 +277,27 @@ def test_MOD_21_a_step_is_read_in_either_form_and_declares_first(form: Form) -> 
     first, second = (event.call for event in reader.finish("stop"))  # type: ignore[union-attr]
     assert (first.name, first.arguments) == (SELECT_INTENT, {"intent": Intent.ANALYZE.value})
     assert (second.name, second.arguments) == ("read_file", {"path": "a.py"})
+
+
+@pytest.mark.parametrize(("profile", "told"), [(TINY, False), (SMALL, True), (LARGE, True)])
+async def test_MOD_21_a_tiny_model_is_not_told_what_the_editor_shows(
+    make_bench: Any, profile: Profile, told: bool
+) -> None:
+    async def meet() -> Profile:
+        return profile
+
+    sent: list[GenerateRequest] = []
+    bench = await make_bench({"text": "Done."})
+    provider = bench.runtime._agent.provider
+    generate = provider.generate
+
+    def noted(request: GenerateRequest) -> Any:
+        sent.append(request)
+        return generate(request)
+
+    provider.meet, provider.generate = meet, noted
+    await bench.ask("what is it?", context={"open_document": "a.py"})
+    asked = next(
+        each.text for each in sent[-1].messages if isinstance(each, UserMessage) and "what is it?" in each.text
+    )
+    assert ("open document: a.py" in asked) is told
