@@ -113,7 +113,7 @@ class Agent:
         window = smallest_window(self.provider, self.generation)
         offer = Offer(fit_tools(self.dispatcher.offered(turn), window, profile), profile, request.text)
         begin_conversation(conversation)
-        shown = context if profile.invents else None  # below it a tiny model says that all is done
+        shown = context if profile.editor else None  # below it a tiny model says that all is done
         known = (attached, shown) if self.provider.reads_context else (attached_names(request), None)
         if items := self._items().values():
             known = ((*known[0], work_items_text(items)), known[1])

@@ -38,13 +38,14 @@ class Telling(StrEnum):
 class Profile:
     """One way to speak to a model.
 
-    `tools` are offered in this order; where it is empty, all that fit the window. Of their arguments it is told those
-    that a call needs, and the `optional` ones of a tool; `given` are added to every call of a tool. After `repeats`
-    equal calls in a row it can only answer; None leaves that to the warnings for all models (AGT-03). Behind results of
-    more than `reminds` characters it is told the request again. With `careful` it writes no file whole over what it has
-    not read, and breaks the syntax of none. One that `invents` may name a new file as it likes, another only as the
-    person did. A step has up to `most_tokens`, and is shown up to `most_shown` characters of a result. What it says of
-    a long conversation is of use where it `sums_up`. `temperature` is what it is asked with where nobody set one; None
+    `tools` are offered in this order; where it is empty, all that fit the window. Of their arguments it is told
+    those that a call needs, and the `optional` ones of a tool; `given` are added to every call of a tool. After
+    `repeats` equal calls in a row it can only answer; None leaves that to the warnings for all models (AGT-03).
+    Behind results of more than `reminds` characters it is told the request again. With `careful` it writes no file
+    whole over what it has not read, and breaks the syntax of none. One that `invents` may name a new file as it
+    likes, another only as the person did. One that does not see the `editor` is not told which file is open. A step
+    has up to `most_tokens`, and is shown up to `most_shown` characters of a result. What it says of a long
+    conversation is of use where it `sums_up`. `temperature` is what it is asked with where nobody set one; None
     leaves that to the engine's row.
     """
 
@@ -57,6 +58,7 @@ class Profile:
     reminds: int | None = None
     careful: bool = False
     invents: bool = True
+    editor: bool = True
     most_tokens: int | None = None
     most_shown: int | None = None
     sums_up: bool = True
@@ -102,9 +104,9 @@ SMALL_NATIVE = replace(
 """For an engine that no schema holds: a step is written in the model's own way to call tools, and lines are edited by
 their numbers."""
 
-TINY = replace(SMALL, name="tiny", invents=False)
+TINY = replace(SMALL, name="tiny", invents=False, editor=False)
 
-TINY_NATIVE = replace(SMALL_NATIVE, name="tiny-native", invents=False)
+TINY_NATIVE = replace(SMALL_NATIVE, name="tiny-native", invents=False, editor=False)
 
 BUILT_IN = Profile("built-in", careful=True)
 """For the model that comes with Remit, which has its own requests, whatever is offered."""
