@@ -152,7 +152,7 @@ IN_VSCODE = {
 }
 BY_KEYS = Words(r"^allow \(", r"^deny \(", PLAIN)
 SURFACES = {
-    "VS Code": (in_vscode, Words(r"\bAllowed\b", r"\bDenied(?: by|:)", IN_VSCODE)),
+    "VS Code": (in_vscode, Words(r"\bAllowed\b|\ballowed by\b", r"\bDenied(?: by|:)", IN_VSCODE)),
     "Neovim": (in_neovim, BY_KEYS),
     "Emacs": (in_emacs, BY_KEYS),
 }
