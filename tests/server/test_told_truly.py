@@ -1,7 +1,8 @@
 """What a person is told of a turn is what happened: every call with every answer, compared with the files, the audit log
 and the wire, on the surfaces that the server words itself (AGT-15, CLI-01, LSP-05).
 
-What VS Code, Neovim and Emacs draw is held by `tests/e2e/test_told_in_editors.py`.
+What VS Code, Neovim and Emacs draw is held by `tests/e2e/test_told_in_editors.py`, what the commands of a chat tell by
+`tests/server/chat/test_told_in_chat.py`, and what `remit` with its words does by `tests/e2e/test_told_by_commands.py`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import pytest
 from bench_runtime import SHOP, Bench
 from told import ALL_DONE, ANSWERS, BY, CALLS, SAID_YES, TWO, play
 
+from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.audit.record import AuditKind
 from remit_server.cli.commands.ask import EXIT_CODES
+from remit_server.cli.commands.audit import line
 from remit_server.cli.console import draw_event
 from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.runtime.audit.audit_service import query
 from remit_server.transports.lsp.command_turn import describe_ending
 
 
@@ -42,6 +46,17 @@ def check_wire(bench: Bench, result: Any) -> None:
     answered = [event.approval_id for event in bench.of("approval_resolved")]
     assert sorted(questions) == sorted(each for each in answered if each in questions)
     assert json.loads(result.model_dump_json())["status"] == result.status
+
+
+def check_audit(bench: Bench, arguments: dict[str, Any], decision: str) -> None:
+    """The audit view: each answer and call is told, and a token that ended with its call as that."""
+    records = query(bench.settings.audit_database, AuditFilter())
+    kinds = [each["kind"] for each in records]
+    assert kinds.count("capability_issued") == kinds.count("capability_ended")
+    assert "capability_revoked" not in kinds
+    shown = {str(each["kind"]): line(each) for each in records}
+    assert "approval_resolved" not in shown or f"decision: {decision}" in shown["approval_resolved"]
+    assert str(next(iter(arguments.values()), ""))[:10] in shown["tool_intent"]
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
@@ -101,3 +116,6 @@ async def test_AGT_15_what_is_told_is_what_happened(make_bench: Any, name: str, 
     assert all(each.path in plain for each in result.changes)
     assert ("Changed:" in plain) is bool(changed)
     check_wire(bench, result)
+    check_audit(bench, made.call["arguments"], "deny" if refused else "allow")
+    used = [event.usage.completion_tokens for event in bench.of("usage")]
+    assert result.usage.completion_tokens == sum(used)

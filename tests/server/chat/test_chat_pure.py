@@ -18,7 +18,6 @@ from remit_server.chat.lines import read_line
 from remit_server.chat.mentions import find_unknown, read_message
 from remit_server.chat.prompts import fill_prompt
 from remit_server.chat.replies import Chat, NotUnderstood
-from remit_server.cli.chat.app import TerminalChat
 from remit_server.cli.chat.blocks import Blocks
 from remit_server.cli.chat.draw import draw_markdown
 from remit_server.cli.question import FOR_GOOD, QUIET_S, Question
@@ -256,23 +255,6 @@ async def test_CLI_05_every_command_answers_or_says_what_is_missing(chat: Chat, 
     assert reply.text or reply.call or reply.leaves
 
 
-@pytest.mark.parametrize("name", [name for name, row in COMMANDS.items() if not row.takes])
-async def test_CLI_09_words_behind_a_command_that_takes_none_are_an_error(chat: Chat, name: str) -> None:
-    with pytest.raises(NotUnderstood, match=f"`/{name}` takes no words"):
-        await run_command(chat, f"/{name} 20")
-
-
-async def test_AGT_13_where_the_next_message_goes_is_told_before_it_is_sent(chat: Chat) -> None:
-    assert "sent to: nowhere" in (await run_command(chat, "/status")).text
-    chat.model = "openai:m@http://192.0.2.1:9/v1"
-    told = (await run_command(chat, "/status")).text
-    assert "- model: openai:m@http://192.0.2.1:9/v1 (stopped)\n- sent to: 192.0.2.1:9\n" in told
-    now = TerminalChat(chat).session.bottom_toolbar()
-    assert "openai:m@http://192.0.2.1:9/v1 → 192.0.2.1:9" in str(now)
-    chat.model = None
-    assert "sent to: nowhere" in (await run_command(chat, "/status")).text
-
-
 async def test_THR_prompts_a_projects_link_sends_nothing_from_elsewhere(chat: Chat, tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("what lies elsewhere")
@@ -313,15 +295,6 @@ async def test_CLI_05_a_folder_that_is_mentioned_is_listed(make_bench: Any) -> N
     result = await bench.ask(*[part.model_dump() for part in (await read_line(chat, "what is in @lib/?")).parts])
     (listed,) = bench.of("tool_result")
     assert (listed.ok, "deep/b.txt" in listed.output, result.status) == (True, True, "completed"), listed
-
-
-async def test_MOD_26_the_list_says_where_the_next_message_goes(chat: Chat) -> None:
-    """Also of a model that no list has: the one that this session switched to."""
-    assert SAYS.messages_to_it_stay_on in (await run_command(chat, "/model")).text
-    chat.model = "openai:gpt-4o"
-    listed = (await run_command(chat, "/model")).text
-    assert "api.openai.com" in listed.splitlines()[0]
-    assert SAYS.messages_to_it_stay_on not in listed
 
 
 async def test_CLI_05_sessions_in_a_chat(chat: Chat, tmp_path: Path) -> None:

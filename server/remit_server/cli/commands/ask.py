@@ -141,7 +141,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _asked(words: Sequence[str]) -> TextInput | None:
-    """Returns the request, with what was piped in; `-` is all of that. None where there is neither.
+    """Returns the request, with what was piped in, which is all of it behind `-` or no words. None where there is
+    neither.
 
     Raises WrongUsage.
     """
@@ -153,9 +154,9 @@ def _asked(words: Sequence[str]) -> TextInput | None:
                 'pipe it in, as in `git diff | remit -`, or write it: `remit "…"`',
             )
         return prompt(piped)
-    if not words:
-        return None
     piped = piped_text(PATIENCE_S)
+    if not words:
+        return None if piped is None else prompt(piped)
     return prompt(" ".join(words) if piped is None else with_piped(" ".join(words), piped))
 
 

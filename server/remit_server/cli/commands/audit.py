@@ -149,10 +149,17 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
 
 
 def line(record: Mapping[str, object]) -> str:
-    """Returns one record as one line: `-` for a field that does not apply, then what a call is given or came to."""
+    """Returns one record as one line: `-` for a field that does not apply, then what a call is given or came to, or what
+    else is known of the record."""
     shown = [str(record.get(name) or "-") for name in SHOWN]
-    about = record.get("output_summary") or record.get("input_summary") or ""
+    about = record.get("output_summary") or record.get("input_summary") or _metadata(record)
     return visible_again("  ".join([*shown, str(about)]).rstrip(), "show")
+
+
+def _metadata(record: Mapping[str, object]) -> str:
+    known = record.get("metadata")
+    told = known.items() if isinstance(known, Mapping) else ()
+    return ", ".join(f"{name}: {value[:24]}{'…' if value[24:] else ''}" for name, value in told)
 
 
 def _log(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -1,0 +1,125 @@
+"""What the commands of a chat tell is so: where messages go, which tokens were used, which words count (AGT-15, CLI-09)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from bench_runtime import Bench
+from chat_server import Said, chat_server
+from messages import SAYS
+
+from remit_governance.intents import SELECT_INTENT
+from remit_server.chat.commands import ALIASES, COMMANDS, run_command
+from remit_server.chat.replies import Chat, NotUnderstood
+from remit_server.cli.chat.app import TerminalChat
+from remit_server.cli.chat.transcript import Transcript
+from remit_server.contract import UserSaid
+from remit_server.runtime.settings import SessionLimits
+
+
+@pytest.fixture
+async def chat(make_bench: Any) -> Chat:
+    bench: Bench = await make_bench({"text": "an answer"})
+    await bench.ask("a question", session="here")
+    numbers = iter(range(100))
+    return Chat(bench.runtime, bench.settings, "here", lambda: f"new-{next(numbers)}")
+
+
+HOSTS = {
+    "built-in": None,
+    "script:nosuch.json": None,
+    "openai:m@http://127.0.0.1:9/v1": None,
+    "openai:m@http://localhost:9/v1": None,
+    "ollama:m": None,
+    "openai:m@http://192.0.2.1:9/v1": "192.0.2.1:9",
+    "openai:gpt-4o": "api.openai.com",
+    "anthropic:claude": "api.anthropic.com",
+    "google:gemini": "generativelanguage.googleapis.com",
+}
+"""The models that a session switches to, and the host that its messages leave this machine for."""
+
+
+async def told_by_status(chat: Chat) -> str:
+    shown = (await run_command(chat, "/status")).text
+    return next(line for line in shown.splitlines() if line.startswith("- sent to:"))
+
+
+async def told_by_model(chat: Chat) -> str:
+    return (await run_command(chat, "/model")).text.splitlines()[0]
+
+
+async def told_by_the_bar(chat: Chat) -> str:
+    return str(TerminalChat(chat).session.bottom_toolbar()).partition("→")[2]  # type: ignore[operator, misc]
+
+
+WHERE = (told_by_status, told_by_model, told_by_the_bar)
+
+
+@pytest.mark.parametrize("tell", WHERE)
+@pytest.mark.parametrize(("model", "host"), HOSTS.items())
+async def test_AGT_15_where_the_next_message_goes_is_told(
+    chat: Chat, model: str, host: str | None, tell: Callable[[Chat], Any]
+) -> None:
+    chat.model = model
+    told = await tell(chat)
+    named = [each for each in HOSTS.values() if each and each in told]
+    assert named == ([] if host is None else [host])
+    assert (SAYS.messages_to_it_stay_on in told or "nowhere" in told or tell is told_by_the_bar) or host is not None
+
+
+CALL = (SELECT_INTENT, {"intent": "READ_FILE"})
+ANSWER = Said(json.dumps({"answer": "it adds"}))
+STEPS: dict[str, tuple[str, tuple[Said, ...]]] = {
+    "asked once": ("openai:m@{}/v1", (ANSWER,)),
+    "of Ollama": ("ollama:m@{}", (ANSWER,)),
+    "asked twice": ("anthropic:m@{}", (Said(calls=[CALL]), Said("it adds"))),
+    "asked twice by Google": ("google:m@{}", (Said(calls=[CALL]), Said("it adds"))),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", STEPS)
+async def test_AGT_15_the_tokens_that_are_told_are_those_of_the_wire(make_bench: Any, step: str) -> None:
+    """Each request counts once, and the window holds the longest of them."""
+    bench: Bench = await make_bench()
+    reference, answers = STEPS[step]
+    with chat_server(*answers, owner="vllm") as server:
+        result = await bench.ask("what does a.py do?", model=reference.format(server.url))
+    assert (result.status, len(server.requests)) == ("completed", len(answers)), result
+    prompt, answer = 11, 3  # what it counts of each
+    assert result.usage.prompt_tokens == prompt * len(answers)
+    assert result.usage.completion_tokens == answer * len(answers)
+    (used,) = bench.of("usage")
+    bar = Transcript(print, lambda: None, lambda: 80)
+    bar.take(used)
+    assert (used.context, bar.context) == (prompt, prompt)
+    chat = Chat(bench.runtime, bench.settings, "s", lambda: "new")
+    shown = (await run_command(chat, "/context")).text
+    assert f"was sent {prompt:,} tokens at once" in shown
+    assert f"took {prompt * len(answers):,} tokens in" in shown
+
+
+TAKES_NONE = [name for name, row in COMMANDS.items() if not row.takes]
+
+
+@pytest.mark.parametrize("words", ["x", "20", "--all", "a b"])
+@pytest.mark.parametrize("name", [*TAKES_NONE, *(name for name, means in ALIASES.items() if means in TAKES_NONE)])
+async def test_AGT_15_words_that_a_command_does_not_take_are_an_error(chat: Chat, name: str, words: str) -> None:
+    with pytest.raises(NotUnderstood, match=f"`/{name}` takes no words"):
+        await run_command(chat, f"/{name} {words}")
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+async def test_AGT_15_as_many_sessions_are_kept_as_are_set(make_bench: Any, most: int) -> None:
+    bench: Bench = await make_bench({"text": "yes"}, sessions=SessionLimits(most=most))
+    for name in "abcd":
+        await bench.ask("go", session=name)
+    kept = bench.runtime.sessions.list()
+    assert [each.session_id for each in kept] == ["d", "c", "b", "a"][:most]
+    chat = Chat(bench.runtime, bench.settings, "d", lambda: "new")
+    shown = (await run_command(chat, "/sessions")).text
+    assert sum(line[:1].isdigit() for line in shown.splitlines()) == most, shown
+    assert sum(isinstance(each, UserSaid) for each in bench.runtime.sessions.read(kept[0])) == kept[0].turns == 1
