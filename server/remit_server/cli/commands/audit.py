@@ -149,8 +149,8 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
 
 
 def line(record: Mapping[str, object]) -> str:
-    """Returns one record as one line: `-` for a field that does not apply, then what a call is given or came to, or what
-    else is known of the record."""
+    """Returns one record as one line: `-` for a field that does not apply, then what a call is given or came to, or
+    else what is known of the record."""
     shown = [str(record.get(name) or "-") for name in SHOWN]
     about = record.get("output_summary") or record.get("input_summary") or _metadata(record)
     return visible_again("  ".join([*shown, str(about)]).rstrip(), "show")
