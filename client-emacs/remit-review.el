@@ -222,7 +222,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
 (defun remit--allow (scope)
   "Allow the question for SCOPE, if its end is before one's eyes."
   (let ((question (remit--this-question)))
-    (unless (pos-visible-in-window-p (point-max))
+    (unless (pos-visible-in-window-p (1- (point-max)))  ; behind its last line is nothing to see
       (ignore-errors (scroll-up))
       (user-error "Scroll to the end to allow it"))
     (unless (seq-contains-p (plist-get (remit-question-event question) :scopes) scope)

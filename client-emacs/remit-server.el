@@ -162,9 +162,25 @@ FOLDER is that of the current buffer, where it is nil."
     (user-error "Remit was not started"))
   (eglot-shutdown other))
 
+(defun remit--started-in (folder)
+  "Return the folder that Emacs was started in, as the project of FOLDER in it.
+Nobody works in the whole of a home folder, or of a disk."
+  (let ((start (file-name-as-directory (file-truename (or command-line-default-directory folder)))))
+    (and (string-prefix-p start (file-truename folder))
+         (not (member start (list "/" (file-name-as-directory (file-truename "~")))))
+         (cons 'transient start))))
+
+(defun remit--served-project (folder)
+  "Return the workspace of the server that serves FOLDER, as eglot's project."
+  (when-let ((server (remit--find-server folder)))
+    (cons 'transient (remit--server-root server))))
+
+(add-hook 'project-find-functions #'remit--served-project 90)
+
 (defun remit--connect ()
   "Have eglot start the server for this buffer's project, and wait for it."
-  (let ((eglot-server-programs (list (cons (remit--modes-here) (cons 'remit-server remit-command))))
+  (let ((project-find-functions (append project-find-functions (list #'remit--started-in)))
+        (eglot-server-programs (list (cons (remit--modes-here) (cons 'remit-server remit-command))))
         (eglot-sync-connect t)
         (eglot-autoreconnect nil)        ; the next request starts one that ended
         (eglot-events-buffer-size 0)     ; each event of a turn would be printed into it

@@ -46,27 +46,6 @@ def test_CLI_05_an_answer_is_drawn_into_the_scrollback(chat: Any, size: tuple[in
         assert SAYS.continues_this_session in terminal.all_text
 
 
-def test_DOC_03_the_screen_that_the_documentation_shows_is_the_terminals(remit: CommandLine) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "screens.md").read_text()
-    shown = page.partition("```text\n")[2].partition("\n```")[0]
-    (remit.workspace / "src").mkdir(exist_ok=True)
-    (remit.workspace / "src" / "cart.py").write_text("LIMIT = 40\n\n\ndef total(prices):\n    return sum(prices)\n")
-    with ChatScreen(remit.workspace, remit.environment, 30, 80) as terminal:
-        terminal.until("explore: idle")
-        terminal.send("set LIMIT to 80 in src/cart.py\r")
-        terminal.until(r"allow\? ")
-        terminal.until("running [0-9]")
-        lines = [timeless(line) for line in terminal.all_text.splitlines() if line.strip()]
-        wanted = [timeless(line) for line in shown.splitlines()[1:] if line.strip()]
-        assert lines[-len(wanted) :] == wanted
-        terminal.send("n")
-
-
-def timeless(line: str) -> str:
-    """A line without what differs from time to time."""
-    return re.sub(r"\d+ ms|cli-\w+|running \d+ s", "…", line)
-
-
 def test_CLI_05_a_message_that_waits_stands_above_its_own_answer(chat: Any) -> None:
     with chat({"text": "the first answer", "delay_s": 2.0}, {"text": "the second answer"}) as terminal:
         terminal.send("one question\r")

@@ -305,6 +305,8 @@ BEYOND = {
     "change the loop to a comprehension": EDIT.format(file="FILE"),
     "purple": ANY,
     "show me setup.py": NOT_THERE.format(path="setup.py"),
+    "set LIMIT to 80 in setup.py": NOT_THERE.format(path="setup.py"),
+    "rename total to sum in setup.py": NOT_THERE.format(path="setup.py"),
     "when I update an existing key, does it keep its place?": QUESTION,
     "the cache: if i replace a key, it keeps the old place or not?": QUESTION,
     "open notes.txt and tell me what changed": QUESTION,

@@ -1,4 +1,4 @@
-"""A person at a terminal: `remit` in a real pty, its screen as a terminal emulator has it."""
+"""A person at a terminal: `remit`, or an editor, in a real pty, its screen as a terminal emulator has it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,16 @@ class _Screen(pyte.HistoryScreen):
 
 
 class ChatScreen:
-    """The chat at a terminal of so many rows and columns; use as a context."""
+    """The chat, or another program, at a terminal of so many rows and columns; use as a context."""
 
     def __init__(
-        self, workspace: Path, environment: Mapping[str, str], rows: int, columns: int, words: tuple[str, ...] = ()
+        self,
+        workspace: Path,
+        environment: Mapping[str, str],
+        rows: int,
+        columns: int,
+        words: tuple[str, ...] = (),
+        program: str = str(REMIT),
     ) -> None:
         self.screen = _Screen(columns, rows, history=20_000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
@@ -37,7 +43,7 @@ class ChatScreen:
         env = dict(os.environ) | dict(environment) | {"TERM": "xterm-256color"}
         env.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
         self.child = pexpect.spawn(
-            str(REMIT), list(words), cwd=str(workspace), env=env, dimensions=(rows, columns), timeout=PATIENCE_S
+            program, list(words), cwd=str(workspace), env=env, dimensions=(rows, columns), timeout=PATIENCE_S
         )
         self.screen.answer = self.child.send
 

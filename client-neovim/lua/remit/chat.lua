@@ -114,11 +114,23 @@ function M.open()
   vim.api.nvim_set_current_win(window())
 end
 
+local CODE, NARROWEST = 60, 50
+
+--- Splits the window for the chat: on the right where the code keeps its columns, else below it.
+local function split_off()
+  local width = math.min(require('remit.config').get().width, vim.o.columns - CODE)
+  if width < NARROWEST then
+    vim.cmd(('botright %dsplit'):format(math.floor(vim.o.lines / 2)))
+  else
+    vim.cmd(('botright %dvsplit'):format(width))
+  end
+end
+
 --- Opens the chat next to the code; the cursor stays.
 function M.open_beside()
   if window() then return end
   local before = vim.api.nvim_get_current_win()
-  vim.cmd(('botright %dvsplit'):format(require('remit.config').get().width))
+  split_off()
   vim.api.nvim_win_set_buf(0, ready())
   vim.wo.wrap, vim.wo.linebreak, vim.wo.number, vim.wo.list = true, true, false, false
   vim.api.nvim_set_current_win(before)

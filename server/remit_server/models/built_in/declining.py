@@ -78,9 +78,10 @@ def subject_of(said: Sentence) -> str | None:
 
 def decline(said: Sentence) -> str:
     """Returns the sentence that ends a turn for which there is no rule."""
-    if says("shows", said.short) and not said.files and len(said.paths) == 1 and names_file(said.paths[0]):
-        return NOT_THERE.format(path=said.paths[0])
     kind = beyond(said)
+    looks = says("shows", said.short) or (kind is Beyond.EDIT and not says("creates", said.short))
+    if looks and not said.files and len(said.paths) == 1 and names_file(said.paths[0]):
+        return NOT_THERE.format(path=said.paths[0])
     match kind:
         case Beyond.WRITING:
             return WRITING
