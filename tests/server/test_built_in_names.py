@@ -196,3 +196,19 @@ async def test_AGT_01_what_waits_for_its_review_is_not_told_as_done(tmp_path: Pa
         result = await bench.ask("rename old_name to new_name in util.py", asker=Answering("deny"))
         assert (result.status, changed(bench)) == ("denied", {})
         assert result.final_output == "Proposed. Your review decides what is written."
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [(".env", "denied"), ("conf/.env.local", "denied"), ("gone.py", "not_found")], ids=str
+)
+@pytest.mark.parametrize("request_", ["show me {}", "set LIMIT to 80 in {}", "replace 'a' with 'b' in {}"])
+async def test_A3_why_a_named_file_cannot_be_opened_is_what_the_call_says(
+    tmp_path: Path, request_: str, path: str, code: str
+) -> None:
+    async with built_in(tmp_path, "util.py", ".env", "conf/.env.local") as bench:
+        result = await bench.ask(request_.format(path))
+        assert result.status == ("denied" if code == "denied" else "declined")
+        (call,) = bench.of("tool_result")
+        assert call.error.code == code
+        assert call.error.why.rstrip(".") in str(result.final_output) or call.error.what in str(result.final_output)
+        assert changed(bench) == {}

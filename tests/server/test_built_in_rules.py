@@ -17,7 +17,7 @@ from rows import rows
 
 from remit_governance.values import Intent
 from remit_server.models.built_in.answers import NO_DEFINITION, WHAT
-from remit_server.models.built_in.declining import ANY, EDIT, NOT_THERE, QUESTION, WRITING, decline
+from remit_server.models.built_in.declining import ANY, EDIT, QUESTION, WRITING, decline
 from remit_server.models.built_in.line_edits import (
     AmongImports,
     AtLine,
@@ -304,9 +304,6 @@ BEYOND = {
     "add a table of contents at the top of README.md": EDIT.format(file="README.md"),
     "change the loop to a comprehension": EDIT.format(file="FILE"),
     "purple": ANY,
-    "show me setup.py": NOT_THERE.format(path="setup.py"),
-    "set LIMIT to 80 in setup.py": NOT_THERE.format(path="setup.py"),
-    "rename total to sum in setup.py": NOT_THERE.format(path="setup.py"),
     "when I update an existing key, does it keep its place?": QUESTION,
     "the cache: if i replace a key, it keeps the old place or not?": QUESTION,
     "open notes.txt and tell me what changed": QUESTION,

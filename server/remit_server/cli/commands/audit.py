@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import cast
 
 from remit_governance.audit.proof.proven import LIMIT
 from remit_governance.audit.reading.query import AuditFilter
@@ -157,8 +158,7 @@ def line(record: Mapping[str, object]) -> str:
 
 
 def _metadata(record: Mapping[str, object]) -> str:
-    known = record.get("metadata")
-    told = known.items() if isinstance(known, Mapping) else ()
+    told = cast("Mapping[str, str]", record.get("metadata") or {}).items()
     return ", ".join(f"{name}: {value[:24]}{'…' if value[24:] else ''}" for name, value in told)
 
 

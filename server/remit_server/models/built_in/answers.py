@@ -48,6 +48,7 @@ WHERE = (
     "I am Remit's built-in model: rules, not a language model. I run on this machine, and send nothing anywhere. "
     "Another model may run elsewhere: `/status` says where your messages go."
 )
+LIST = "Ask me to `list the files`"
 HELP = {"what": WHAT, "where": WHERE}
 MOST_SHOWN = 4_000
 _LINE = re.compile(r"(\d+)[|:](.*)")
@@ -74,6 +75,7 @@ def answer(route: Routed, result: str) -> Ending:
         return Ending(UNKNOWN)
     if result.startswith("error "):
         why = result.partition(": ")[2].partition("\n")[0]
+        why += f". {LIST}" if result.startswith(f"error {ErrorCode.NOT_FOUND}:") else ""
         return Ending(
             f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}."
         )

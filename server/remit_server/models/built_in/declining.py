@@ -6,7 +6,6 @@ import re
 from enum import Enum, auto
 from typing import assert_never
 
-from remit_server.models.built_in.files_told import names_file
 from remit_server.models.built_in.sentences import Sentence, is_name, without_paths
 from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
 
@@ -28,7 +27,6 @@ EDIT = (
     "I stopped: I follow fixed rules, and do not know exactly what to change. I need exact text, as in: "
     "replace 'OLD' with 'NEW' in {file}. For other wordings, " + CONNECT
 )
-NOT_THERE = "I stopped: there is no `{path}` here. Ask me to `list the files`."
 _CHANGES = ("adds", "replaces", "deletes", "moves", "sets", "creates", "edits", "fixes")
 _KIND = "function|class|method|klasse|funktion|methode|classe|fonction|clase|funzione"
 _CALLED = tuple(
@@ -79,9 +77,6 @@ def subject_of(said: Sentence) -> str | None:
 def decline(said: Sentence) -> str:
     """Returns the sentence that ends a turn for which there is no rule."""
     kind = beyond(said)
-    looks = says("shows", said.short) or (kind is Beyond.EDIT and not says("creates", said.short))
-    if looks and not said.files and len(said.paths) == 1 and names_file(said.paths[0]):
-        return NOT_THERE.format(path=said.paths[0])
     match kind:
         case Beyond.WRITING:
             return WRITING

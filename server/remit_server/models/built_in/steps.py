@@ -28,6 +28,7 @@ from remit_server.models.built_in.answers import (
     files_found,
 )
 from remit_server.models.built_in.declining import Beyond, beyond, decline, subject_of
+from remit_server.models.built_in.files_told import names_file
 from remit_server.models.built_in.line_edits import NoPlace, lines_of, plan_edit
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.routes import Edited, Help, Missing, Routed, Shown
@@ -55,6 +56,8 @@ def next_step(request: GenerateRequest, known: AbstractSet[str] | None) -> Route
     files = _named_in(turn.text) if known is None else known
     before = files if turn.call is None else _before(turn.call, files)
     followed = _follow(turn.text, turn, request, before)
+    if followed is None and (named := _named_alone(turn.text, before)):
+        followed = _follow(turn.text, turn, request, before | {named})  # the call says why it cannot be opened
     if followed is not None:
         return followed
     if turn.call is None or turn.call.name in _LOOKS:
@@ -82,6 +85,13 @@ def _decline(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> R
     if not place.done:
         return Ending(decline(said))
     return Ending(f"{decline(said)} {place.text.replace('It is', f'`{name}` is', 1)}")
+
+
+def _named_alone(text: str, files: AbstractSet[str]) -> str | None:
+    """Returns the one file that a sentence names and that is not among those known: it is not there, or is hidden."""
+    said = read_sentence(text.strip(), files)
+    alone = len(said.paths) == 1 and not said.files
+    return said.paths[0] if alone and names_file(said.paths[0]) else None
 
 
 def _naming(text: str, path: str) -> str:
