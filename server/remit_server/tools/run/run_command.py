@@ -85,7 +85,7 @@ _NO_NETWORK = re.compile(
     re.IGNORECASE,
 )
 """What programs print where they reach nothing."""
-OFFLINE = "the sandbox has no network: it needs each host in `network`, as your policy allows"
+OFFLINE = "the sandbox has no network: name each host in `network` (after `!`: `--host HOST`), as your policy allows"
 
 
 def render_output(
