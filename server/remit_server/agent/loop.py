@@ -315,10 +315,17 @@ class RetryableBeforeFirstToken(Exception):
 
 
 def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
-    """Adds one generation's tokens to the turn; says where the limit cut it."""
+    """Adds one generation's tokens to the turn; says why it was cut, where it was."""
     turn.add_usage(usage_of(finished), finished.context_tokens, window)
-    if finished.reason == "length":
-        turn.emit(WarningEvent, message="the answer was cut at its token limit")
+    match finished.reason:
+        case "length":
+            turn.emit(WarningEvent, message="the answer was cut at its token limit")
+        case "alike":
+            turn.emit(WarningEvent, message="the model only repeated itself, so its answer was ended")
+        case "stop" | "declined":
+            pass
+        case _:
+            assert_never(finished.reason)
 
 
 def observed_calls(calls: Sequence[ToolCall], results: Sequence[CallResult | None]) -> tuple[Seen, ...]:

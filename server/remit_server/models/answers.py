@@ -97,7 +97,7 @@ def value_of(wanted: AnswerFormat, answer: Answered) -> JsonValue:
     """
     if wanted == "text":
         return answer.text
-    cut = answer.finished.reason == "length"
+    cut = answer.finished.reason in {"length", "alike"}
     partial = cut and wanted == "string_list"
     try:
         value = cast("JsonValue", from_json(answer.text, allow_inf_nan=False, allow_partial=partial))

@@ -198,11 +198,12 @@ class CallProposed:
 class Finished:
     """The generation ended by itself. Tokens are counted by the model's own tokenizer.
 
-    With `declined` the model says that it did not do what it was asked. `longest_prompt` are the tokens of the longest
+    With `declined` the model says that it did not do what it was asked, with `alike` it was ended because it only
+    repeated itself. `longest_prompt` are the tokens of the longest
     of several requests that it took; 0 where it was one. `price_usd` is None where it costs what is not known.
     """
 
-    reason: Literal["stop", "length", "declined"]
+    reason: Literal["stop", "length", "alike", "declined"]
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0

@@ -104,9 +104,9 @@ SMALL_NATIVE = replace(
 """For an engine that no schema holds: a step is written in the model's own way to call tools, and lines are edited by
 their numbers."""
 
-TINY = replace(SMALL, name="tiny", invents=False, editor=False)
+TINY = replace(SMALL, name="tiny", invents=False, editor=False, most_tokens=768)
 
-TINY_NATIVE = replace(SMALL_NATIVE, name="tiny-native", invents=False, editor=False)
+TINY_NATIVE = replace(SMALL_NATIVE, name="tiny-native", invents=False, editor=False, most_tokens=768)
 
 BUILT_IN = Profile("built-in", careful=True)
 """For the model that comes with Remit, which has its own requests, whatever is offered."""

@@ -123,3 +123,26 @@ async def test_AGT_15_as_many_sessions_are_kept_as_are_set(make_bench: Any, most
     shown = (await run_command(chat, "/sessions")).text
     assert sum(line[:1].isdigit() for line in shown.splitlines()) == most, shown
     assert sum(isinstance(each, UserSaid) for each in bench.runtime.sessions.read(kept[0])) == kept[0].turns == 1
+
+
+CUT = '{"tool": "write_file", "intent": "WRITE_FILE", "arguments": {"path": "b.py", "content": "'
+LEFT_OFF = {
+    "cut": (Said(CUT + "x = 1", reason="length"), "length", 3),
+    "alike": (Said(CUT + "x = 1; " * 300), "alike", None),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", LEFT_OFF)
+async def test_AGT_15_a_call_that_was_not_written_to_its_end_is_refused_and_counted(make_bench: Any, how: str) -> None:
+    said, why, written = LEFT_OFF[how]
+    bench: Bench = await make_bench()
+    with chat_server(said, ANSWER, owner="vllm") as server:
+        result = await bench.ask("write b.py", model=f"openai:m@{server.url}/v1")
+    refused, *_ = bench.of("tool_result")
+    assert (refused.ok, refused.error.code, result.final_output) == (False, "invalid_arguments", "it adds")
+    (warned,) = bench.of("warning")
+    assert ("token limit" in warned.message) is (why == "length")
+    assert not (bench.workspace / "b.py").exists()
+    first = bench.of("usage")[0].usage
+    assert first.completion_tokens == written or (written is None and 100 < first.completion_tokens < 1_000)

@@ -78,7 +78,7 @@ class _Counted:
     def finished(self, ended: Ended) -> Finished:
         usage = self.usage
         counts = usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
-        return Finished("stop" if ended.reason == "stop" else "length", *counts, self.longest, usage.price_usd)
+        return Finished(ended.reason, *counts, self.longest, usage.price_usd)
 
 
 class RemoteProvider:
@@ -410,16 +410,26 @@ class RemoteProvider:
 
 
 async def end_where_alike(pieces: AsyncGenerator[Piece]) -> AsyncGenerator[Piece]:
-    """Passes on an answer until it only repeats itself: nothing but its limit would end it (MOD-22)."""
-    text = ""
+    """Passes on an answer until it only repeats itself: nothing but its limit would end it (MOD-22).
+
+    The engine counts the tokens at the end alone. Of an answer that is ended here they are what it said of the prompt
+    while it read it, and one for each piece.
+    """
+    text, read, written = "", 0, 0
     async with aclosing(pieces):
         async for piece in pieces:
             yield piece
-            if isinstance(piece, TextDelta):
-                before, text = len(text), text + piece.text
-                if goes_on_alike(text, before):
-                    yield Ended("alike")
-                    return
+            match piece:
+                case PromptRead(total=total):
+                    read = total
+                case TextDelta(text=more):
+                    written += 1
+                    before, text = len(text), text + more
+                    if goes_on_alike(text, before):
+                        yield Ended("alike", prompt_tokens=read, completion_tokens=written)
+                        return
+                case _:
+                    pass
 
 
 def _intent_of(call: ProposedCall, intents: Mapping[Intent, object]) -> Intent:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -14,7 +14,10 @@ from remit_governance.intents import SELECT_INTENT
 from remit_server.errors import ModelFailed
 from remit_server.models.ports import UNREADABLE_CALL, CallProposed, ProposedCall, TextDelta, new_call_id
 
-_ALIKE = "it only went on repeating itself"
+_ENDED: Mapping[Literal["length", "alike"], str] = {
+    "length": "it was cut off at the token limit of a step; write less at once",
+    "alike": "it only went on repeating itself",
+}
 
 
 @dataclass(slots=True)
@@ -39,17 +42,15 @@ class StepReader:
             self.shown = len(answer)
 
     def finish(self, ended: Literal["stop", "length", "alike"]) -> Iterator[TextDelta | CallProposed]:
-        """Yields what is left. Raises ModelFailed where it is no step."""
-        cut = ended != "stop"
+        """Yields what is left; a call that was cut says why. Raises ModelFailed where it is no step."""
         try:
             value = cast("JsonValue", from_json(self.text))
         except ValueError as error:
-            if cut and self.shown:
-                return
-            if ended == "alike":
-                yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": _ALIKE}))
-                return
-            raise _no_step(self.text, cut=cut) from error
+            if ended == "stop":
+                raise _no_step(self.text) from error
+            if not self.shown:
+                yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": _ENDED[ended]}))
+            return
         match value:
             case {"answer": str(answer)}:
                 if len(answer) > self.shown:
@@ -61,7 +62,7 @@ class StepReader:
                 yield _declared(intent, more.get("work_item"))
                 yield CallProposed(_call(value))
             case _:
-                raise _no_step(self.text, cut=cut)
+                raise _no_step(self.text)
 
 
 def _declared(intent: str, item: object) -> CallProposed:
@@ -74,13 +75,10 @@ def _call(value: JsonValue) -> ProposedCall:
         tool, arguments = value.get("tool"), value.get("arguments")
         if isinstance(tool, str) and isinstance(arguments, dict):
             return ProposedCall(new_call_id(), tool, arguments)
-    raise _no_step(json.dumps(value), cut=False)
+    raise _no_step(json.dumps(value))
 
 
-def _no_step(text: str, *, cut: bool) -> ModelFailed:
-    if cut:
-        fix = "allow more tokens with REMIT_MAX_TOKENS, or ask for less at once"
-        return ModelFailed("the model's step is not complete", "it was cut off at its token limit", fix)
+def _no_step(text: str) -> ModelFailed:
     why = f"it is no step: {text[:80]!r}"
     fix = "use an engine that answers by a JSON schema, or choose its row with REMIT_ENGINE"
     return ModelFailed("the model's answer cannot be used", why, fix)
