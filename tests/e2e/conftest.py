@@ -68,15 +68,17 @@ def chat(remit: CommandLine, tmp_path: Path) -> Callable[..., ChatScreen]:
 
 
 @pytest.fixture
-def first_change(shop: Path) -> Iterator[tuple[str, str]]:
-    """A served model that renames something when it is asked to: its reference, and the file as it is then."""
+def first_change(request: pytest.FixtureRequest, shop: Path) -> Iterator[tuple[str, str]]:
+    """A served model that renames something when it is asked to: its reference, and the file as it is then. A test may
+    name the server's shape."""
     old, given = (
         (shop / "src/cart.py").read_text(),
         {"path": "src/cart.py", "old_text": "total", "new_text": "subtotal"},
     )
     edit = {"tool": "edit_file", "intent": "CODE", "arguments": given | {"replace_all": True}}
-    with small_server(edit, {"answer": "It is called subtotal."}) as url:
-        yield f"openai:small@{url}", old.replace("total", "subtotal")
+    shape = getattr(request, "param", "llama.cpp")
+    with small_server(edit, {"answer": "It is called subtotal."}, shape=shape) as reference:
+        yield reference, old.replace("total", "subtotal")
 
 
 @pytest.fixture

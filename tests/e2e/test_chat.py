@@ -10,6 +10,7 @@ from bench_runtime import call, intent
 from chat_screen import ChatScreen
 from command_line import CommandLine
 from messages import SAYS
+from small_server import SHAPES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -57,6 +58,7 @@ def test_CLI_05_a_message_that_waits_stands_above_its_own_answer(chat: Any) -> N
         assert [line for line in said if line in wanted] == wanted
 
 
+@pytest.mark.parametrize("first_change", SHAPES, indirect=True)
 def test_MOD_27_from_an_empty_home_to_a_first_accepted_change_on_a_served_model(
     remit: CommandLine, first_change: tuple[str, str]
 ) -> None:
