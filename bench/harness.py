@@ -29,7 +29,7 @@ from typing import Any
 import yaml
 from judge import damage, unpack, wrong
 
-from remit_server.models.remote.steps.dialogues import DIALOGUES, FILES
+from remit_server.models.steps.dialogues import DIALOGUES, FILES
 
 HERE = Path(__file__).parent
 REMIT = Path(sys.executable).with_name("remit")

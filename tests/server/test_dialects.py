@@ -40,6 +40,7 @@ from remit_server.models.dialects.table import (
     QWEN_XML,
 )
 from remit_server.models.local.host.prompts import Renderer, Template, TemplateMessage, renderer
+from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.provider import MlxProvider
 from remit_server.models.local.wire import CallSpelling, ChatMessage
 from remit_server.models.ports import CallProposed, Effort
@@ -154,7 +155,7 @@ async def test_THR_model_outside_intent_in_every_dialect(name: str) -> None:
     dialect = DIALECTS[name]
     begins = TOKENS[name][:1] or (dialect.marker[0],)
     model = tiny_model(f"dialect-{name}", (*MARKERS[:6], *TOKENS[name]), template_of(dialect), begins=begins)
-    provider = MlxProvider(str(model))
+    provider = MlxProvider(str(model), EngineOptions(profile="large"))
     counts: Counter[str] = Counter()
     try:
         for seed in range(GENERATIONS):

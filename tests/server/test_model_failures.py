@@ -78,7 +78,7 @@ async def test_out_of_memory_while_loading(folder: Path) -> None:
 @linux
 async def test_out_of_memory_while_generating(folder: Path) -> None:
     """The step ends in words; with memory there again, the same provider answers."""
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     try:
         expected = last(await collect(provider, ask(max_tokens=20)))
         pid = provider.pid
@@ -135,7 +135,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 async def test_corrupt_model_folder_and_then_a_whole_one(damage: Callable[[Path], None], folder: Path) -> None:
     kept = contents(folder)
     damage(folder)
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     try:
         with pytest.raises(ModelUnavailable) as raised:
             await collect(provider, ask())
@@ -161,7 +161,7 @@ async def test_model_larger_than_memory_is_not_loaded(folder: Path) -> None:
         os.truncate(path, 8 + len(header) + size)
     except OSError:
         pytest.skip("this file system has no files of that size")
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     with pytest.raises(ModelUnavailable, match="does not fit into memory") as raised:
         await collect(provider, ask())
     assert "MiB" in raised.value.why
@@ -180,7 +180,7 @@ def without_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_package")
 async def test_package_that_cannot_be_imported(folder: Path) -> None:
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     with pytest.raises(ModelUnavailable, match="libmlx") as raised:
         await collect(provider, ask())
     assert SAYS.make_clean_setup in raised.value.fix
@@ -190,7 +190,7 @@ async def test_package_that_cannot_be_imported(folder: Path) -> None:
 async def test_a_model_that_dies_at_once_gets_pauses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is started some times at once, then not before its pause is over; what is asked meanwhile is told so."""
     clock = [0.0]
-    provider = MlxProvider(str(folder), now=lambda: clock[0])
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"), now=lambda: clock[0])
     starts: list[int] = []
     watch = provider._watch
 

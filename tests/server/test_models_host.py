@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from tiny_model import (
+    INTENTS,
     MARKERS,
+    MODELS,
     TEMPLATE,
     ask,
     collect,
@@ -27,6 +30,7 @@ from tiny_model import (
     tiny_model,
 )
 
+from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.installed import how_to_install
@@ -37,6 +41,7 @@ from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import HostProcess, host_environment
 from remit_server.models.local.provider import MlxProvider, to_wire
 from remit_server.models.ports import (
+    UNREADABLE_CALL,
     AssistantMessage,
     CallProposed,
     Finished,
@@ -65,7 +70,7 @@ def folder() -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def provider(folder: Path) -> AsyncIterator[MlxProvider]:
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     yield provider
     await provider.close()
 
@@ -98,12 +103,37 @@ async def test_intent_as_grammar_random_weights(provider: MlxProvider) -> None:
 
 async def test_intent_as_grammar_plain_text_markers() -> None:
     """The same where the markers are no tokens, and no chat template is there."""
-    provider = MlxProvider(str(tiny_model("plain", MARKERS[:2], None)))
+    provider = MlxProvider(str(tiny_model("plain", MARKERS[:2], None)), EngineOptions(profile="large"))
     try:
         counts = await many_generations(provider, ["rename a to b in c.py", "hello"], 20)
         assert counts["select_active_intent"] >= 5
     finally:
         await provider.close()
+
+
+async def test_MOD_21_a_small_model_is_held_by_the_schema_of_a_step(folder: Path) -> None:
+    """Whatever it says: an answer, or a call that its declared intent opens, of the files on offer; never half a one."""
+    provider = MlxProvider(str(folder))
+    calls, answers, cut = 0, 0, 0
+    try:
+        assert (await provider.meet()).name == "tiny"
+        for seed, most in product(range(30), (700, 12)):
+            events = await collect(provider, ask(session=f"h{seed}", temperature=1.0, seed=seed, max_tokens=most))
+            text, proposed = comparable(events)
+            assert isinstance(events[-1], Finished)
+            whole = [(name, arguments) for name, arguments in proposed if name != UNREADABLE_CALL]
+            for (declared, chosen), (name, arguments) in zip(whole[::2], whole[1::2], strict=True):
+                assert declared == SELECT_INTENT
+                assert name in {tool.name for tool in INTENTS[Intent(chosen["intent"])]}
+                MODELS[name].model_validate(arguments)
+            calls, answers = calls + bool(whole), answers + bool(text)
+            cut += len(proposed) - len(whole)
+            assert len(proposed) - len(whole) == (events[-1].reason == "length" and not text and not whole)
+            only = await collect(provider, ask(session=f"h{seed}", temperature=1.0, seed=seed, must_answer=True))
+            assert not any(isinstance(each, CallProposed) and each.call.name != UNREADABLE_CALL for each in only)
+    finally:
+        await provider.close()
+    assert min(calls, answers, cut) >= 3, (calls, answers, cut)
 
 
 async def test_text_without_intents(provider: MlxProvider) -> None:
@@ -285,7 +315,7 @@ async def test_cancel_mid_prefill(folder: Path) -> None:
 
 
 async def test_MOD_24_how_much_of_a_prompt_is_read_is_told_before_the_first_word(folder: Path) -> None:
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     try:
         events = await collect(provider, ask("def f(x): return x\n" * 420, session="long", max_tokens=5))
     finally:
@@ -328,7 +358,7 @@ async def one_of_many(provider: MlxProvider, number: int, session: str) -> list[
 
 async def test_eight_sessions_at_once_say_what_each_says_alone(folder: Path) -> None:
     """MOD-05: eight sessions at once say what each says alone, and none starves."""
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     try:
         for round_number in range(2):
             numbers = range(8 * round_number, 8 * round_number + 8)
@@ -342,7 +372,7 @@ async def test_eight_sessions_at_once_say_what_each_says_alone(folder: Path) -> 
 
 async def test_sessions_take_turns(folder: Path) -> None:
     """A short request is answered while long ones run, and one after the other in a session."""
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     over: list[str] = []
 
     async def one(name: str, session: str, **options: Any) -> None:
@@ -383,7 +413,7 @@ async def test_priorities(folder: Path) -> None:
 
 
 async def test_stats_say_what_was_cached(folder: Path) -> None:
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     assert await provider.stats() is None
     try:
         messages = (SystemMessage("you are careful " * 200), UserMessage("one"))
@@ -402,7 +432,7 @@ async def test_stats_say_what_was_cached(folder: Path) -> None:
 
 
 async def test_cache_size_is_a_setting(folder: Path) -> None:
-    provider = MlxProvider(str(folder), EngineOptions(cache_mib=0))
+    provider = MlxProvider(str(folder), EngineOptions(cache_mib=0, profile="large"))
     try:
         for _ in range(2):
             assert last(await collect(provider, ask(session="a", max_tokens=5))).cached_tokens == 0
@@ -414,7 +444,7 @@ async def test_cache_size_is_a_setting(folder: Path) -> None:
 
 
 async def test_unloaded_when_idle_and_loaded_again(folder: Path) -> None:
-    provider = MlxProvider(str(folder), EngineOptions(idle_s=0.01))
+    provider = MlxProvider(str(folder), EngineOptions(idle_s=0.01, profile="large"))
     try:
         expected = comparable(await collect(provider, ask()))
         while provider.state != "stopped":
@@ -494,7 +524,7 @@ async def test_broken_model_folder(damage: str, folder: Path, tmp_path: Path) ->
             (broken / name).write_bytes((folder / name).read_bytes())
         target = {"config": "config.json", "weights": "model.safetensors", "tokenizer": "tokenizer.json"}[damage]
         (broken / target).write_bytes((broken / target).read_bytes()[:100])
-    provider = MlxProvider(str(broken))
+    provider = MlxProvider(str(broken), EngineOptions(profile="large"))
     with pytest.raises(ModelUnavailable) as raised:
         await collect(provider, ask())
     assert str(broken) in raised.value.what
@@ -514,7 +544,7 @@ async def test_start_timeout_leaves_no_process(folder: Path) -> None:
 
 
 async def test_close_is_idempotent_and_final(folder: Path) -> None:
-    provider = MlxProvider(str(folder))
+    provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     assert provider.state == "stopped"
     asking = asyncio.create_task(collect(provider, ask()))
     await asyncio.sleep(0)
@@ -528,7 +558,12 @@ async def test_close_is_idempotent_and_final(folder: Path) -> None:
 
 
 async def test_close_ends_a_running_generation(folder: Path) -> None:
-    assert any([await closed_while_it_runs(MlxProvider(str(folder)), f"closed{n}") for n in range(5)])
+    assert any(
+        [
+            await closed_while_it_runs(MlxProvider(str(folder), EngineOptions(profile="large")), f"closed{n}")
+            for n in range(5)
+        ]
+    )
 
 
 async def closed_while_it_runs(provider: MlxProvider, session: str) -> bool:

@@ -101,7 +101,7 @@ async def test_thinking_is_the_models_choice(markers: tuple[str, ...]) -> None:
 
 async def test_no_thinking_where_nobody_wants_it() -> None:
     """A template that always begins to think is answered for: the prompt ends the thinking at once."""
-    provider = MlxProvider(str(tiny_model("thinks-always", THINKING, ALWAYS_OPENING)))
+    provider = MlxProvider(str(tiny_model("thinks-always", THINKING, ALWAYS_OPENING)), EngineOptions(profile="large"))
     try:
         for seed in range(6):
             events = await collect(provider, ask(session=f"n{seed}", temperature=1.0, seed=seed, max_tokens=40))

@@ -27,7 +27,7 @@ from remit_server.agent.context.tool_budget import (
 from remit_server.agent.prompt import SYSTEM_PROMPT
 from remit_server.models.ports import ToolSpec
 from remit_server.models.profile import SMALL, SMALL_NATIVE, Profile
-from remit_server.models.remote.steps.telling import describe_step
+from remit_server.models.steps.telling import describe_step
 from remit_server.models.tool_words import shown_parameters, without_words
 from remit_server.tools.table import TOOLS
 

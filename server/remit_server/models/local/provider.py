@@ -43,7 +43,9 @@ from remit_server.models.ports import (
     UserMessage,
     new_call_id,
 )
-from remit_server.models.profile import LARGE, Profile, choose_profile
+from remit_server.models.profile import LARGE, Profile, Telling, choose_profile
+from remit_server.models.steps.held import fit, held_request
+from remit_server.models.steps.reading import StepReader
 
 log = logging.getLogger("remit.model")
 
@@ -102,8 +104,12 @@ class MlxProvider:
                 host = await self._host()
         except ModelUnavailable:
             return LARGE
-        chosen = self._options.profile
-        return choose_profile(host.ready.parameters, self.name, by_schema=False, chosen=chosen)
+        return self._profile(host)
+
+    def _profile(self, host: HostProcess) -> Profile:
+        """A small model is held by the schema of a whole step, unless it is to think: no thought stands before JSON."""
+        held = host.ready.guided and not self._options.thinking
+        return choose_profile(host.ready.parameters, self.name, by_schema=held, chosen=self._options.profile)
 
     @property
     def reads_context(self) -> bool:
@@ -150,13 +156,36 @@ class MlxProvider:
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         nameable = None if request.paths is None else await request.paths.list()
         host = await self._host()
+        profile = self._profile(host)
+        wanted = fit(request, profile) if request.intents else request
+        if request.intents and profile.telling is Telling.EXAMPLES:
+            steps = self._held(host, held_request(wanted, wanted.messages, profile, nameable))
+        else:
+            steps = self._events(host, to_wire(wanted, nameable))
         try:
-            async with aclosing(self._events(host, to_wire(request, nameable))) as events:
+            async with aclosing(steps) as events:
                 async for event in events:
                     yield event
         except ModelUnavailable:
             self._lost(host)
             raise
+
+    async def _held(self, host: HostProcess, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+        """Streams a step that is one JSON value."""
+        reader = StepReader()
+        wanted = to_wire(request).model_copy(update={"whole": False})
+        async with aclosing(self._events(host, wanted)) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text=text):
+                        for delta in reader.feed(text):
+                            yield delta
+                    case Finished(reason=reason):
+                        for read in reader.finish("stop" if reason == "stop" else "length"):
+                            yield read
+                        yield event
+                    case _:
+                        yield event
 
     async def _events(self, host: HostProcess, wanted: wire.Generate) -> AsyncGenerator[ModelEvent]:
         async with aclosing(host.generate(wanted)) as events:

@@ -87,7 +87,8 @@ class Generate(Frame):
 
     Without a `temperature` or a `top_p` they are those that the model's folder states. With `paths`, the argument that
     `path_arguments` names for a tool is one of them, in addition to its schema. A declaration may name one of the
-    `work_items`. With `must_answer` the output is text alone, under the same prompt.
+    `work_items`. With `must_answer` the output is text alone, under the same prompt. A value that need not be `whole`
+    may be cut at the token limit.
     """
 
     kind: Literal["generate"] = "generate"
@@ -107,6 +108,7 @@ class Generate(Frame):
     gap: Gap | None = None
     work_items: tuple[str, ...] = ()
     must_answer: bool = False
+    whole: bool = True
 
 
 class Cancel(Frame):

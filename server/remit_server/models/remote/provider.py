@@ -53,12 +53,10 @@ from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.sameness import goes_on_alike
 from remit_server.models.remote.stages import ENGINES, PROVIDERS, Engine, Filling, Hold
-from remit_server.models.remote.steps.reading import StepReader
-from remit_server.models.remote.steps.schema import step_schema
-from remit_server.models.remote.steps.spelling import spell_conversation
-from remit_server.models.remote.steps.telling import FORMS, standing_messages
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 from remit_server.models.remote.understood import understand
+from remit_server.models.steps.held import held_request
+from remit_server.models.steps.reading import StepReader
 
 MakeClient = Callable[[RemoteReference, Patience], Client]
 
@@ -276,15 +274,12 @@ class RemoteProvider:
                     yield piece
 
     async def _by_schema(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        profile, first = self._profile(), ask.messages[0] if ask.messages else None
-        form = FORMS[profile.telling]
-        system = first.text if isinstance(first, SystemMessage) else ""
-        spelled = spell_conversation(ask.messages, standing_messages(profile, system, request.intents), form)
         nameable = None if request.paths is None else await request.paths.list()
-        schema = step_schema(request, form, nameable)
+        held = held_request(request, ask.messages, self._profile(), nameable)
         counted, reader = _Counted(), StepReader()
         tools = [tool for offered in request.intents.values() for tool in offered]
-        async with aclosing(self._stream(client, replace(ask, messages=spelled, schema=schema))) as pieces:
+        asked = replace(ask, messages=held.messages, schema=held.answer_schema)
+        async with aclosing(self._stream(client, asked)) as pieces:
             async for piece in pieces:
                 match piece:
                     case TextDelta(text=text):

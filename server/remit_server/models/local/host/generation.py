@@ -102,7 +102,7 @@ class Generation:
             self._say(self._output.feed(generated.text))
         if generated.done is not None:
             self._reason, self.over = generated.done, True
-            if self.request.answer_schema is not None:
+            if self.request.answer_schema is not None and self.request.whole:
                 self._require_whole_value()
             self._say(self._output.finish(cut=generated.done == "length"))
 

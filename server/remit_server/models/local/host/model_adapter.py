@@ -96,7 +96,7 @@ class ModelAdapter:
             if request.answer_schema is not None:
                 matched = max(MATCHED_CHARACTERS, request.max_tokens // 8)
                 key, matcher, closer = self._grammars.answer(request.answer_schema, longest, matched)
-                return key, Guide(matcher, ends, closer)
+                return key, Guide(matcher, ends, closer if request.whole else None)
             paths = Paths(request.paths, request.path_arguments)
             before = self._before(request, prompt)
             key, matcher = self._grammars.step(

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, UserMessage
-from remit_server.models.remote.steps.schema import Intents, opening
+from remit_server.models.steps.schema import Intents, opening
 
 
 @dataclass(frozen=True, slots=True)

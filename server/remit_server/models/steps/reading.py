@@ -55,6 +55,8 @@ class StepReader:
             case {"answer": str(answer)}:
                 if len(answer) > self.shown:
                     yield TextDelta(answer[self.shown :])
+            case {"intent": str()} if ended != "stop":  # whole as JSON, for something closed it: its texts are not
+                yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": _ENDED[ended]}))
             case {"intent": str(intent), "calls": [*calls], **more}:
                 yield _declared(intent, more.get("work_item"))
                 yield from map(CallProposed, map(_call, calls))

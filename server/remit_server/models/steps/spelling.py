@@ -16,7 +16,7 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
-from remit_server.models.remote.steps.schema import Form
+from remit_server.models.steps.schema import Form
 
 _RESULT = "Result of "
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from remit_governance.values import Intent
 from remit_server.models.ports import Message, SystemMessage, ToolSpec
 from remit_server.models.profile import Profile, Telling
-from remit_server.models.remote.steps.dialogues import dialogues
-from remit_server.models.remote.steps.schema import Form, Intents, opening
+from remit_server.models.steps.dialogues import dialogues
+from remit_server.models.steps.schema import Form, Intents, opening
 from remit_server.models.tool_words import matrix_lines
 
 FORMS = {Telling.RULES: Form.INTENT_FIRST, Telling.EXAMPLES: Form.TOOL_FIRST}
