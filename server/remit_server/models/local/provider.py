@@ -44,6 +44,7 @@ from remit_server.models.ports import (
     new_call_id,
 )
 from remit_server.models.profile import LARGE, Profile, Telling, choose_profile
+from remit_server.models.sameness import Sameness
 from remit_server.models.steps.held import fit, held_request
 from remit_server.models.steps.reading import StepReader
 
@@ -159,9 +160,9 @@ class MlxProvider:
         profile = self._profile(host)
         wanted = fit(request, profile) if request.intents else request
         if request.intents and profile.telling is Telling.EXAMPLES:
-            steps = self._held(host, held_request(wanted, wanted.messages, profile, nameable))
+            steps = self._held(host, held_request(wanted, wanted.messages, profile, nameable), profile)
         else:
-            steps = self._events(host, to_wire(wanted, nameable))
+            steps = _end_where_alike(self._events(host, to_wire(wanted, nameable)), profile)
         try:
             async with aclosing(steps) as events:
                 async for event in events:
@@ -170,18 +171,18 @@ class MlxProvider:
             self._lost(host)
             raise
 
-    async def _held(self, host: HostProcess, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+    async def _held(self, host: HostProcess, request: GenerateRequest, profile: Profile) -> AsyncGenerator[ModelEvent]:
         """Streams a step that is one JSON value."""
         reader = StepReader()
         wanted = to_wire(request).model_copy(update={"whole": False})
-        async with aclosing(self._events(host, wanted)) as events:
+        async with aclosing(_end_where_alike(self._events(host, wanted), profile)) as events:
             async for event in events:
                 match event:
                     case TextDelta(text=text):
                         for delta in reader.feed(text):
                             yield delta
                     case Finished(reason=reason):
-                        for read in reader.finish("stop" if reason == "stop" else "length"):
+                        for read in reader.finish("stop" if reason == "declined" else reason):
                             yield read
                         yield event
                     case _:
@@ -277,6 +278,17 @@ class MlxProvider:
         host = _host_of(start)
         if host is not None:
             await host.close()
+
+
+async def _end_where_alike(events: AsyncGenerator[ModelEvent], profile: Profile) -> AsyncGenerator[ModelEvent]:
+    """Passes on an answer until it only repeats itself (MOD-22). Closed, it is cancelled."""
+    heard = Sameness(profile.alike)
+    async with aclosing(events):
+        async for event in events:
+            yield event
+            if heard.take(event):
+                yield Finished("alike", heard.read, 0, heard.written)
+                return
 
 
 def to_load(folder: Path, options: EngineOptions) -> wire.Load:

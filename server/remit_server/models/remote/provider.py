@@ -51,10 +51,10 @@ from remit_server.models.remote.leaked_calls import Held, find_leaked_call
 from remit_server.models.remote.patience import Patience, read_as_foreign, stream_patiently
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.sameness import goes_on_alike
 from remit_server.models.remote.stages import ENGINES, PROVIDERS, Engine, Filling, Hold
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 from remit_server.models.remote.understood import understand
+from remit_server.models.sameness import ENOUGH, Sameness
 from remit_server.models.steps.held import held_request
 from remit_server.models.steps.reading import StepReader
 
@@ -383,7 +383,8 @@ class RemoteProvider:
         counted.add(ended, price)
 
     def _stream(self, client: Client, ask: Ask) -> AsyncGenerator[Piece]:
-        return end_where_alike(stream_patiently(lambda: client.stream(ask), self._patience, self.name))
+        pieces = stream_patiently(lambda: client.stream(ask), self._patience, self.name)
+        return end_where_alike(pieces, self._profile().alike)
 
     def _redacted(self, message: Message) -> Message:
         match message:
@@ -404,27 +405,15 @@ class RemoteProvider:
         return {name: self._redact(value) if isinstance(value, str) else value for name, value in arguments.items()}
 
 
-async def end_where_alike(pieces: AsyncGenerator[Piece]) -> AsyncGenerator[Piece]:
-    """Passes on an answer until it only repeats itself: nothing but its limit would end it (MOD-22).
-
-    The engine counts the tokens at the end alone. Of an answer that is ended here they are what it said of the prompt
-    while it read it, and one for each piece.
-    """
-    text, read, written = "", 0, 0
+async def end_where_alike(pieces: AsyncGenerator[Piece], least: int = ENOUGH) -> AsyncGenerator[Piece]:
+    """Passes on an answer until it only repeats itself: nothing but its limit would end it (MOD-22)."""
+    heard = Sameness(least)
     async with aclosing(pieces):
         async for piece in pieces:
             yield piece
-            match piece:
-                case PromptRead(total=total):
-                    read = total
-                case TextDelta(text=more):
-                    written += 1
-                    before, text = len(text), text + more
-                    if goes_on_alike(text, before):
-                        yield Ended("alike", prompt_tokens=read, completion_tokens=written)
-                        return
-                case _:
-                    pass
+            if heard.take(piece):
+                yield Ended("alike", prompt_tokens=heard.read, completion_tokens=heard.written)
+                return
 
 
 def _intent_of(call: ProposedCall, intents: Mapping[Intent, object]) -> Intent:

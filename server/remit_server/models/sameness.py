@@ -1,0 +1,55 @@
+"""Whether a model only repeats itself: small ones do, until their last token, if nobody stops them (MOD-22). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from remit_server.models.ports import PromptRead, TextDelta
+
+LONGEST_PERIOD = 200
+TIMES = 6
+ENOUGH = 1_500
+"""Characters that are alike: no table and no rule of a text is so long, hardly ever."""
+_LOOKED_AT = 64
+"""Characters between two looks."""
+
+
+@dataclass(slots=True)
+class Sameness:
+    """What has come of an answer: it only repeats itself where its last `least` characters are alike.
+
+    The engine counts tokens at the end alone. Until then they are what it said of the prompt while it read it, and one
+    for each piece of text.
+    """
+
+    least: int = ENOUGH
+    text: str = ""
+    read: int = 0
+    written: int = 0
+
+    def take(self, event: object) -> bool:
+        """Takes in an event; returns whether the answer only repeats itself by now."""
+        match event:
+            case PromptRead(total=total):
+                self.read = total
+            case TextDelta(text=more):
+                self.written += 1
+                before, self.text = len(self.text), self.text + more
+                return goes_on_alike(self.text, before, self.least)
+            case _:
+                pass
+        return False
+
+
+def goes_on_alike(text: str, before: int, least: int = ENOUGH) -> bool:
+    """Returns whether the last `least` characters are one piece over and over, at least `TIMES`, of up to
+    `LONGEST_PERIOD` characters.
+
+    `before` is how long the text was at the last look; nothing is looked at until enough has come since.
+    """
+    if len(text) < least or len(text) // _LOOKED_AT == before // _LOOKED_AT:
+        return False
+    tail = text[-least:]
+    longest = min(LONGEST_PERIOD, least // TIMES)
+    period = (tail + tail).find(tail[: least - longest], 1)
+    return 0 < period <= longest and tail[period:] == tail[:-period]

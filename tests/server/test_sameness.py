@@ -1,0 +1,31 @@
+"""MOD-22: a model that only repeats itself is stopped, and no other."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from remit_server.models.sameness import ENOUGH, LONGEST_PERIOD, TIMES, goes_on_alike
+
+PIECES = st.text(st.sampled_from("ab\n "), min_size=1, max_size=LONGEST_PERIOD + 20)
+
+
+def is_alike(text: str, least: int) -> bool:
+    """The obvious way: every period is tried."""
+    tail = text[-least:]
+    periods = range(1, min(LONGEST_PERIOD, least // TIMES) + 1)
+    return len(tail) == least and any(tail[period:] == tail[:-period] for period in periods)
+
+
+@given(PIECES, st.integers(0, 400), st.text(max_size=50), st.sampled_from([400, ENOUGH]))
+@example("a", 0, "", 400)
+@example("a", 0, "b", ENOUGH)
+def test_MOD_22_it_is_found_as_the_obvious_way_finds_it(piece: str, more: int, behind: str, least: int) -> None:
+    text = (piece * (least + more))[: least + more] + behind
+    assert goes_on_alike(text, 0, least) == is_alike(text, least)
+
+
+def test_MOD_22_it_is_not_looked_for_with_every_token() -> None:
+    text = "ab" * ENOUGH
+    assert goes_on_alike(text, 0)
+    assert not goes_on_alike(text, len(text) - 1)
