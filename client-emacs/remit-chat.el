@@ -160,7 +160,10 @@
     (cond
      (problem (remit--say (remit--problem problem) 'remit-problem))
      ((or reason (not (equal status "completed")))
-      (remit--say (if reason (format "%s: %s" status reason) status) 'remit-ask)))))
+      (remit--say (if reason (format "%s: %s" status reason) status) 'remit-ask))
+     ((and (plist-member result :tool_trace) (= (length (plist-get result :changes)) 0))
+      (let ((calls (length (plist-get result :tool_trace))))
+        (remit--say (format "completed · %d call%s, no file changed" calls (if (= calls 1) "" "s")) 'remit-hint))))))
 
 (defun remit--replay (record)
   "Add RECORD of a session that was kept; nothing in it runs."

@@ -136,11 +136,13 @@ def drawn_by(folder: Path, command: list[str], turns: list[Told]) -> None:
 
 @dataclass(frozen=True)
 class Words:
-    """How an editor says that a person, or what stands for one, allowed or denied, and who that was."""
+    """How an editor says that a person, or what stands for one, allowed or denied, who that was, and whether it
+    says so where a whole turn changed nothing."""
 
     allowed: str
     denied: str
     by: Mapping[str, str]
+    says_nothing: bool
 
 
 PLAIN = {"person": "(person,", "beforehand": "(beforehand,", "deadline": "(deadline,", "unavailable": "(unavailable,"}
@@ -150,9 +152,9 @@ IN_VSCODE = {
     "deadline": "nobody answered in time",
     "unavailable": "nobody was there to ask",
 }
-BY_KEYS = Words(r"^allow \(", r"^deny \(", PLAIN)
+BY_KEYS = Words(r"^allow \(", r"^deny \(", PLAIN, True)
 SURFACES = {
-    "VS Code": (in_vscode, Words(r"\bAllowed\b|\ballowed by\b", r"\bDenied(?: by|:)", IN_VSCODE)),
+    "VS Code": (in_vscode, Words(r"\bAllowed\b|\ballowed by\b", r"\bDenied(?: by|:)", IN_VSCODE, False)),
     "Neovim": (in_neovim, BY_KEYS),
     "Emacs": (in_emacs, BY_KEYS),
 }
@@ -173,6 +175,7 @@ def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:
     calls = [event for event in turn.of("tool_result") if event["tool"] != "select_active_intent"]
     lines = {change["path"]: (change["added"], change["removed"]) for change in result["changes"]}
     yes, spoken = turn.answer in SAID_YES, result["final_output"] is not None
+    whole = result["status"] == "completed" and not result["reason"] and not result["error"]
     return {
         "the model's last words": (ALL_DONE in text) is spoken,
         "each file that differs is named in the end": all(each in told for each in turn.changed),
@@ -185,7 +188,8 @@ def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:
         "who answered": all(words.by[event["by"]] in text for event in turn.of("approval_resolved")),
         "a no with words": turn.answer != "no with words" or not turn.of("approval_required") or "use a set" in text,
         "how the last command ended": not (turn.name == "run fails" and yes) or "exit code 3" in told,
-        "a turn that is not whole": bool(result["reason"] or result["error"] or result["status"] != "completed")
-        is bool(re.search(r"denied|not done|exit code|stopped|declined|failed", told, re.IGNORECASE)),
+        "a turn that is not whole": whole
+        is not bool(re.search(r"denied|not done|exit code|stopped|declined|failed", told, re.IGNORECASE)),
+        "nothing was changed": ("no file changed" in told) is (words.says_nothing and whole and not turn.changed),
         "every call's outcome": all(call["summary"].splitlines()[0][:20] in text for call in calls),
     }

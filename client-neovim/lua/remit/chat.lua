@@ -309,7 +309,12 @@ function M.ended(result)
   end
   if #result.changes > 0 and result.undoable then add({ '  :Remit undo takes it back' }, 'RemitHint') end
   if problem then return M.say(server.describe_problem({ data = problem, message = problem.message }), 'RemitError') end
-  if result.status ~= 'completed' or reason then add(split(('%s%s'):format(result.status, reason and ': ' .. reason or '')), 'RemitAsk') end
+  if result.status ~= 'completed' or reason then
+    add(split(('%s%s'):format(result.status, reason and ': ' .. reason or '')), 'RemitAsk')
+  elseif #result.changes == 0 and result.tool_trace then
+    local calls = #result.tool_trace
+    add({ ('completed · %d call%s, no file changed'):format(calls, calls == 1 and '' or 's') }, 'RemitHint')
+  end
 end
 
 local REPLAYED = {
