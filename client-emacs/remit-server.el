@@ -162,18 +162,24 @@ FOLDER is that of the current buffer, where it is nil."
     (user-error "Remit was not started"))
   (eglot-shutdown other))
 
+(defun remit--too-much-p (folder)
+  "Return whether FOLDER holds a whole home folder, or a whole disk."
+  (let ((home (file-name-as-directory (file-truename "~"))))
+    (or (string-prefix-p folder home)
+        (equal folder (file-name-directory (directory-file-name folder))))))
+
 (defun remit--started-in (folder)
-  "Return the folder that Emacs was started in, as the project of FOLDER in it.
-Nobody works in the whole of a home folder, or of a disk."
+  "Return the folder that Emacs was started in, as the project of FOLDER in it."
   (let ((start (file-name-as-directory (file-truename (or command-line-default-directory folder)))))
     (and (string-prefix-p start (file-truename folder))
-         (not (member start (list "/" (file-name-as-directory (file-truename "~")))))
+         (not (remit--too-much-p start))
          (cons 'transient start))))
 
 (defun remit--served-project (folder)
-  "Return the workspace of the server that serves FOLDER, as eglot's project."
-  (when-let ((server (remit--find-server folder)))
-    (cons 'transient (remit--server-root server))))
+  "Return the project of the server that serves FOLDER, for eglot alone."
+  (when (and remit--servers (bound-and-true-p eglot-lsp-context))
+    (when-let ((server (remit--find-server folder)))
+      (eglot--project server))))
 
 (add-hook 'project-find-functions #'remit--served-project 90)
 
@@ -185,6 +191,8 @@ Nobody works in the whole of a home folder, or of a disk."
         (eglot-autoreconnect nil)        ; the next request starts one that ended
         (eglot-events-buffer-size 0)     ; each event of a turn would be printed into it
         (current-prefix-arg nil))
+    (when (remit--too-much-p (file-name-as-directory (file-truename (project-root (eglot--current-project)))))
+      (user-error "Remit does not work in a whole home folder or disk: open a file in a project's folder"))
     (call-interactively #'eglot)))
 
 (defun remit--server ()

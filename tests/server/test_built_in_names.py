@@ -212,3 +212,18 @@ async def test_A3_why_a_named_file_cannot_be_opened_is_what_the_call_says(
         assert call.error.code == code
         assert call.error.why.rstrip(".") in str(result.final_output) or call.error.what in str(result.final_output)
         assert changed(bench) == {}
+
+
+@pytest.mark.parametrize("path", ["~/util.py", "/util.py", "/etc/passwd.txt", "../util.py", "C:/util.py"])
+@pytest.mark.parametrize("request_", ["show me {}", "delete {}", "set LIMIT to 80 in {}"])
+async def test_THR_model_a_path_from_elsewhere_names_no_file_of_the_workspace(
+    tmp_path: Path, request_: str, path: str
+) -> None:
+    """Also where one of that name is there, and is not among the known ones."""
+    async with built_in(tmp_path, "src/other.py") as bench:
+        (bench.workspace / ".gitignore").write_text("util.py\n")
+        (bench.workspace / "util.py").write_text(CODE)
+        await bench.ask(request_.format(path))
+        named = [event.arguments["path"] for event in bench.of("tool_call") if "path" in event.arguments]
+        assert named in ([], [path])
+        assert (bench.workspace / "util.py").read_text() == CODE

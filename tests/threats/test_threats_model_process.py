@@ -89,5 +89,10 @@ def test_THR_model_a_template_that_starts_a_program_starts_none_by_the_program(
     for number, escape in enumerate(escapes):
         template = "{{ " + escape + " }}" + "{% for m in messages %}{{ m.content }}{% endfor %}"
         folder = _folder(tmp_path / f"model-{number}", tokenizer_config={"chat_template": template})
-        assert remit(SAYS.rename_total_to_subtotal, REMIT_MODEL=str(folder), REMIT_MAX_STEPS="1").code in {0, 1}
+        assert (
+            remit(
+                SAYS.rename_total_to_subtotal, REMIT_MODEL=str(folder), REMIT_PROFILE="large", REMIT_MAX_STEPS="1"
+            ).code
+            == 1
+        )
         assert not marker.exists()

@@ -118,8 +118,9 @@ local CODE, NARROWEST = 60, 50
 
 --- Splits the window for the chat: on the right where the code keeps its columns, else below it.
 local function split_off()
-  local width = math.min(require('remit.config').get().width, vim.o.columns - CODE)
-  if width < NARROWEST then
+  local left = vim.o.columns - CODE
+  local width = math.min(require('remit.config').get().width, left)
+  if left < NARROWEST then
     vim.cmd(('botright %dsplit'):format(math.floor(vim.o.lines / 2)))
   else
     vim.cmd(('botright %dvsplit'):format(width))

@@ -4,7 +4,7 @@ local M = {}
 ---@class remit.Config
 ---@field cmd string[] the server's command line
 ---@field trusted boolean|nil whether folders that are opened here are trusted; nil: the server asks once for each
----@field width number columns of the chat
+---@field width number columns of the chat, at most
 ---@field auto boolean whether files that are opened are shown to the server
 ---@field inline_completion boolean whether the model completes at the cursor; from Neovim 0.10 on
 local DEFAULTS = { cmd = { 'remit', 'serve' }, width = 72, auto = true, inline_completion = false }

@@ -102,6 +102,9 @@ def value_of(wanted: AnswerFormat, answer: Answered) -> JsonValue:
     try:
         value = cast("JsonValue", from_json(answer.text, allow_inf_nan=False, allow_partial=partial))
     except ValueError as error:
+        if answer.finished.reason == "alike":
+            fix = "ask in other words, or use a larger model"
+            raise ModelFailed("the answer is not complete", "it only went on repeating itself", fix) from error
         if cut:
             why = f"it was cut off after {answer.finished.completion_tokens} tokens"
             fix = "allow more tokens, or bound the schema"

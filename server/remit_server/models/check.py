@@ -21,8 +21,9 @@ from remit_server.models.local import wire
 from remit_server.models.local.hub.names import hub_name
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
-from remit_server.models.local.provider import to_load, to_wire
+from remit_server.models.local.provider import profile_of, step_to_wire, to_load
 from remit_server.models.ports import (
+    UNREADABLE_CALL,
     CallProposed,
     Finished,
     GenerateRequest,
@@ -32,9 +33,10 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
-from remit_server.models.profile import choose_profile, chosen_profile
+from remit_server.models.profile import chosen_profile
 from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.reference import parse_reference
+from remit_server.models.steps.reading import StepReader
 
 _READ_FILE = ToolSpec(
     "read_file",
@@ -96,7 +98,7 @@ async def check_model(reference: str, options: EngineOptions) -> ModelReport:
     except ModelUnavailable as error:
         return ModelReport(reference, reference, ok=False, problem=error.payload())
     try:
-        return await _probe(reference, host)
+        return await _probe(reference, host, options)
     except (ModelUnavailable, ModelFailed) as error:
         return ModelReport(reference, host.ready.name, ok=False, load_s=host.ready.load_s, problem=error.payload())
     finally:
@@ -163,9 +165,11 @@ async def _check_served(reference: str) -> ModelReport:
     )
 
 
-async def _probe(reference: str, host: HostProcess) -> ModelReport:
+async def _probe(reference: str, host: HostProcess, options: EngineOptions) -> ModelReport:
+    profile = profile_of(host.ready, reference, replace(options, profile=chosen_profile(os.environ)))
+    wanted = step_to_wire(_PROBE, profile, None)
     text, calls, last = "", list[str](), None
-    async with aclosing(host.generate(to_wire(_PROBE))) as events:
+    async with aclosing(host.generate(wanted)) as events:
         async for event in events:
             match event:
                 case wire.Delta(text=piece):
@@ -177,8 +181,9 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
                 case wire.Progress() | wire.Thinking() | wire.Unreadable():
                     pass
     assert last is not None
-    chosen = chosen_profile(os.environ)
-    profile = choose_profile(host.ready.parameters, reference, by_schema=False, chosen=chosen)
+    if not wanted.whole:
+        read = StepReader(text).finish("length" if last.reason == "length" else "stop")
+        calls += [event.call.name for event in read if isinstance(event, CallProposed)]
     name = host.ready.name if hub_name(reference) is None else reference
     governed = SELECT_INTENT in calls and _READ_FILE.name in calls
     return ModelReport(
@@ -202,6 +207,7 @@ async def _probe(reference: str, host: HostProcess) -> ModelReport:
 def _no_governed_call(name: str, calls: list[str], tokens: int) -> ErrorPayload:
     """Returns the error for a model that generates, but did not declare an intent and then call its tool."""
     done = f"it called only {', '.join(calls)}" if calls else "it called no tool"
+    done = "its step was cut, or only repeated itself," if UNREADABLE_CALL in calls else done
     return ModelFailed(
         f"the model `{name}` loads, but made no governed call",
         f"asked for a change, {done} in {tokens} tokens",

@@ -154,7 +154,7 @@ def _asked(words: Sequence[str]) -> TextInput | None:
                 'pipe it in, as in `git diff | remit -`, or write it: `remit "…"`',
             )
         return prompt(piped)
-    piped = piped_text(PATIENCE_S)
+    piped = piped_text(PATIENCE_S if words else None)  # without words there is nothing else to send
     if not words:
         return None if piped is None else prompt(piped)
     return prompt(" ".join(words) if piped is None else with_piped(" ".join(words), piped))

@@ -90,8 +90,9 @@ def _decline(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> R
 def _named_alone(text: str, files: AbstractSet[str]) -> str | None:
     """Returns the one file that a sentence names and that is not among those known: it is not there, or is hidden."""
     said = read_sentence(text.strip(), files)
-    alone = len(said.paths) == 1 and not said.files
-    return said.paths[0] if alone and names_file(said.paths[0]) else None
+    if len(said.paths) != 1 or said.files or not names_file(path := said.paths[0]) or path in said.folders:
+        return None
+    return path if _is_below(path, text) else None
 
 
 def _naming(text: str, path: str) -> str:
@@ -102,7 +103,13 @@ def _naming(text: str, path: str) -> str:
 def _named_in(text: str) -> AbstractSet[str]:
     made = route(text, frozenset())
     creates = isinstance(made, Routed) and made.tool == "write_file"
-    return frozenset() if creates else frozenset(read_sentence(text, frozenset()).paths)
+    named = read_sentence(text, frozenset()).paths
+    return frozenset() if creates else frozenset(path for path in named if _is_below(path, text))
+
+
+def _is_below(path: str, text: str) -> bool:
+    """Whether a sentence names a path of this folder: `~/a.py` and `/a.py` are not `a.py`."""
+    return re.search(rf"(?<![\w/~.\\:]){re.escape(path)}", text) is not None
 
 
 def _follow(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:

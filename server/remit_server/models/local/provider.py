@@ -50,6 +50,9 @@ from remit_server.models.steps.reading import StepReader
 
 log = logging.getLogger("remit.model")
 
+MOST_PATHS = 2_000
+"""As many as a step may name (AGT-06): the grammar's engine reads a list of them as fast as a short one."""
+
 
 class MlxProvider:
     """A `ModelProvider` with a model process of its own. Concurrent requests alternate."""
@@ -105,12 +108,7 @@ class MlxProvider:
                 host = await self._host()
         except ModelUnavailable:
             return LARGE
-        return self._profile(host)
-
-    def _profile(self, host: HostProcess) -> Profile:
-        """A small model is held by the schema of a whole step, unless it is to think: no thought stands before JSON."""
-        held = host.ready.guided and not self._options.thinking
-        return choose_profile(host.ready.parameters, self.name, by_schema=held, chosen=self._options.profile)
+        return profile_of(host.ready, self.name, self._options)
 
     @property
     def reads_context(self) -> bool:
@@ -157,12 +155,12 @@ class MlxProvider:
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         nameable = None if request.paths is None else await request.paths.list()
         host = await self._host()
-        profile = self._profile(host)
-        wanted = fit(request, profile) if request.intents else request
-        if request.intents and profile.telling is Telling.EXAMPLES:
-            steps = self._held(host, held_request(wanted, wanted.messages, profile, nameable), profile)
-        else:
-            steps = _end_where_alike(self._events(host, to_wire(wanted, nameable)), profile)
+        profile = profile_of(host.ready, self.name, self._options)
+        wanted = step_to_wire(request, profile, nameable)
+        events = self._events(host, wanted)
+        # A value that somebody else wants is closed within its tokens anyway.
+        steps = events if request.answer_schema is not None else _end_where_alike(events, profile)
+        steps = steps if wanted.whole else _read_step(steps)
         try:
             async with aclosing(steps) as events:
                 async for event in events:
@@ -170,23 +168,6 @@ class MlxProvider:
         except ModelUnavailable:
             self._lost(host)
             raise
-
-    async def _held(self, host: HostProcess, request: GenerateRequest, profile: Profile) -> AsyncGenerator[ModelEvent]:
-        """Streams a step that is one JSON value."""
-        reader = StepReader()
-        wanted = to_wire(request).model_copy(update={"whole": False})
-        async with aclosing(_end_where_alike(self._events(host, wanted), profile)) as events:
-            async for event in events:
-                match event:
-                    case TextDelta(text=text):
-                        for delta in reader.feed(text):
-                            yield delta
-                    case Finished(reason=reason):
-                        for read in reader.finish("stop" if reason == "declined" else reason):
-                            yield read
-                        yield event
-                    case _:
-                        yield event
 
     async def _events(self, host: HostProcess, wanted: wire.Generate) -> AsyncGenerator[ModelEvent]:
         async with aclosing(host.generate(wanted)) as events:
@@ -280,6 +261,23 @@ class MlxProvider:
             await host.close()
 
 
+async def _read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
+    """Reads a step that comes as one JSON value."""
+    reader = StepReader()
+    async with aclosing(steps) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text=text):
+                    for delta in reader.feed(text):
+                        yield delta
+                case Finished(reason=reason):
+                    for read in reader.finish("stop" if reason == "declined" else reason):
+                        yield read
+                    yield event
+                case _:
+                    yield event
+
+
 async def _end_where_alike(events: AsyncGenerator[ModelEvent], profile: Profile) -> AsyncGenerator[ModelEvent]:
     """Passes on an answer until it only repeats itself (MOD-22). Closed, it is cancelled."""
     heard = Sameness(profile.alike)
@@ -289,6 +287,23 @@ async def _end_where_alike(events: AsyncGenerator[ModelEvent], profile: Profile)
             if heard.take(event):
                 yield Finished("alike", heard.read, 0, heard.written)
                 return
+
+
+def profile_of(ready: wire.Ready, name: str, options: EngineOptions) -> Profile:
+    """Returns how a loaded model is spoken to.
+
+    A small one is held by the schema of a whole step, unless it is to think: no thought stands before JSON.
+    """
+    held = ready.guided and not options.thinking
+    return choose_profile(ready.parameters, name, by_schema=held, chosen=options.profile)
+
+
+def step_to_wire(request: GenerateRequest, profile: Profile, nameable: Nameable | None) -> wire.Generate:
+    """Converts a request as the profile has its steps: one that is held by a schema need not be `whole`."""
+    if not request.intents or profile.telling is not Telling.EXAMPLES:
+        return to_wire(request, nameable)
+    held = held_request(fit(request, profile), request.messages, profile, nameable, most_paths=MOST_PATHS)
+    return to_wire(held).model_copy(update={"whole": False})
 
 
 def to_load(folder: Path, options: EngineOptions) -> wire.Load:

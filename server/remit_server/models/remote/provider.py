@@ -379,7 +379,8 @@ class RemoteProvider:
                         assert_never(piece)
 
     async def _count(self, counted: _Counted, ended: Ended) -> None:
-        price = await asyncio.to_thread(price_of, ended, self._reference, self._model)
+        untold = ended.reason == "alike" and not ended.prompt_tokens  # it was ended before the engine counted
+        price = None if untold else await asyncio.to_thread(price_of, ended, self._reference, self._model)
         counted.add(ended, price)
 
     def _stream(self, client: Client, ask: Ask) -> AsyncGenerator[Piece]:

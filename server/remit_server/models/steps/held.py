@@ -7,16 +7,20 @@ from dataclasses import replace
 
 from remit_server.models.ports import GenerateRequest, Message, Nameable, SystemMessage
 from remit_server.models.profile import Profile
-from remit_server.models.steps.schema import step_schema
+from remit_server.models.steps.schema import MOST_PATHS, step_schema
 from remit_server.models.steps.spelling import spell_conversation
 from remit_server.models.steps.telling import FORMS, standing_messages
 
 
 def held_request(
-    request: GenerateRequest, messages: Sequence[Message], profile: Profile, nameable: Nameable | None
+    request: GenerateRequest,
+    messages: Sequence[Message],
+    profile: Profile,
+    nameable: Nameable | None,
+    most_paths: int = MOST_PATHS,
 ) -> GenerateRequest:
     """Returns the request for one JSON value, which is a step; `messages` are those of the conversation, as they may be
-    sent. Its answer is read by a `StepReader`.
+    sent. Its answer is read by a `StepReader`. Where there are more than `most_paths`, any path may be spelled.
     """
     form = FORMS[profile.telling]
     first = messages[0] if messages else None
@@ -27,7 +31,7 @@ def held_request(
         messages=spell_conversation(messages, standing, form),
         intents={},
         paths=None,
-        answer_schema=step_schema(request, form, nameable),
+        answer_schema=step_schema(request, form, nameable, most_paths),
     )
 
 

@@ -38,18 +38,20 @@ class Form(StrEnum):
     Nothing runs before all of it is there, so the dispatcher gets the intent first, as ever."""
 
 
-def step_schema(request: GenerateRequest, form: Form, nameable: Nameable | None = None) -> dict[str, JsonValue]:
+def step_schema(
+    request: GenerateRequest, form: Form, nameable: Nameable | None = None, most_paths: int = MOST_PATHS
+) -> dict[str, JsonValue]:
     """Returns the schema of a step; where there are work items, each names one of them or says null."""
     answer = _object({"answer": {"type": "string"}})
     if request.must_answer:
         return {"anyOf": [answer]}
-    intents = limit_paths(request, nameable)
+    intents = limit_paths(request, nameable, most_paths)
     spelled = _intent_first if form is Form.INTENT_FIRST else _tool_first
     steps = spelled(intents, request.work_items)
     return {"anyOf": [answer, *steps]}
 
 
-def limit_paths(request: GenerateRequest, nameable: Nameable | None) -> Intents:
+def limit_paths(request: GenerateRequest, nameable: Nameable | None, most_paths: int = MOST_PATHS) -> Intents:
     """Returns the tools whose paths are limited to those on offer; one that can name none of them is left out."""
     if (offered := request.paths) is None or nameable is None:
         return request.intents
@@ -60,7 +62,7 @@ def limit_paths(request: GenerateRequest, nameable: Nameable | None) -> Intents:
         if names_file and tool.name == _LISTING:
             return None
         named = offered.arguments.get(tool.name)
-        if named is None or len(nameable.paths) > MOST_PATHS:
+        if named is None or len(nameable.paths) > most_paths:
             return tool
         parameters = limit_properties(plain(tool.parameters), named, nameable.paths)
         return None if parameters is None else replace(tool, parameters=parameters)

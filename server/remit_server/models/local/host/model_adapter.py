@@ -127,7 +127,7 @@ class ModelAdapter:
 
     def drafter(self, request: Generate) -> Drafter | None:
         """Returns what guesses a step's arguments from the files that were shown; None where none were."""
-        if not request.intents:
+        if not request.intents and request.whole:
             return None
         texts = [message.content for message in request.messages[-MOST_MESSAGES:]]
         files = list(find_files(texts, self._plain.dialect.encoding))[-MOST_SOURCES:]
