@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -282,3 +283,29 @@ def test_EMA_05_what_is_missing_is_said(start: Start) -> None:
     editor.eval('(setq remit-command \'("no-such-program" "serve"))')
     editor.run("remit-start")
     editor.until("it is said", lambda: "There is no program ‘no-such-program’" in editor.told)
+
+
+@pytest.mark.parametrize("started_in", ["~/", "/", "~/../"])
+def test_EMA_06_a_whole_home_or_disk_is_no_workspace(start: Start, home: Path, started_in: str) -> None:
+    editor = start("built-in")
+    (home / "notes.txt").write_text("a note\n")
+    editor.eval(f'(progn (setq command-line-default-directory (file-truename "{started_in}")) nil)')
+    editor.open(str(home / "notes.txt"))
+    editor.run("remit-start")
+    editor.until("it is said", lambda: "whole home folder or disk" in editor.told)
+
+
+def test_EMA_06_all_files_below_where_emacs_was_started_have_one_server(start: Start, remit: CommandLine) -> None:
+    shutil.rmtree(remit.workspace / ".git")
+    for name in ("one/a.txt", "two/b.txt"):
+        (remit.workspace / name).parent.mkdir(exist_ok=True)
+        (remit.workspace / name).write_text("x\n")
+    editor = start("built-in")
+    editor.open("one/a.txt")
+    editor.run("remit-start")
+    root = "(mapcar (lambda (each) (remit--server-root each)) remit--servers)"
+    editor.until("it runs", lambda: editor.eval(root) == [f"{remit.workspace.resolve()}/"])
+    editor.open("two/b.txt")
+    editor.until("it is managed", lambda: editor.eval("(and (eglot-current-server) t)"))
+    assert editor.eval("(project-current)") is None, "for others nothing has changed"
+    assert editor.eval("(length remit--servers)") == 1

@@ -47,6 +47,8 @@ from remit_server.models.ports import (
     Finished,
     Message,
     ModelEvent,
+    Nameable,
+    PathsOnOffer,
     PromptRead,
     SystemMessage,
     TextDelta,
@@ -115,10 +117,17 @@ async def test_MOD_21_a_small_model_is_held_by_the_schema_of_a_step(folder: Path
     """Whatever it says: an answer, or a call that its declared intent opens, of the files on offer; never half a one."""
     provider = MlxProvider(str(folder))
     calls, answers, cut = 0, 0, 0
+    there = Nameable(frozenset(f"src/f{number}.py" for number in range(400)))
+
+    async def listed() -> Nameable:
+        return there
+
+    paths = PathsOnOffer({"read_file": ("path",), "edit_file": ("path",)}, listed)
     try:
         assert (await provider.meet()).name == "tiny"
         for seed, most in product(range(30), (700, 12)):
-            events = await collect(provider, ask(session=f"h{seed}", temperature=1.0, seed=seed, max_tokens=most))
+            request = ask(session=f"h{seed}", temperature=1.0, seed=seed, max_tokens=most, paths=paths)
+            events = await collect(provider, request)
             text, proposed = comparable(events)
             assert isinstance(events[-1], Finished)
             whole = [(name, arguments) for name, arguments in proposed if name != UNREADABLE_CALL]
@@ -126,6 +135,7 @@ async def test_MOD_21_a_small_model_is_held_by_the_schema_of_a_step(folder: Path
                 assert declared == SELECT_INTENT
                 assert name in {tool.name for tool in INTENTS[Intent(chosen["intent"])]}
                 MODELS[name].model_validate(arguments)
+                assert name not in paths.arguments or arguments["path"] in there.files
             calls, answers = calls + bool(whole), answers + bool(text)
             cut += len(proposed) - len(whole)
             assert len(proposed) - len(whole) == (events[-1].reason == "length" and not text and not whole)
@@ -668,6 +678,7 @@ async def test_check_model(folder: Path, tmp_path: Path) -> None:
     report = await check_model(str(folder), EngineOptions())
     assert report.tokens > 0
     assert report.memory_bytes > 1 << 20
+    assert report.profile == "tiny"
     assert report.ok is (report.calls[-1:] == ("read_file",)) is (report.problem is None)
     missing = await check_model(str(tmp_path / "none"), EngineOptions())
     assert not missing.ok

@@ -159,7 +159,7 @@ class MlxProvider:
         wanted = step_to_wire(request, profile, nameable)
         events = self._events(host, wanted)
         # A value that somebody else wants is closed within its tokens anyway.
-        steps = events if request.answer_schema is not None else _end_where_alike(events, profile)
+        steps = events if request.answer_schema is not None else end_where_alike(events, profile)
         steps = steps if wanted.whole else _read_step(steps)
         try:
             async with aclosing(steps) as events:
@@ -278,7 +278,7 @@ async def _read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelE
                     yield event
 
 
-async def _end_where_alike(events: AsyncGenerator[ModelEvent], profile: Profile) -> AsyncGenerator[ModelEvent]:
+async def end_where_alike(events: AsyncGenerator[ModelEvent], profile: Profile) -> AsyncGenerator[ModelEvent]:
     """Passes on an answer until it only repeats itself (MOD-22). Closed, it is cancelled."""
     heard = Sameness(profile.alike)
     async with aclosing(events):
