@@ -495,13 +495,14 @@ def test_NVI_08_of_a_long_chat_the_first_lines_go(start: Callable[..., Editor], 
     editor.open("b.txt")
     last = "return vim.fn.getbufline(vim.fn.bufnr('remit://chat'), '$')[1]"
     editor.remit("say much")
-    editor.until("the last line", lambda: editor.lua(last) == lines[-1])
+    done = "completed · 0 calls, no file changed"
+    editor.until("the end", lambda: editor.lua(last) == done)
     editor.ended()
-    assert editor.chat.splitlines()[-10_500:] == lines
+    assert editor.chat.splitlines()[-10_501:] == [*lines, done]
     editor.remit("and now")
-    editor.until("the answer", lambda: editor.lua(last) == "Short.")
+    editor.until("the answer", lambda: editor.chat.endswith(f"Short.\n{done}"))
     assert editor.chat.startswith("… earlier lines are in the session")
-    assert editor.chat.endswith("line-10499\n\n❯ and now\nShort.")
+    assert editor.chat.endswith(f"line-10499\n{done}\n\n❯ and now\nShort.\n{done}")
     assert len(editor.chat.splitlines()) < 10_010
 
 
