@@ -9,7 +9,7 @@ import pytest
 from messages import SAYS
 from tiny_model import MARKERS, TEMPLATE, tiny_model
 
-from remit_server.models.local.provider import to_wire
+from remit_server.models.local.conversion import to_wire
 from remit_server.models.local.wire import ChatMessage, Generate
 from remit_server.models.ports import GenerateRequest, UserMessage
 

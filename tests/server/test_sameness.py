@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remit_server.models.local.provider import end_where_alike
+from remit_server.models.local.provider import ended_alike
 from remit_server.models.ports import Finished, ModelEvent, PromptRead, TextDelta
 from remit_server.models.profile import TINY
-from remit_server.models.sameness import ENOUGH, LONGEST_PERIOD, TIMES, goes_on_alike
+from remit_server.models.sameness import ENOUGH, LONGEST_PERIOD, TIMES, end_where_alike, goes_on_alike
 
 PIECES = st.text(st.sampled_from("ab\n "), min_size=1, max_size=LONGEST_PERIOD + 20)
 
@@ -44,10 +44,16 @@ async def said(*events: ModelEvent) -> AsyncGenerator[ModelEvent]:
 async def test_MOD_22_a_model_on_this_machine_is_stopped_too() -> None:
     """With the tokens that were read and written until then; its process is told by the closed stream."""
     alike = [TextDelta("ab, ") for _ in range(1_000)]
-    heard = [each async for each in end_where_alike(said(PromptRead(9, 9), *alike, Finished("length")), TINY)]
+    heard = [
+        each
+        async for each in end_where_alike(said(PromptRead(9, 9), *alike, Finished("length")), TINY.alike, ended_alike)
+    ]
     last = heard[-1]
     assert isinstance(last, Finished)
     assert (last.reason, last.prompt_tokens, last.completion_tokens) == ("alike", 9, len(heard) - 2)
     assert TINY.alike <= 4 * last.completion_tokens < TINY.alike + 100
     differing = [TextDelta(f"{number}, ") for number in range(1_000)]
-    assert len([each async for each in end_where_alike(said(*differing, Finished("stop")), TINY)]) == 1_001
+    assert (
+        len([each async for each in end_where_alike(said(*differing, Finished("stop")), TINY.alike, ended_alike)])
+        == 1_001
+    )

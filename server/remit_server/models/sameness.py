@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
+from typing import TypeVar
 
 from remit_server.models.ports import PromptRead, TextDelta
+
+T = TypeVar("T")
 
 LONGEST_PERIOD = 200
 TIMES = 6
@@ -39,6 +44,18 @@ class Sameness:
             case _:
                 pass
         return False
+
+
+async def end_where_alike(events: AsyncGenerator[T], least: int, end: Callable[[Sameness], T]) -> AsyncGenerator[T]:
+    """Passes on an answer until it only repeats itself, then its `end`, and closes the stream: nothing but its limit
+    would end it."""
+    heard = Sameness(least)
+    async with aclosing(events):
+        async for event in events:
+            yield event
+            if heard.take(event):
+                yield end(heard)
+                return
 
 
 def goes_on_alike(text: str, before: int, least: int = ENOUGH) -> bool:

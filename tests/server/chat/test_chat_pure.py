@@ -236,14 +236,6 @@ def test_CLI_07_a_no_can_have_words() -> None:
     assert question.answer(None, "use a set").comment == "use a set"
 
 
-@pytest.fixture
-async def chat(make_bench: Any) -> Chat:
-    bench: Bench = await make_bench({"text": "an answer"})
-    await bench.ask("a question", session="here")
-    numbers = iter(range(100))
-    return Chat(bench.runtime, bench.settings, "here", lambda: f"new-{next(numbers)}")
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_CLI_05_every_command_answers_or_says_what_is_missing(chat: Chat, name: str) -> None:
     if name in {"load", "pin", "export", "save", "approve", "reject", "tests"}:

@@ -19,15 +19,6 @@ from remit_server.cli.chat.transcript import Transcript
 from remit_server.contract import UserSaid
 from remit_server.runtime.settings import SessionLimits
 
-
-@pytest.fixture
-async def chat(make_bench: Any) -> Chat:
-    bench: Bench = await make_bench({"text": "an answer"})
-    await bench.ask("a question", session="here")
-    numbers = iter(range(100))
-    return Chat(bench.runtime, bench.settings, "here", lambda: f"new-{next(numbers)}")
-
-
 HOSTS = {
     "built-in": None,
     "script:nosuch.json": None,

@@ -23,8 +23,9 @@ from remit_server.models.ports import CallProposed, ModelEvent, SystemMessage, T
 from remit_server.models.remote.ask import Among, Ask, Ended
 from remit_server.models.remote.choose import make_client
 from remit_server.models.remote.patience import Patience, stream_patiently
-from remit_server.models.remote.provider import end_where_alike
+from remit_server.models.remote.provider import ended_alike
 from remit_server.models.remote.reference import parse_reference
+from remit_server.models.sameness import ENOUGH, end_where_alike
 
 pytestmark = pytest.mark.slow
 
@@ -128,7 +129,8 @@ async def heard(protocol: str, *answers: Raw) -> list[list[ModelEvent | Ended] |
         ask = Ask("m", MESSAGES, (READ,), Among(("read_file",)), 50, None, None, 0, None)
         try:
             for _ in answers:
-                pieces = end_where_alike(stream_patiently(lambda: client.stream(ask), QUICK, "m"))
+                heard_so_far = stream_patiently(lambda: client.stream(ask), QUICK, "m")
+                pieces = end_where_alike(heard_so_far, ENOUGH, ended_alike)
                 try:
                     async with aclosing(pieces) as said:
                         found.append([piece async for piece in said])

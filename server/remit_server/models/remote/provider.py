@@ -54,7 +54,7 @@ from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import ENGINES, PROVIDERS, Engine, Filling, Hold
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 from remit_server.models.remote.understood import understand
-from remit_server.models.sameness import ENOUGH, Sameness
+from remit_server.models.sameness import Sameness, end_where_alike
 from remit_server.models.steps.held import held_request
 from remit_server.models.steps.reading import StepReader
 
@@ -385,7 +385,7 @@ class RemoteProvider:
 
     def _stream(self, client: Client, ask: Ask) -> AsyncGenerator[Piece]:
         pieces = stream_patiently(lambda: client.stream(ask), self._patience, self.name)
-        return end_where_alike(pieces, self._profile().alike)
+        return end_where_alike(pieces, self._profile().alike, ended_alike)
 
     def _redacted(self, message: Message) -> Message:
         match message:
@@ -406,15 +406,9 @@ class RemoteProvider:
         return {name: self._redact(value) if isinstance(value, str) else value for name, value in arguments.items()}
 
 
-async def end_where_alike(pieces: AsyncGenerator[Piece], least: int = ENOUGH) -> AsyncGenerator[Piece]:
-    """Passes on an answer until it only repeats itself: nothing but its limit would end it (MOD-22)."""
-    heard = Sameness(least)
-    async with aclosing(pieces):
-        async for piece in pieces:
-            yield piece
-            if heard.take(piece):
-                yield Ended("alike", prompt_tokens=heard.read, completion_tokens=heard.written)
-                return
+def ended_alike(heard: Sameness) -> Piece:
+    """Returns the end of an answer that only repeated itself."""
+    return Ended("alike", prompt_tokens=heard.read, completion_tokens=heard.written)
 
 
 def _intent_of(call: ProposedCall, intents: Mapping[Intent, object]) -> Intent:

@@ -1,0 +1,170 @@
+"""A request as the model process takes it, and its events as the agent knows them. Pure."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from remit_governance.values import Intent
+from remit_server.errors import ModelUnavailable
+from remit_server.models.local import wire
+from remit_server.models.local.options import MIB, EngineOptions
+from remit_server.models.ports import (
+    UNREADABLE_CALL,
+    AssistantMessage,
+    CallProposed,
+    Finished,
+    GenerateRequest,
+    Message,
+    ModelEvent,
+    Nameable,
+    PromptRead,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+    new_call_id,
+)
+from remit_server.models.profile import Profile, Telling, choose_profile
+from remit_server.models.steps.held import fit, held_request
+from remit_server.models.steps.reading import StepReader
+
+MOST_PATHS = 2_000
+"""As many as a step may name (AGT-06): the grammar's engine reads a list of them as fast as a short one."""
+
+
+async def read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
+    """Reads a step that comes as one JSON value."""
+    reader = StepReader()
+    async with aclosing(steps) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text=text):
+                    for delta in reader.feed(text):
+                        yield delta
+                case Finished(reason=reason):
+                    for read in reader.finish("stop" if reason == "declined" else reason):
+                        yield read
+                    yield event
+                case _:
+                    yield event
+
+
+def profile_of(ready: wire.Ready, name: str, options: EngineOptions) -> Profile:
+    """Returns how a loaded model is spoken to.
+
+    A small one is held by the schema of a whole step, unless it is to think: no thought stands before JSON.
+    """
+    held = ready.guided and not options.thinking
+    return choose_profile(ready.parameters, name, by_schema=held, chosen=options.profile)
+
+
+def step_to_wire(request: GenerateRequest, profile: Profile, nameable: Nameable | None) -> wire.Generate:
+    """Converts a request as the profile has its steps: one that is held by a schema need not be `whole`."""
+    if not request.intents or profile.telling is not Telling.EXAMPLES:
+        return to_wire(request, nameable)
+    held = held_request(fit(request, profile), request.messages, profile, nameable, most_paths=MOST_PATHS)
+    return to_wire(held).model_copy(update={"whole": False})
+
+
+def to_load(folder: Path, options: EngineOptions) -> wire.Load:
+    """Returns the load request for a model process; `folder` is absolute."""
+    return wire.Load(
+        folder=str(folder),
+        cache_bytes=options.cache_mib * MIB,
+        check_memory=options.check_memory,
+        cache_folder=None if options.cache_folder is None else str(options.cache_folder),
+        thinking=options.thinking,
+        guided=options.guided,
+    )
+
+
+def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.Generate:
+    """Converts a request for the model process, under a new id; `nameable` is the resolved `request.paths`."""
+    return wire.Generate(
+        id=uuid.uuid4().hex,
+        session_id=request.session_id,
+        messages=tuple(_message(message) for message in request.messages),
+        intents=_intents(request.intents),
+        max_tokens=request.max_tokens,
+        temperature=request.temperature,
+        top_p=request.top_p,
+        seed=request.seed,
+        priority=request.priority,
+        effort=request.effort,
+        answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
+        paths=None if nameable is None else nameable.paths,
+        path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
+        gap=None if request.gap is None else wire.Gap(before=request.gap.before, after=request.gap.after),
+        work_items=request.work_items,
+        must_answer=request.must_answer,
+    )
+
+
+def _intents(intents: Mapping[Intent, tuple[ToolSpec, ...]]) -> dict[str, tuple[wire.ToolSchema, ...]]:
+    return {
+        intent.value: tuple(
+            wire.ToolSchema(name=tool.name, description=tool.description, parameters=dict(tool.parameters))
+            for tool in tools
+        )
+        for intent, tools in intents.items()
+    }
+
+
+def _message(message: Message) -> wire.ChatMessage:
+    match message:
+        case SystemMessage(text):
+            return wire.ChatMessage(role="system", content=text)
+        case UserMessage(text):
+            return wire.ChatMessage(role="user", content=text)
+        case AssistantMessage(text, calls):
+            return wire.ChatMessage(role="assistant", content=text, tool_calls=tuple(map(_call, calls)))
+        case ToolMessage(call_id, tool, text):
+            return wire.ChatMessage(role="tool", content=text, tool_call_id=call_id, name=tool)
+        case _:
+            assert_never(message)
+
+
+def _call(call: ProposedCall) -> wire.CallSpelling:
+    arguments: dict[str, JsonValue] = dict(call.arguments)
+    return wire.CallSpelling(id=call.id, name=call.name, arguments=arguments)
+
+
+def event_of(
+    event: wire.Progress | wire.Delta | wire.Thinking | wire.Call | wire.Unreadable | wire.Finished,
+) -> ModelEvent:
+    """Returns an event of the process as the agent knows it. Raises ModelUnavailable where it was shut down."""
+    match event:
+        case wire.Progress(done=done, total=total):
+            return PromptRead(done, total)
+        case wire.Delta(text=text):
+            return TextDelta(text)
+        case wire.Thinking(text=text):
+            return ThinkingDelta(text)
+        case wire.Call(name=name, arguments=arguments):
+            return _call_proposed(name, arguments)
+        case wire.Unreadable(text=text, why=why):
+            return _call_proposed(UNREADABLE_CALL, {"why": why, "spelled": text})
+        case wire.Finished():
+            return _finished_event(event)
+        case _:
+            assert_never(event)
+
+
+def _call_proposed(name: str, arguments: Mapping[str, JsonValue]) -> CallProposed:
+    return CallProposed(ProposedCall(new_call_id(), name, arguments))
+
+
+def _finished_event(event: wire.Finished) -> Finished:
+    # `cancelled` is only sent to a stream without a reader, or to one that a shutdown ended.
+    if event.reason == "cancelled":
+        raise ModelUnavailable("the model stopped", "it was shut down while it answered", "ask again", retryable=True)
+    return Finished(event.reason, event.prompt_tokens, event.cached_tokens, event.completion_tokens)
