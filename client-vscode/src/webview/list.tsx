@@ -33,10 +33,10 @@ export function List({ rows, draw, before, after, asked, ended }: Props) {
   const last = rows.length - 1;
   // What was just asked is always brought into sight.
   useLayoutEffect(() => { atEnd.current = true; }, [asked]);
-  // An empty chat is read from its beginning.
+  // An empty chat is read from its beginning. Focus alone moves nothing: a press would end on another row than it began on.
   useLayoutEffect(() => {
     if (atEnd.current) list.current!.scrollTop = rows.length > 0 ? list.current!.scrollHeight : 0;
-  });
+  }, [rows, before, after, sight]);
   return (
     <main class="list" ref={list} aria-label={say('Conversation')} data-ended={ended}>
       {before}
@@ -71,9 +71,12 @@ function useSight(list: { readonly current: HTMLElement | null }) {
     });
     resized.observe(element);
     element.addEventListener('scroll', look, { passive: true });
+    // What a person opens may put the end out of sight; a `toggle` does not bubble.
+    element.addEventListener('toggle', look, { capture: true });
     return () => {
       resized.disconnect();
       element.removeEventListener('scroll', look);
+      element.removeEventListener('toggle', look, { capture: true });
     };
   }, []);
   return { sight, atEnd };

@@ -35,7 +35,8 @@ export async function code({ page, chat, editor, home, workspace, server, look, 
   // Of a long chat only those in sight are drawn: each call is found by its name.
   for (const { calls: [, { name }] } of SCRIPT.slice(0, -1)) {
     const call = calls.filter({ hasText: name });
-    await call.locator('summary').click();
+    // A slow press: it has to end on the row on which it began, also after one above was opened.
+    await call.locator('summary').click({ delay: 300 });
     await call.getByText('model saw').waitFor();
     said.push(await call.innerText());
   }
