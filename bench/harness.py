@@ -1,4 +1,4 @@
-"""One model on one server, through Remit and through plain loops: what of simple requests comes out right.
+"""One model on one server, through Remit, plain loops and two agents: what of simple requests comes out right.
 
 `python bench/harness.py --url http://127.0.0.1:8080/v1 --model NAME SET.yaml…` asks each request of each set on a fresh
 copy of its package, temperature 0, by turns for every side, and judges by the files and the answer (`judge.py`): right,
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,7 +34,16 @@ from remit_server.models.steps.dialogues import DIALOGUES, FILES
 
 HERE = Path(__file__).parent
 REMIT = Path(sys.executable).with_name("remit")
+UV = str(Path(sys.executable).with_name("uv"))
 LOOPS = ("native", "held", "examples")
+AIDER = "aider-chat==0.86.2"
+AIDER_OPTIONS = (
+    "--yes-always",
+    *(f"--no-{name}" for name in ("auto-commits", "dirty-commits", "analytics", "check-update", "gitignore")),
+    *(f"--no-{name}" for name in ("show-release-notes", "show-model-warnings", "pretty", "stream", "fancy-input")),
+    "--no-detect-urls",
+)
+_AIDER_TOKENS = re.compile(r"Tokens: ([\d.]+k?) sent, ([\d.]+k?) received")
 TIMEOUT_S = 600
 EXAMPLES = frozenset(
     value for each in DIALOGUES for value in each.use.arguments.values() if isinstance(value, str)
@@ -109,7 +119,14 @@ def make_sides(told: argparse.Namespace, place: Path) -> dict[str, Side]:
     def loop(form: str) -> Side:
         return lambda workspace, request: ask_loop(form, told.url, told.model, workspace, request)
 
-    return {name: remit if name == "remit" else loop(name) for name in told.sides.split(",")}
+    def aider(workspace: Path, request: str) -> Turn:
+        return ask_aider(told.url, told.model, workspace, request, place / "aider")
+
+    def smolagents(workspace: Path, request: str) -> Turn:
+        return ask_smolagents(told.url, told.model, workspace, request)
+
+    known: dict[str, Side] = {"remit": remit, "aider": aider, "smolagents": smolagents}
+    return {name: known.get(name) or loop(name) for name in told.sides.split(",")}
 
 
 def run_set(file: Path, sides: Mapping[str, Side], place: Path, rounds: int, only: frozenset[str]) -> Any:
@@ -190,14 +207,53 @@ def ask_remit(program: Path, model: str, workspace: Path, request: str, state: P
 
 
 def ask_loop(form: str, url: str, model: str, workspace: Path, request: str) -> Turn:
-    command = [sys.executable, str(HERE / "plain_loop.py"), form, url, model, str(workspace), request]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
+    return told_as_json([sys.executable, str(HERE / "plain_loop.py"), form, url, model, str(workspace), request])
+
+
+def ask_smolagents(url: str, model: str, workspace: Path, request: str) -> Turn:
+    script = [UV, "run", "--quiet", "--script", str(HERE / "code_agent.py")]
+    return told_as_json([*script, url, model, str(workspace), request])
+
+
+def told_as_json(command: Sequence[str]) -> Turn:
+    """Runs a loop that prints what came of it as one JSON object."""
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return Turn("", False, "took too long", ())
     if done.returncode:
         return Turn("", False, done.stderr.strip().splitlines()[-1][-200:] if done.stderr else "ended", ())
-    said = json.loads(done.stdout)
+    said = json.loads(done.stdout.splitlines()[-1])
     return Turn(
         said["answer"], said["ended"] == "answered" and bool(said["answer"].strip()), said["ended"], said["usage"]
     )
+
+
+def ask_aider(url: str, model: str, workspace: Path, request: str, own: Path) -> Turn:
+    """Runs aider as its manual says for scripts; what it keeps for itself in the workspace is no damage."""
+    own.mkdir(exist_ok=True)
+    (workspace / ".git" / "info" / "exclude").write_text(".aider*\n")
+    command = [UV, "tool", "run", "--quiet", "--from", AIDER, "aider", "--model", f"openai/{model}"]
+    kept = [f"--{name}={own / name}" for name in ("chat-history-file", "input-history-file")]
+    try:
+        done = subprocess.run(
+            [*command, *AIDER_OPTIONS, *kept, "--message", request],
+            check=False,
+            cwd=workspace,
+            env={**os.environ, "OPENAI_API_BASE": url, "OPENAI_API_KEY": "none"},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return Turn("", False, "took too long", ())
+    usage = [(_tokens(sent), _tokens(received)) for sent, received in _AIDER_TOKENS.findall(done.stdout)]
+    return Turn(done.stdout.strip(), done.returncode == 0 and bool(usage), f"exit {done.returncode}", usage)
+
+
+def _tokens(said: str) -> int:
+    return round(float(said.removesuffix("k")) * 1_000) if said.endswith("k") else int(said)
 
 
 def log(outcome: Outcome, file: Path | None) -> bool:
