@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rows import rows
 from shell_cases import HARMLESS, TRICKS
 
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.language.load import load_policy
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.policy.shell.parsed_text import as_written, to_parse
 from remit_governance.values import Action
+
+DEFAULT = load_policy()
 
 
 @rows("trick", TRICKS, ids=lambda trick: trick["is"])
@@ -47,6 +52,83 @@ def test_THR_shell_parsing_is_bounded(piece: str) -> None:
 
 def test_THR_shell_a_line_of_any_length_is_doubted() -> None:
     assert read_script("x" * 9_000).doubts == ("it is longer than 8000 characters",)
+
+
+PIECES = [
+    *(
+        "{1..9}",
+        "{a,b}",
+        "{a,b} ",
+        "eval ",
+        "sudo ",
+        "env ",
+        "a=1 ",
+        "$(",
+        "`",
+        "${",
+        '"',
+        "'",
+        "(",
+        "{ ",
+        ";",
+        "|",
+        "&&",
+    ),
+    *(" x", "<<E\n", "E\n", "\\", "*", "[ ! ", "find . -exec ", "xargs ", "cd a;", "if ", "for x in a b;do ", "done;"),
+    *(
+        "case x in a) ",
+        ";;",
+        "while ",
+        "$x",
+        "${x%a}",
+        "$((1+",
+        "<(",
+        ">a ",
+        "sh -c '",
+        "timeout 5 ",
+        "git ",
+        "~",
+        "x=$x;",
+    ),
+]
+
+
+@example("{1..9}", 12)
+@example("{a,b}", 100)
+@example("eval ", 790)
+@example("x=$x;git ", 440)
+@example("[ ! ", 990)
+@example("while true;do cd a;", 200)
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4).map("".join), st.integers(1, 4_000))
+@settings(max_examples=60)
+def test_CMD_06_reading_any_line_takes_bounded_work(piece: str, times: int) -> None:
+    """Work is counted by calls, which no other load on the machine changes; 0.1 s is about 300,000 of them."""
+    assert calls_made_by(lambda: evaluate(DEFAULT, script_action("echo " + (piece * times)[:8_000]))) < 400_000
+
+
+def calls_made_by(work: Callable[[], object]) -> int:
+    made = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal made
+        made += event == "call"
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return made
+
+
+def script_action(script: str) -> Action:
+    return Action("process.exec", None, script=script, tool="run_command")
+
+
+def test_CMD_06_a_product_of_braces_is_refused_before_it_is_made() -> None:
+    """68 characters, and 282 thousand million words."""
+    assert read_script("echo " + "{1..9}" * 12).doubts
+    assert not read_script("echo {1..9}{1..9}").doubts
 
 
 @given(st.text(max_size=60))

@@ -12,8 +12,9 @@ from config_values import VALUES
 
 from remit_server.cli.commands.config import template
 from remit_server.errors import SetupError
+from remit_server.runtime.config.editor import read_editor
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, Project, project_may, variable_of
-from remit_server.runtime.config.layers import places, resolve
+from remit_server.runtime.config.layers import places, resolve, strictness
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.trust import write_trust
 
@@ -171,3 +172,40 @@ def test_CFG_01_the_schema_holds_what_is_read() -> None:
         jsonschema.validate({section: {key: value}}, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"model": {"temprature": 1}}, schema)
+
+
+EDGES: list[Any] = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    1e308,
+    0.5,
+    "",
+    " ",
+    "strict",
+    "explore",
+    "é" * 300,
+    "\0",
+    [],
+    [1],
+    {},
+    {"a": 1},
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_LSP_15_no_value_of_an_editor_is_an_error_and_none_loosens(here: Places, key: tuple[str, str]) -> None:
+    """Each edge value, over the default, over a lower and over a higher one: it counts, or one sentence says why not."""
+    for own in (None, *VALUES[key]):
+        here.write("user", "{}") if own is None else here.set("user", key, own)
+        before = here.resolved()
+        for value in (*EDGES, *VALUES[key]):
+            taken, said = read_editor({key[0]: {key[1]: value}}, before, trusted=True)
+            after = resolve(here.workspace, here.environment, editor=taken) if taken else before
+            assert len(taken) + len(said) == (value is not None)
+            if taken and project_may(*key) == "tighten":
+                assert strictness(key, after.value(key)) <= strictness(key, before.value(key))
+                assert after.value(key) == taken[key]

@@ -76,6 +76,10 @@ SLOW = {
     "THR-shell-here-documents": "cat <<E\n" * 800 + "rm x",
     "THR-shell-case-in-case": "case a in a) " * 500 + "rm x",
     "THR-shell-braces": "{a," * 2_000 + "}" * 2_000,
+    "THR-shell-product-of-braces": "echo " + "{1..9}" * 12,
+    "THR-shell-product-of-lists": "echo " + "{a,b}" * 100,
+    "THR-shell-nested-eval": "eval " * 790 + "rm x",
+    "THR-shell-nested-tests": "[ ! " * 990,
 }
 
 

@@ -77,11 +77,22 @@ async def test_LSP_15_what_may_not_come_from_an_editor_is_said_once(start_real, 
         "the editor's setting `remit.serverPath` does not count",
     ]
     assert "can come from a workspace; set it in your own `config.yaml`, or as REMIT_MODEL" in said[0]
-    assert "an editor can only lower it, and 25 counts" in said[4]
+    assert "an editor can only make it stricter, and `25` counts" in said[4]
     await here.change({**here.given, "limits": {"max_steps": 24}})
     assert here.messages()[len(said) :] == [
         "The configuration changed; from the next turn on, these apply: `max_steps`, `turn_timeout_s`"
     ]
+
+
+async def test_LSP_15_a_mode_is_a_word_and_fails_no_request(start_real, tmp_path) -> None:
+    """THR-configuration-editor: it can be made stricter, and not be loosened."""
+    here = Settings(await start_real(), tmp_path)
+    await here.client.initialize(ASKED)
+    here.given = {"workflow": {"mode": "strict"}}
+    assert await here.status() == "completed"
+    assert (await here.client.result("remit/status"))["mode"] == "strict"
+    await here.change({"workflow": {"mode": "fast"}})
+    assert "`remit.workflow.mode` does not count" in here.messages()[-1]
 
 
 async def test_LSP_15_a_client_that_is_not_asked_may_send_them(start_real, tmp_path) -> None:

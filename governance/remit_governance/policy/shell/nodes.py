@@ -132,8 +132,10 @@ def _command_of(name: Node) -> list[Node]:
 
 def test_operands(node: Node) -> Iterator[Node]:
     """The words of a test, whatever the grammar takes them for."""
-    for child in node.children:
+    nodes = [*reversed(node.children)]
+    while nodes:
+        child = nodes.pop()
         if child.type.endswith("_expression"):
-            yield from test_operands(child)
+            nodes.extend(reversed(child.children))
         elif child.is_named or child.type in {"=", "!=", "=="}:
             yield child

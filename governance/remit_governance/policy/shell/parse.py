@@ -29,12 +29,14 @@ from remit_governance.policy.shell.nodes import (
 )
 from remit_governance.policy.shell.parsed_text import to_parse
 from remit_governance.policy.shell.programs import examine, is_known_place
-from remit_governance.policy.shell.reading import MOST_FOLDERS, STREAMS, UNKNOWN, Draft, Reading
+from remit_governance.policy.shell.reading import COMMAND_STEPS, MOST_FOLDERS, STREAMS, UNKNOWN, Draft, Reading
 from remit_governance.policy.shell.variables import harmless_variable
 from remit_governance.policy.shell.words import Word, resolve, spelled
 from remit_governance.policy.shell.wrappers import Layers, unwrap
 
 MOST_CHARACTERS = 8_000
+MOST_PARSED = 4_000
+"""Characters besides here-documents. The grammar takes time by the square of what it cannot read."""
 MOST_DEPTH = 40
 MOST_VALUES = 8
 """Values of a loop's variable with each of which its body is read; nested in each other, two loops at most."""
@@ -64,6 +66,8 @@ def read_script(script: str) -> Reading:
 
 
 def _read_into(script: str, draft: Draft, depth: int) -> None:
+    if not draft.spend(len(script) // 40):
+        return
     if len(script) > MOST_CHARACTERS:
         draft.doubt(f"it is longer than {MOST_CHARACTERS} characters")
         return
@@ -74,6 +78,9 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
     if plain is None:
         draft.doubt("a here-document is not plain, or stands beside what is not")
         plain = script
+    if len(plain) > MOST_PARSED:
+        draft.doubt(f"it is longer than {MOST_PARSED} characters besides its here-documents")
+        return
     if _JOINED_LINE.search(plain):
         draft.doubt("a word goes on over the end of a line")
     if _ODD_START.search(plain):
@@ -98,6 +105,8 @@ def _walk(node: Node, draft: Draft, depth: int) -> None:
     """Read one statement, or whatever else stands here."""
     if depth > MOST_DEPTH:
         draft.doubt("it is nested too deeply")
+        return
+    if not draft.spend(1):
         return
     kind = node.type
     if node.is_missing or kind == "ERROR":
@@ -267,7 +276,8 @@ def _inside(node: Node, draft: Draft, depth: int) -> None:
     if depth > MOST_DEPTH:
         draft.doubt("it is nested too deeply")
     elif node.type in {"command_substitution", "process_substitution"}:
-        _substituted(node, draft, depth)
+        if draft.spend(1):
+            _substituted(node, draft, depth)
     else:
         for child in node.named_children:
             _inside(child, draft, depth + 1)
@@ -327,15 +337,19 @@ def _argument(node: Node, draft: Draft, depth: int) -> Word:
 
 def _simple(words: list[Word], draft: Draft, depth: int) -> None:
     """A simple command: out of its wrappers, and looked at for what its arguments make it do."""
+    if not draft.spend(COMMAND_STEPS + len(words)):
+        return
     if words[0].pattern:
         draft.doubt("a program's name is a pattern")
     if any(word.counted for word in words) and (words[0].counted or words[0].text not in TAKE_NUMBERS):
         draft.doubt("a number is known only when it runs, or is none")
     layers = unwrap(words)
+    if not draft.spend(sum(map(len, (*layers.wrappers, *layers.suspects))) // 50):
+        return
     draft.wrappers.extend(layers.wrappers)
     draft.suspects.extend(layers.suspects)
     for text in layers.texts:
-        inside = Draft()
+        inside = Draft(budget=draft.budget)
         _read_into(text, inside, depth + 1)
         draft.suspects.extend((*inside.commands, *inside.wrappers, *inside.suspects))
     for doubt in (*layers.doubts, *unclear(words, layers)):

@@ -20,6 +20,24 @@ MOST_COMMANDS = 64
 """Commands in one line, of which a person could still have an overview."""
 
 
+MOST_STEPS = 6_000
+"""What reading one line may take: a step for each statement and word, `COMMAND_STEPS` for each command, each time that
+it is read. A line of `MOST_COMMANDS` long commands takes less."""
+COMMAND_STEPS = 30
+
+
+@dataclass(slots=True)
+class Budget:
+    """The steps that are left for a line, counted before they are taken."""
+
+    left: int = MOST_STEPS
+
+    def spend(self, steps: int) -> bool:
+        """Takes so many steps; false where they are more than are left, and from then on."""
+        self.left = self.left - steps if steps <= self.left else -1
+        return self.left >= 0
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One command line, read.
@@ -44,7 +62,7 @@ class Draft:
 
     `folders` are those that the line may be in by now, relative to where it starts; `values` the variables of the loops
     around, `constants` those that have one value from here on or are numbers, `looped` the names of both, `assigned`
-    how often each name gets a value.
+    how often each name gets a value; `budget` is that of the whole line.
     """
 
     commands: list[Argv] = field(default_factory=list[Argv])
@@ -58,6 +76,7 @@ class Draft:
     values: dict[str, Word] = field(default_factory=dict[str, Word])
     assigned: Counter[str] = field(default_factory=Counter[str])
     looped: set[str] = field(default_factory=set[str])
+    budget: Budget = field(default_factory=Budget)
 
     def beside(self) -> Draft:
         """A draft for what runs here in a shell of its own: what it sets stays there."""
@@ -67,7 +86,14 @@ class Draft:
             values=self.values,
             assigned=self.assigned,
             looped=self.looped,
+            budget=self.budget,
         )
+
+    def spend(self, steps: int) -> bool:
+        """Takes steps of the budget; false, and a doubt, where there are not so many left."""
+        if not (enough := self.budget.spend(steps)):
+            self.doubt("it is too long or too nested to be read")
+        return enough
 
     def doubt(self, why: str) -> None:
         """Say once that something is not certain."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from types import MappingProxyType
 from typing import Literal
 
@@ -217,11 +218,13 @@ def _braces(raw: str) -> Word:
     if not _BRACES.fullmatch(ranges) or ".." in ranges:
         return doubt
     lists = [found.split(",") for found in _LIST.findall(ranges)]
+    if prod(map(len, lists)) > MOST_CHOICES:
+        return doubt
     between = _LIST.split(ranges)[::2]
     chosen = [
         "".join((between[0], *(a + b for a, b in zip(each, between[1:], strict=True)))) for each in product(*lists)
     ]
-    return Word(raw, pattern="*" in raw or "?" in raw, choices=tuple(chosen)) if len(chosen) <= MOST_CHOICES else doubt
+    return Word(raw, pattern="*" in raw or "?" in raw, choices=tuple(chosen))
 
 
 # Forms that only cut or replace text; one that assigns, reckons or names another variable is not among them.

@@ -12,7 +12,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from remit_server.runtime.config.form import SECTIONS, project_may, variable_of
-from remit_server.runtime.config.layers import Key, Resolved
+from remit_server.runtime.config.layers import Key, Resolved, strictness
 
 MOST = 200
 """Keys of an editor's settings that are looked at."""
@@ -66,6 +66,8 @@ def _read(key: tuple[str, ...], value: Any, before: Resolved, *, trusted: bool |
         read = getattr(SECTIONS[section].model_validate({name: value}), name)
     except ValidationError as error:
         return error.errors(include_url=False, include_input=False)[0]["msg"].lower()
-    if may == "tighten" and read > before.value((section, name)):
-        return f"an editor can only lower it, and {before.value((section, name)):g} counts"
+    setting, counts = (section, name), before.value((section, name))
+    if may == "tighten" and strictness(setting, read) > strictness(setting, counts):
+        shown = counts if isinstance(counts, str) else f"{counts:g}"
+        return f"an editor can only make it stricter, and `{shown}` counts"
     return (read,)

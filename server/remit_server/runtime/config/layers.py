@@ -100,14 +100,15 @@ def resolve(
 
 def _taken(key: Key, value: Any, values: Mapping[Key, Any]) -> bool:
     """Whether a project's value counts: what it may only tighten, it lowers."""
-    if project_may(*key) != "tighten":
-        return True
-    field = SECTIONS[key[0]].model_fields[key[1]]
-    before = values.get(key, field.default)
+    before = values.get(key, SECTIONS[key[0]].model_fields[key[1]].default)
+    return project_may(*key) != "tighten" or strictness(key, value) < strictness(key, before)
+
+
+def strictness(key: Key, value: Any) -> float:
+    """Returns where a value stands among those of its key: the lower, the stricter."""
     if isinstance(value, str):  # its words are listed the strictest first
-        words = get_args(field.annotation)
-        return words.index(value) < words.index(before)
-    return bool(value < before)
+        return get_args(SECTIONS[key[0]].model_fields[key[1]].annotation).index(value)
+    return float(value)
 
 
 def _file_values(layer: Layer, files: tuple[Path, ...]) -> Iterator[tuple[Key, Any, Origin]]:

@@ -112,6 +112,12 @@ def entries_of(program: Program) -> tuple[Entry, ...]:
     )
 
 
+@lru_cache(maxsize=256)
+def _by_first(program: Program) -> tuple[tuple[str, Entry], ...]:
+    """The entries, each with the operand that it begins with: most are told apart by that."""
+    return tuple((entry.operands[0] if entry.operands else "", entry) for entry in entries_of(program))
+
+
 def _entry(words: Sequence[str], effect: Effect) -> Entry:
     options = frozenset(word for word in words if word.startswith("-"))
     operands = tuple(word for word in words if not word.startswith("-") and word != "$")
@@ -169,7 +175,8 @@ def in_every_reading(name: str, arguments: Sequence[str], judge: Callable[[Given
 
 
 def _effect_of(program: Program, given: Given) -> Effect:
-    matching = [entry for entry in entries_of(program) if _matches(entry, given)]
+    begun = {"", "?", *(form[0] for form in given.forms if form)}
+    matching = [entry for first, entry in _by_first(program) if first in begun and _matches(entry, given)]
     # An option that raises does so whatever the subcommand; any other speaks where no subcommand says more.
     raising: list[Effect] = [
         entry.effect for entry in matching if entry.raises and not entry.operands and not entry.ends
