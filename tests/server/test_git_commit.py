@@ -211,6 +211,16 @@ def test_an_ignored_missing_or_linked_name_is_refused(shop: Path) -> None:
     assert "leads to `a.py`" in refusal(shop, paths=["link"]).why
 
 
+@pytest.mark.parametrize("name", [".gitignore", ".git/info/exclude"])
+def test_GIT_02_an_ignore_file_that_begins_with_a_byte_order_mark_keeps_its_first_line(shop: Path, name: str) -> None:
+    (shop / name).write_bytes(b"\xef\xbb\xbfsecret_out/\n")
+    write(shop, {"secret_out/x.py": "", "new.py": ""})
+    committed(shop, all=True)
+    assert "secret_out/x.py" not in git(shop, "ls-files").split()
+    assert git(shop, "status", "--short") == ""
+    assert "is ignored" in refusal(shop, paths=["secret_out/x.py"]).why
+
+
 def test_what_policy_keeps_from_being_read_is_not_committed(shop: Path) -> None:
     """THR: neither a changed file nor a staged one; and both stay as they were."""
     write(shop, {"a.py": "changed\n", "gone.py": "secret\n", "key.pem": "secret\n"})

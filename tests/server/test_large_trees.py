@@ -187,6 +187,20 @@ def test_ignore_files_outside_a_repository_within_the_project_count_in_it(tmp_pa
             assert found.data["files"] == [".gitignore", "sub/e"]
 
 
+def test_FILE_05_an_ignore_file_is_read_as_git_reads_it_mark_and_line_ends_included(tmp_path: Path) -> None:
+    """Its first line counts behind a byte order mark, and only a line feed ends a line."""
+    marked = b"\xef\xbb\xbfout/\r\n*.log\x0cx"
+    grown(tmp_path, {".gitignore": marked, "out/x.py": b"foo", "a.py": b"foo", "a.log": b"foo", "sub/x": b"foo"})
+    grown(tmp_path, {"sub/out/x.py": b"foo", "sub/.gitignore": b"\xef\xbb\xbfx\n"})
+    assert files_of(both(tmp_path, "foo")) == ["a.log", "a.py"]
+    assert files_of(both(tmp_path, "foo", "sub")) == []
+    with Workspace(tmp_path) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, str)
+        for small in (WITH_RIPGREP, IN_PROCESS):
+            found = list_matching(ctx, ctx.resolve("."), parse_glob("*"), 100, Limits(small=small))
+            assert found.data["files"] == [".gitignore", "a.log", "a.py", "sub/.gitignore"]
+
+
 def test_links_are_not_followed_and_strange_files_and_names_do_no_harm(tmp_path: Path) -> None:
     grown(tmp_path, {"outside": b"foo", "shop/a.py": b"foo", "shop/new\nline": b"foo", "shop/-e": b"foo"})
     root = tmp_path / "shop"

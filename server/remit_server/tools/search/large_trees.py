@@ -17,7 +17,7 @@ from remit_server.tools.search.ripgrep_expression import ripgrep_expression
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.trees.ripgrep import Listing, Matching, list_with_ripgrep
-from remit_server.workspace.trees.walk import Limits, is_not_too_deep, listing_filter, walk_open
+from remit_server.workspace.trees.walk import Limits, begins_with_mark, is_not_too_deep, listing_filter, walk_open
 
 # Paths in no order, and whether each is one that `walk` would come to.
 _Named = tuple[Iterable[str], Callable[[str], bool]]
@@ -81,14 +81,17 @@ def _walk_first(
 
 
 def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool]:
-    """Returns `listing_filter` where ripgrep knows less: below a folder of an excluding one, and in a repository within
-    the project, where it does not ask the ignore files outside; else a filter that is cheaper to ask."""
+    """Returns `listing_filter` where ripgrep knows less: below a folder of an excluding one, in a repository within
+    the project, where it does not ask the ignore files outside, and where an ignore file begins with a byte order mark;
+    else a filter that is cheaper to ask."""
     is_listed, root = listing_filter(ctx.workspace, base), str(ctx.workspace.root)
     if len(base.names) > 1:
         return is_listed
 
     @cache
     def apart(folder: str) -> bool:
+        if begins_with_mark(f"{root}/{folder}"):
+            return True
         return folder != "" and (os.path.lexists(f"{root}/{folder}/.git") or apart(folder.rpartition("/")[0]))
 
     return lambda path: is_not_too_deep(path) and (not apart(path.rpartition("/")[0]) or is_listed(path))

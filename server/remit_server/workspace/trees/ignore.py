@@ -5,6 +5,7 @@ The files are untrusted. pathspec translates their rules, and RE2, which matches
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from remit_governance.globs import MAX_GLOB_CHARS
 
 MAX_IGNORE_BYTES = 256 * 1024
 MAX_IGNORE_LINES = 2000
+BYTE_ORDER_MARK = codecs.BOM_UTF8
 
 _error = cast("type[Exception]", cast("Any", re2).error)
 
@@ -40,7 +42,13 @@ class IgnoreRules:
 
 def parse_ignore_file(data: bytes) -> IgnoreRules:
     """Parses an ignore file. Lines that are too long or malformed are skipped."""
-    return ignore_rules(data[:MAX_IGNORE_BYTES].decode(errors="replace").splitlines()[:MAX_IGNORE_LINES])
+    return ignore_rules(ignore_lines(data))
+
+
+def ignore_lines(data: bytes) -> list[str]:
+    """Returns the lines of an ignore file as git reads them: without a mark, ended by line feeds only."""
+    text = data[:MAX_IGNORE_BYTES].removeprefix(BYTE_ORDER_MARK).decode(errors="replace")
+    return [line.removesuffix("\r") for line in text.split("\n")[:MAX_IGNORE_LINES]]
 
 
 def ignore_rules(lines: Sequence[str]) -> IgnoreRules:

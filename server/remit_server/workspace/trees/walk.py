@@ -16,7 +16,7 @@ from remit_server.errors import ToolError
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.content.transient import Retries
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
-from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
+from remit_server.workspace.trees.ignore import BYTE_ORDER_MARK, MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
 
 SMALL_TREE = 400
 """Measured by bench/search.py."""
@@ -150,6 +150,11 @@ def asks_root(workspace: Workspace, base: WorkspacePath) -> bool:
     return any(start == 0 for start, _ in _layers_above(workspace, base))
 
 
+def begins_with_mark(folder: str) -> bool:
+    """Returns whether the folder's ignore file begins with a byte order mark, of which ripgrep 13 makes a pattern."""
+    return _ignore_file(f"{folder}/.gitignore", None, len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK
+
+
 def find_ignored(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:
     """Returns those of the relative paths that the project's `.gitignore` files exclude, themselves or by a parent
     folder.
@@ -277,16 +282,20 @@ def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers:
 
 
 def _with_ignore_file(folder: int, start: int, layers: Layers) -> Layers:
+    rules = _rules(_ignore_file(".gitignore", folder, MAX_IGNORE_BYTES))
+    return (*layers, (start, rules)) if rules else layers
+
+
+def _ignore_file(path: str, folder: int | None, most: int) -> bytes:
+    """Reads up to `most` bytes of an ignore file; nothing where there is none, or a link or a pipe in its place."""
     try:
-        fd = os.open(".gitignore", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
-        return layers
+        return b""
     try:
-        data = os.read(fd, MAX_IGNORE_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+        return os.read(fd, most) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     finally:
         os.close(fd)
-    rules = _rules(data)
-    return (*layers, (start, rules)) if rules else layers
 
 
 _rules = lru_cache(maxsize=256)(parse_ignore_file)

@@ -11,7 +11,7 @@ from remit_server.tools.git.commit.repository import Repository, commit_refusal
 from remit_server.tools.git.commit.settings import expand_path, git_folder_of
 from remit_server.workspace.git_folder import read_or_none
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
-from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, MAX_IGNORE_LINES, ignore_rules
+from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, ignore_lines, ignore_rules
 from remit_server.workspace.trees.walk import Limits, find_ignored, walk
 
 
@@ -42,7 +42,7 @@ def excludes(workspace: Workspace, repository: Repository) -> Callable[[str], bo
     """Whether the repository's or the person's own list of ignored files names a path; a `.gitignore` that takes it
     back does not count here, so sooner too little is committed than too much."""
     own = read_or_none(workspace, "info/exclude", MAX_IGNORE_BYTES) or b""
-    rules = ignore_rules([*_lines(own), *_lines(_persons(workspace, repository))])
+    rules = ignore_rules([*ignore_lines(own), *ignore_lines(_persons(workspace, repository))])
 
     def excluded(path: str) -> bool:
         return rules.ignores(path) is True
@@ -63,10 +63,6 @@ def read_persons(path: Path | None) -> bytes:
         return b""
     with path.open("rb") as file:
         return file.read(MAX_IGNORE_BYTES)
-
-
-def _lines(data: bytes) -> list[str]:
-    return data.decode(errors="replace").splitlines()[:MAX_IGNORE_LINES]
 
 
 def _nested_repositories(workspace: Workspace) -> Callable[[str], bool]:
