@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -185,6 +187,17 @@ async def test_what_the_project_ignores_is_not_asked_about(make_bench: Any) -> N
     bench = await ran(make_bench, command, REVIEW, asker)
     assert [d.path for d in asker.asked[0].diffs] == ["z.txt"]
     assert "because the project ignores it: cache/x, deep.log" in output(bench)
+
+
+async def test_BOX_08_a_look_at_the_repository_leaves_its_index_as_it_is(make_bench: Any) -> None:
+    bench: Bench = await make_bench(policy=ALLOW)
+    for words in (("init", "-q"), ("add", "-A")):
+        subprocess.run(["git", *words], cwd=bench.workspace, check=True)
+    os.utime(bench.workspace / "a.py", (1, 1))
+    bench = await ran(make_bench, "git status --short", ALLOW)
+    assert "A  a.py" in output(bench)
+    assert SAYS.not_taken_over not in output(bench)
+    assert not [record for record in bench.audit() if record.event.kind is AuditKind.MERGE_REJECTED]
 
 
 async def test_thr_approvals_a_file_changed_while_the_command_ran_is_not_overwritten(make_bench: Any) -> None:

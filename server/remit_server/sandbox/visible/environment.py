@@ -17,7 +17,8 @@ _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables for a command, from the server's own: language and time zone, a PATH that exists inside, no colours.
+    """Variables for a command, from the server's own: language and time zone, a PATH that exists inside, no colours,
+    no locks that git can do without.
 
     Looks at what exists of the person's toolchains.
     """
@@ -36,6 +37,8 @@ def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
         "TERM": "dumb",
         "NO_COLOR": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
+        # A look at the repository then writes no index, which is protected and would be reported as not taken over.
+        "GIT_OPTIONAL_LOCKS": "0",
     }
 
 
