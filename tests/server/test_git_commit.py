@@ -221,6 +221,21 @@ def test_GIT_02_an_ignore_file_that_begins_with_a_byte_order_mark_keeps_its_firs
     assert "is ignored" in refusal(shop, paths=["secret_out/x.py"]).why
 
 
+def test_GIT_02_naming_an_ignored_folder_commits_nothing_of_it(shop: Path) -> None:
+    write(shop, {".gitignore": "build/\n", "build/x.py": ""})
+    assert "nothing differs" in refusal(shop, paths=["build"], all=True).why
+
+
+def test_GIT_02_new_files_are_not_committed_where_it_is_not_known_what_is_ignored(shop: Path) -> None:
+    (shop.parent / "list").write_text("new.py\n")
+    git(shop, "config", "core.excludesFile", str(shop.parent / "list"))
+    write(shop, {"a.py": "changed\n", "new.py": ""})
+    assert "core.excludesFile" in refusal(shop, all=True).why
+    assert "core.excludesFile" in refusal(shop, paths=["new.py"]).why
+    committed(shop)
+    assert git(shop, "status", "--short") == ""
+
+
 def test_what_policy_keeps_from_being_read_is_not_committed(shop: Path) -> None:
     """THR: neither a changed file nor a staged one; and both stay as they were."""
     write(shop, {"a.py": "changed\n", "gone.py": "secret\n", "key.pem": "secret\n"})

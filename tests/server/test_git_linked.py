@@ -14,7 +14,7 @@ from bench_runtime import call
 from git_looks import asked, git, output, repository
 from messages import SAYS
 
-from remit_server.tools.git.git_linked import resolve_pointer
+from remit_server.workspace.git_linked import resolve_pointer
 
 pytestmark = [
     pytest.mark.slow,

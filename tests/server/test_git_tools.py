@@ -41,6 +41,19 @@ async def test_a_status_says_branch_and_every_state(make_bench: Any, tmp_path: P
     ]
 
 
+async def test_GIT_01_a_status_leaves_out_what_the_persons_own_list_ignores(
+    make_bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = repository(tmp_path)
+    (tmp_path / "mine").write_text("*.log\n")
+    (tmp_path / "gitconfig").write_text(f"[core]\n\texcludesFile = {tmp_path}/mine\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    (shop / "a.log").write_text("")
+    (shop / "new.py").write_text("")
+    bench = await asked(make_bench, call("git_status"))
+    assert output(bench).splitlines() == ["on branch main", "untracked:", "  new.py"]
+
+
 @pytest.mark.slow
 async def test_a_status_knows_what_a_branch_follows_and_how_far_it_is(make_bench: Any, tmp_path: Path) -> None:
     shop = repository(tmp_path)

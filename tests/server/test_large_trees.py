@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from commits import environment, git, repository
 from examples import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -199,6 +200,48 @@ def test_FILE_05_an_ignore_file_is_read_as_git_reads_it_mark_and_line_ends_inclu
         for small in (WITH_RIPGREP, IN_PROCESS):
             found = list_matching(ctx, ctx.resolve("."), parse_glob("*"), 100, Limits(small=small))
             assert found.data["files"] == [".gitignore", "a.log", "a.py", "sub/.gitignore"]
+
+
+@pytest.fixture
+def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a person's settings of git are, and no others."""
+    for name, value in environment(tmp_path).items():
+        if name == "HOME" or name.startswith("GIT_"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
+    return tmp_path / "none"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_FILE_05_the_lists_outside_the_tree_count_as_git_counts_them(
+    tmp_path: Path, persons: Path, mark: bytes
+) -> None:
+    persons.write_text("[core]\n\texcludesFile = ~/mine\n")
+    (tmp_path / "mine").symlink_to(tmp_path / "dotfile")
+    (tmp_path / "dotfile").write_bytes(mark + b"*.log\n/own/\nkept\n")
+    shop = repository(tmp_path / "shop")
+    grown(shop, {".git/info/exclude": mark + b"scratch/\n!b.log\n", "sub/.gitignore": b"!kept\n"})
+    names = ("a.py", "a.log", "b.log", "own/x", "kept", "scratch/x", "sub/kept", "sub/a.log", "sub/own/x")
+    grown(shop, dict.fromkeys((*names, "sub/deep/x.log"), b"foo"))
+    known = git(shop, "ls-files", "--others", "--exclude-standard").split()
+    assert known == ["a.py", "b.log", "sub/.gitignore", "sub/kept", "sub/own/x"]
+    assert files_of(both(shop, "foo")) == ["a.py", "b.log", "sub/kept", "sub/own/x"]
+    assert files_of(both(shop, "foo", "sub")) == ["sub/kept", "sub/own/x"]
+    assert files_of(both(shop, "foo", "sub/deep")) == []
+    assert files_of(both(shop, "foo", "scratch")) == ["scratch/x"]
+
+
+def test_thr_paths_a_list_that_only_the_repository_names_is_not_read_outside(tmp_path: Path, persons: Path) -> None:
+    """THR: which names are ignored would tell what a file of the person's holds."""
+    (tmp_path / "secret").write_text("guess\n")
+    shop = repository(tmp_path / "shop")
+    grown(shop, {"guess": b"foo", "other": b"foo", "lists/own": b"other"})
+    (shop / "lists" / "link").symlink_to(tmp_path / "secret")
+    both_files = ["guess", "other"]
+    for name, found in (("../secret", both_files), ("lists/own", ["guess"]), ("lists/link", both_files)):
+        git(shop, "config", "core.excludesFile", name)
+        assert files_of(both(shop, "foo")) == found
+    assert not persons.exists()
 
 
 def test_links_are_not_followed_and_strange_files_and_names_do_no_harm(tmp_path: Path) -> None:

@@ -25,13 +25,13 @@ from remit_server.tools.git.commit.files import EXECUTABLE, WorkingTree, path_of
 from remit_server.tools.git.commit.identity import author_of, tidy_message
 from remit_server.tools.git.commit.repository import Entry, Index, Repository, commit_refusal, open_for_commit
 from remit_server.tools.git.commit.selection import Selected, differences, select
-from remit_server.tools.git.commit.settings import expand_path, git_folder_of, is_on
 from remit_server.tools.git.commit.trees import trees_of
 from remit_server.tools.git.commit.untracked import read_persons
 from remit_server.tools.git.git_repository import quote_path, repository_targets
 from remit_server.tools.spec import Arguments, CommitPlan, FileChange, Outcome, Plan, Target, Tool, ToolContext
 from remit_server.workspace.content.files import image_of
 from remit_server.workspace.git_folder import read_or_none
+from remit_server.workspace.git_settings import expand_path, git_folder_of, is_on
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 SYSCALL = "git.commit"

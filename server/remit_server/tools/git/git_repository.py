@@ -23,10 +23,11 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
-from remit_server.tools.git.git_config import MAX_CONFIG_BYTES, harmless, parse_config
-from remit_server.tools.git.git_linked import Folders, resolve_pointer
 from remit_server.tools.spec import Target, ToolContext
 from remit_server.workspace.content.files import read_image
+from remit_server.workspace.git_config import MAX_CONFIG_BYTES, harmless, parse_config
+from remit_server.workspace.git_linked import Folders, resolve_pointer
+from remit_server.workspace.trees.exclude import EXCLUDES_FILE, persons_list
 
 MAX_OUTPUT_BYTES = 4_000_000
 TIMEOUT_S = 60.0
@@ -65,11 +66,13 @@ def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository whose working tree is the workspace, and the settings of its own that git is told."""
+    """A repository whose working tree is the workspace, the settings that git is told, and the lists of ignored files
+    that these name."""
 
     root: Path
     folders: Folders
     settings: tuple[tuple[str, str], ...]
+    lists: tuple[Path, ...] = ()
 
     def command(self, script: str, *words: str) -> CommandSpec:
         """A shell's `script` that runs `GIT` with these words, in the sandbox, on a workspace it cannot write to."""
@@ -82,7 +85,7 @@ class Repository:
             environment={**command_environment(os.environ), **self._environment()},
             timeout_s=TIMEOUT_S,
             max_output_bytes=MAX_OUTPUT_BYTES,
-            readable=parts,
+            readable=(*parts, *self.lists),
         )
 
     def _environment(self) -> Mapping[str, str]:
@@ -116,7 +119,10 @@ def open_repository(ctx: ToolContext) -> Repository:
         if _UNREADABLE.get(name) == value.lower():
             raise _refusal(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
     branch = _HEAD.fullmatch(head)
-    return Repository(root, folders, harmless(settings, branch[1] if branch else None))
+    ignored = persons_list(ctx.workspace, folders)
+    told = harmless(settings, branch[1] if branch else None)
+    told += ((EXCLUDES_FILE, str(ignored.path)),) if ignored else ()
+    return Repository(root, folders, told, (ignored.path,) if ignored else ())
 
 
 def _open_repository(ctx: ToolContext) -> tuple[Folders, str, str]:

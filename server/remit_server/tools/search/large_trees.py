@@ -16,6 +16,8 @@ from remit_server.tools.search.made_files import by_names, with_made
 from remit_server.tools.search.ripgrep_expression import ripgrep_expression
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import WorkspacePath
+from remit_server.workspace.trees.exclude import exclude_lists
+from remit_server.workspace.trees.ignore import BYTE_ORDER_MARK
 from remit_server.workspace.trees.ripgrep import Listing, Matching, list_with_ripgrep
 from remit_server.workspace.trees.walk import Limits, begins_with_mark, is_not_too_deep, listing_filter, walk_open
 
@@ -85,7 +87,8 @@ def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bo
     the project, where it does not ask the ignore files outside, and where an ignore file begins with a byte order mark;
     else a filter that is cheaper to ask."""
     is_listed, root = listing_filter(ctx.workspace, base), str(ctx.workspace.root)
-    if len(base.names) > 1:
+    marked = any(each.data.startswith(BYTE_ORDER_MARK) for each in exclude_lists(ctx.workspace))
+    if len(base.names) > 1 or marked:
         return is_listed
 
     @cache

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import WorkspacePath
-from remit_server.workspace.trees.walk import find_ignored
+from remit_server.workspace.trees.walk import find_ignored, is_asked_for
 
 Folder = TypeVar("Folder")
 
@@ -36,6 +36,6 @@ def _made_below(ctx: ToolContext, base: WorkspacePath) -> list[str]:
     prefix = "" if base.relative == "." else base.relative + "/"
     below = [path for path in ctx.made if path.startswith(prefix) and ".git" not in path.split("/")]
     # What is ignored is listed only where it was asked for.
-    asked_for = base.relative != "." and bool(find_ignored(ctx.workspace, [base.relative]))
+    asked_for = is_asked_for(ctx.workspace, base)
     ignored: frozenset[str] = frozenset() if asked_for else find_ignored(ctx.workspace, below)
     return sorted((path for path in below if path not in ignored), key=by_names)

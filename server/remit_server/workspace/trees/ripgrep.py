@@ -1,11 +1,11 @@
 """Lists the files of a large tree with ripgrep, or those that an expression may match (FILE-05).
 
 It is the one program that reading tools start outside the sandbox, because the sandbox's start would cost more than
-ripgrep saves. That is safe: its arguments are fixed here, but for an expression and a folder in places where no option
-can stand; it reads no configuration and starts no program (`--pre`, `--search-zip` and `--hostname-bin` would, and are
-never given); it follows no links, opens no network connection, writes to a pipe only, and gets an empty environment. It
-is killed at its time limit or when the call is cancelled. Its output is untrusted: the caller opens each name anew
-below the workspace and judges it.
+ripgrep saves. That is safe: its arguments are fixed here, but for an expression, a folder and ignore files in places
+where no option can stand; it reads no configuration and starts no program (`--pre`, `--search-zip` and `--hostname-bin`
+would, and are never given); it follows no links, opens no network connection, writes to a pipe only, and gets an empty
+environment. It is killed at its time limit or when the call is cancelled. Its output is untrusted: the caller opens
+each name anew below the workspace and judges it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from pathlib import Path
 
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
-from remit_server.workspace.trees.walk import Limits, asks_root
+from remit_server.workspace.trees.walk import Limits, ignore_files_above
 
 _FLAGS = (
     # Files over its size limit are skipped silently, but for its debug messages.
     *("--no-config", "--no-ignore-messages", "--debug", "--color=never", "--null", "--hidden", "--no-follow"),
-    # Only the project's own `.gitignore` files apply, with or without a repository around them; but ripgrep 13 has
-    # a defect and still obeys `.rgignore` files.
+    # Of itself it obeys `.gitignore` files only, with or without a repository around them, and is given all others;
+    # but ripgrep 13 has a defect and still obeys `.rgignore` files.
     *("--no-require-git", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global", "--no-ignore-parent"),
     *("--glob=!.git", f"--glob=!{TEMPORARY_PREFIX}*"),
 )
@@ -90,7 +90,7 @@ def list_with_ripgrep(
         return None
     about = [] if matching is None else [*_MATCHING, f"--max-filesize={matching.max_bytes}"]
     what = ["--files"] if matching is None else [f"--regexp={matching.expression}"]
-    above = ["--ignore-file=.gitignore"] if base.names and asks_root(workspace, base) else []
+    above = [f"--ignore-file={path}" for path in ignore_files_above(workspace, base)]
     where = "/".join((".", *base.names))
     return _run([program, *_FLAGS, *above, *about, *what, "--", where], workspace.root, limits)
 

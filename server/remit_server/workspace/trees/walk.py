@@ -16,6 +16,7 @@ from remit_server.errors import ToolError
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.content.transient import Retries
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
+from remit_server.workspace.trees.exclude import exclude_lists
 from remit_server.workspace.trees.ignore import BYTE_ORDER_MARK, MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
 
 SMALL_TREE = 400
@@ -79,8 +80,8 @@ Entries = tuple[tuple[str, bool, bool], ...]
 def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[str]:
     """Yields the relative paths of the regular files below `base`, sorted by name; ends early when `limits` are spent.
 
-    Left out: `.git`, what `.gitignore` files exclude (unless `base` itself is excluded, for then it was asked for),
-    links, and names that cannot be shown. Raises ToolError where `base` is no folder.
+    Left out: `.git`, what the repository ignores (unless `base` itself is ignored, for then it was asked for), links,
+    and names that cannot be shown. Raises ToolError where `base` is no folder.
     """
     for relative, _ in walk_open(workspace, base, limits):
         if UNUSABLE.search(relative) is None:
@@ -94,7 +95,7 @@ def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iter
     Raises ToolError as `walk` does.
     """
     fd = workspace.open_folder(base)
-    layers = _layers_above(workspace, base)
+    layers = _layers_above(workspace, base) or ()
     prefix = "" if base.relative == "." else base.relative + "/"
     yield from _walk_below(fd, prefix, layers, limits)
 
@@ -111,7 +112,7 @@ def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str],
 
     def found_in(prefix: str) -> Layers | None:
         folder = WorkspacePath(prefix.rstrip("/") or ".", workspace.root)
-        above = _layers_above(workspace, base) if folder.relative == base.relative else layers_of_parent(folder)
+        above = layers_of_base() if folder.relative == base.relative else layers_of_parent(folder)
         if above is None:
             return None
         try:
@@ -122,6 +123,9 @@ def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str],
             return _with_ignore_file(fd, len(prefix), above)
         finally:
             os.close(fd)
+
+    def layers_of_base() -> Layers:
+        return _layers_above(workspace, base) or ()
 
     def layers_of_parent(folder: WorkspacePath) -> Layers | None:
         above = "/".join(folder.names[:-1])
@@ -145,9 +149,19 @@ def is_not_too_deep(relative: str) -> bool:
     return relative.count("/") <= _MAX_DEPTH
 
 
-def asks_root(workspace: Workspace, base: WorkspacePath) -> bool:
-    """Returns whether the workspace's own `.gitignore` applies below the folder `base`."""
-    return any(start == 0 for start, _ in _layers_above(workspace, base))
+def ignore_files_above(workspace: Workspace, base: WorkspacePath) -> tuple[str, ...]:
+    """Returns the files outside the folder `base` whose patterns, which are for the whole workspace, apply below it;
+    the one that counts least first. None of them where a folder between has patterns too, which would count more."""
+    layers = _layers_above(workspace, base)
+    if layers is None or any(start for start, _ in layers):
+        return ()
+    own = base.names and _ignore_file(f"{workspace.root}/.gitignore", None, 1)
+    return (*(str(each.path) for each in exclude_lists(workspace)), *([".gitignore"] if own else []))
+
+
+def is_asked_for(workspace: Workspace, base: WorkspacePath) -> bool:
+    """Returns whether the folder `base` is ignored, so that what is below it is looked at only where it is named."""
+    return _layers_above(workspace, base) is None
 
 
 def begins_with_mark(folder: str) -> bool:
@@ -156,14 +170,12 @@ def begins_with_mark(folder: str) -> bool:
 
 
 def find_ignored(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:
-    """Returns those of the relative paths that the project's `.gitignore` files exclude, themselves or by a parent
-    folder.
-    """
-    return frozenset(path for path in paths if _is_ignored(workspace, path))
+    """Returns those of the relative paths that the repository ignores, themselves or by a parent folder."""
+    outer = _outer_layers(workspace)
+    return frozenset(path for path in paths if _is_ignored(workspace, path, outer))
 
 
-def _is_ignored(workspace: Workspace, path: str) -> bool:
-    layers: Layers = ()
+def _is_ignored(workspace: Workspace, path: str, layers: Layers) -> bool:
     prefix = ""
     *folders, _ = names = path.split("/")
     for number, name in enumerate(names):
@@ -262,8 +274,14 @@ def _is_excluded(relative: str, layers: Layers, *, folder: bool) -> bool:
     return False
 
 
-def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers:
-    layers: Layers = ()
+def _outer_layers(workspace: Workspace) -> Layers:
+    found = (_rules(each.data) for each in exclude_lists(workspace))
+    return tuple((0, rules) for rules in found if rules)
+
+
+def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:
+    """Returns the ignore files that apply in `base`, without its own; None where they exclude it."""
+    layers = _outer_layers(workspace)
     prefix = ""
     for name in base.names:
         folder = WorkspacePath(prefix.rstrip("/") or ".", workspace.root)
@@ -276,7 +294,7 @@ def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers:
         finally:
             os.close(fd)
         if _is_excluded(prefix + name, layers, folder=True):
-            return ()
+            return None
         prefix += name + "/"
     return layers
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from remit_server.errors import ToolError
-from remit_server.tools.git.commit.patterns import MAX_PATTERN_BYTES, compile_git_pattern
+from remit_server.workspace.git_patterns import MAX_PATTERN_BYTES, compile_git_pattern
 
 Value = bool | str | None
 """Set, unset, a word; None is `unspecified` again."""

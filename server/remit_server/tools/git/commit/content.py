@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.attributes import Value
-from remit_server.tools.git.commit.settings import Settings
+from remit_server.workspace.git_settings import Settings
 
 _CRLF = b"\r\n"
 _CONVERTS = frozenset({"true", "input"})

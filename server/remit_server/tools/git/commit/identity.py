@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from remit_server.errors import ToolError
-from remit_server.tools.git.commit.settings import Settings
+from remit_server.workspace.git_settings import Settings
 
 _CRUD = " \t.,:;<>\"\\'"
 

@@ -23,10 +23,10 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.objects import Objects, objects_of
-from remit_server.tools.git.commit.settings import Settings, is_on, settings_of
-from remit_server.tools.git.git_config import MAX_CONFIG_BYTES
 from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
+from remit_server.workspace.git_config import MAX_CONFIG_BYTES
 from remit_server.workspace.git_folder import path_inside, read_or_none, read_packed_refs, read_ref
+from remit_server.workspace.git_settings import Settings, is_on, settings_of
 from remit_server.workspace.paths.workspace_path import Workspace
 
 _HEAD = re.compile(r"ref: (refs/heads/[^\x00-\x20\x7f~^:?*\[\\]+)\n?")

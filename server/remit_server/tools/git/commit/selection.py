@@ -152,7 +152,7 @@ def _new(
         elif not any(each == path.relative or each.startswith(path.relative + "/") for each in known):
             if not path.absolute.exists():
                 raise commit_refusal(f"there is no `{path.relative}`", "find it with git_status", ErrorCode.NOT_FOUND)
-            must_be_addable(workspace, path.relative, repository)
+            must_be_addable(workspace, path.relative)
             yield path.relative
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.tools.git.commit.repository import Repository, commit_refusal
-from remit_server.tools.git.commit.settings import expand_path, git_folder_of
-from remit_server.workspace.git_folder import read_or_none
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
-from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, ignore_lines, ignore_rules
-from remit_server.workspace.trees.walk import Limits, find_ignored, walk
+from remit_server.workspace.trees.exclude import unread_list
+from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES
+from remit_server.workspace.trees.walk import Limits, find_ignored, is_asked_for, walk
 
 
 def find_untracked(workspace: Workspace, folder: WorkspacePath, repository: Repository) -> Iterator[str]:
@@ -20,41 +19,37 @@ def find_untracked(workspace: Workspace, folder: WorkspacePath, repository: Repo
 
     Raises ToolError where there are more than can be gone through.
     """
-    excluded = excludes(workspace, repository)
+    _must_know_what_is_ignored(workspace)
     nested = _nested_repositories(workspace)
     limits = Limits()
-    for path in walk(workspace, folder, limits):
-        if path.encode() not in repository.index.entries and not excluded(path) and not nested(path):
+    found: Iterable[str] = walk(workspace, folder, limits)
+    if is_asked_for(workspace, folder):
+        # A look goes into an ignored folder that is named; git adds nothing of it that is ignored.
+        below = tuple(found)
+        ignored = find_ignored(workspace, below)
+        found = (path for path in below if path not in ignored)
+    for path in found:
+        if path.encode() not in repository.index.entries and not nested(path):
             yield path
     if limits.spent():
         raise commit_refusal("there are more files than can be gone through", "name the files", ErrorCode.LIMIT_REACHED)
 
 
-def must_be_addable(workspace: Workspace, path: str, repository: Repository) -> None:
+def must_be_addable(workspace: Workspace, path: str) -> None:
     """Raises ToolError where an untracked file that was named is ignored, or is another repository's."""
-    if path in find_ignored(workspace, [path]) or excludes(workspace, repository)(path):
+    _must_know_what_is_ignored(workspace)
+    if path in find_ignored(workspace, [path]):
         raise commit_refusal(f"`{path}` is ignored (.gitignore)", "leave it out; a person can add it with `git add -f`")
     if _nested_repositories(workspace)(path):
         raise commit_refusal(f"`{path}` is in a repository of its own", "commit it there")
 
 
-def excludes(workspace: Workspace, repository: Repository) -> Callable[[str], bool]:
-    """Whether the repository's or the person's own list of ignored files names a path; a `.gitignore` that takes it
-    back does not count here, so sooner too little is committed than too much."""
-    own = read_or_none(workspace, "info/exclude", MAX_IGNORE_BYTES) or b""
-    rules = ignore_rules([*ignore_lines(own), *ignore_lines(_persons(workspace, repository))])
-
-    def excluded(path: str) -> bool:
-        return rules.ignores(path) is True
-
-    return excluded
-
-
-def _persons(workspace: Workspace, repository: Repository) -> bytes:
-    folder = git_folder_of(os.environ)
-    said = repository.settings.get("core.excludesfile")
-    path = expand_path(said, workspace.root, os.environ) if said else folder / "ignore" if folder else None
-    return read_persons(path)
+def _must_know_what_is_ignored(workspace: Workspace) -> None:
+    if (unread := unread_list(workspace)) is not None:
+        raise commit_refusal(
+            f"its `core.excludesFile` is `{unread}`, not read outside the workspace: a new file may be ignored",
+            "commit tracked files only, or have a person add the new ones with git itself",
+        )
 
 
 def read_persons(path: Path | None) -> bytes:

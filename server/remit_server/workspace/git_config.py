@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 MAX_CONFIG_BYTES = 1_000_000
 
@@ -21,6 +22,7 @@ _TREE = frozenset(
 _TRACKING = re.compile(r"remote\.[^\n]+\.fetch")
 
 
+@lru_cache(maxsize=32)
 def parse_config(text: str) -> tuple[tuple[str, str], ...]:
     """`section.subsection.key` and value, in order; section and key in lower case. What cannot be read is left out."""
     return tuple(_settings(text.removeprefix("\ufeff")))

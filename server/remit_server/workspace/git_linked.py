@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.tools.git.git_config import MAX_CONFIG_BYTES, parse_config
 from remit_server.workspace.content.open_files import bytes_at
+from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
 
 _POINTER = re.compile(rb"gitdir: ([^\x00\n]+)\n*")
 _OWN = ("HEAD", "index", "logs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
@@ -39,11 +39,25 @@ class Folders:
 
     def config(self) -> str:
         """The repository's settings as they are written; empty where there are none. Raises OSError."""
-        return (_read(self.common, "config", MAX_CONFIG_BYTES) or b"").decode(errors="replace")
+        return (read_git_file(self.common, "config", MAX_CONFIG_BYTES) or b"").decode(errors="replace")
 
     def head(self) -> str:
         """What HEAD holds. Raises OSError."""
-        return (_read(self.own, "HEAD", MAX_CONFIG_BYTES) or b"").decode(errors="replace")
+        return (read_git_file(self.own, "HEAD", MAX_CONFIG_BYTES) or b"").decode(errors="replace")
+
+
+def find_folders(root: Path) -> Folders | None:
+    """The folders of the repository whose working tree is `root`; None where there is none that can be believed."""
+    folder = root / ".git"
+    if folder.is_symlink():
+        return None
+    if folder.is_dir():
+        return Folders(folder, folder)
+    try:
+        pointer = read_git_file(root, ".git", MAX_CONFIG_BYTES)
+    except OSError:
+        return None
+    return None if pointer is None else resolve_pointer(root, pointer)
 
 
 def resolve_pointer(root: Path, pointer: bytes) -> Folders | None:
@@ -59,7 +73,7 @@ def resolve_pointer(root: Path, pointer: bytes) -> Folders | None:
 
 
 def _worktree(root: Path, own: Path) -> Folders | None:
-    back, shared = _read(own, "gitdir"), _read(own, "commondir")
+    back, shared = read_git_file(own, "gitdir"), read_git_file(own, "commondir")
     common = own.parent.parent
     if back is None or shared is None or own.parent.name != "worktrees" or _path(own, shared).resolve() != common:
         return None
@@ -68,7 +82,9 @@ def _worktree(root: Path, own: Path) -> Folders | None:
 
 
 def _submodule(root: Path, own: Path) -> Folders | None:
-    settings = dict(parse_config((_read(own, "config", MAX_CONFIG_BYTES) or b"").decode(errors="surrogateescape")))
+    settings = dict(
+        parse_config((read_git_file(own, "config", MAX_CONFIG_BYTES) or b"").decode(errors="surrogateescape"))
+    )
     tree = settings.get("core.worktree")
     return Folders(own, own) if tree and own.joinpath(tree).resolve() == root else None
 
@@ -77,7 +93,7 @@ def _path(folder: Path, line: bytes) -> Path:
     return folder.joinpath(os.fsdecode(line.rstrip(b"\n")))
 
 
-def _read(folder: Path, name: str, most: int = 8192) -> bytes | None:
+def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
     """A small regular file; None where there is none. Raises OSError, also for a link and what is too large."""
     try:
         fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from remit_server.tools.git.commit.patterns import MAX_PATTERN_BYTES, compile_git_pattern
-from remit_server.tools.git.git_config import MAX_CONFIG_BYTES, parse_config
+from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
+from remit_server.workspace.git_patterns import MAX_PATTERN_BYTES, compile_git_pattern
 
 _MOST_INCLUDES = 5
 _TRUE = frozenset({"true", "yes", "on", "1"})

@@ -1,0 +1,86 @@
+"""What is ignored by lists that lie in no folder of the tree: `.git/info/exclude`, and the person's own (FILE-05).
+
+The person's is what `core.excludesFile` of their own settings names, and may be any file. What the repository's own
+settings name is read in the workspace only: which names are ignored would tell what any other file holds.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
+from remit_server.workspace.git_linked import Folders, find_folders, read_git_file
+from remit_server.workspace.git_settings import expand_path, git_folder_of, settings_of
+from remit_server.workspace.paths.workspace_path import Workspace
+from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES
+
+EXCLUDES_FILE = "core.excludesfile"
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludeList:
+    """A list of patterns for the whole tree, as it is now."""
+
+    path: Path
+    data: bytes
+
+
+def exclude_lists(workspace: Workspace) -> tuple[ExcludeList, ...]:
+    """Returns the lists of the workspace's repository, the one that counts least first; none where it has none."""
+    folders = find_folders(workspace.root)
+    if folders is None:
+        return ()
+    persons = persons_list(workspace, folders)
+    # Not through a link, where a repository may bring one.
+    own = None if (folders.common / "info").is_symlink() else _list_at(folders.common / "info" / "exclude")
+    return tuple(each for each in (persons, own) if each is not None)
+
+
+def persons_list(workspace: Workspace, folders: Folders) -> ExcludeList | None:
+    """Returns the list that `core.excludesFile` names, else the one that git looks for beside a person's settings."""
+    config = _config_of(folders)
+    said = dict(parse_config(config)).get(EXCLUDES_FILE)
+    if said is not None:
+        path = expand_path(said, workspace.root, os.environ)
+        return _list_at(path) if _is_inside(path, workspace) else None
+    theirs = settings_of(workspace.root, "", os.environ).get(EXCLUDES_FILE)
+    folder = git_folder_of(os.environ)
+    if theirs is None and folder is None:
+        return None
+    path = expand_path(theirs, workspace.root, os.environ) if theirs is not None else Path(folder or ".", "ignore")
+    try:
+        # A link of the person's own is followed, as git follows it.
+        return _list_at(path.resolve(strict=True))
+    except (OSError, RuntimeError):
+        return None
+
+
+def unread_list(workspace: Workspace) -> str | None:
+    """Returns the list outside the workspace that the repository's own settings name, and that is not read."""
+    folders = find_folders(workspace.root)
+    said = dict(parse_config(_config_of(folders))).get(EXCLUDES_FILE) if folders else None
+    return said if said and not _is_inside(expand_path(said, workspace.root, os.environ), workspace) else None
+
+
+def _is_inside(path: Path, workspace: Workspace) -> bool:
+    try:
+        return path.resolve().is_relative_to(workspace.root)
+    except (OSError, RuntimeError):
+        return False
+
+
+def _config_of(folders: Folders) -> str:
+    try:
+        return folders.config()
+    except OSError:
+        return ""
+
+
+def _list_at(path: Path) -> ExcludeList | None:
+    try:
+        data = read_git_file(path.parent, path.name, MAX_CONFIG_BYTES)
+    except OSError:
+        return None
+    return ExcludeList(path, data[:MAX_IGNORE_BYTES]) if data else None
