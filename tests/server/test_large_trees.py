@@ -202,6 +202,32 @@ def test_FILE_05_an_ignore_file_is_read_as_git_reads_it_mark_and_line_ends_inclu
             assert found.data["files"] == [".gitignore", "a.log", "a.py", "sub/.gitignore"]
 
 
+def test_TOOL_03_what_is_ignored_is_counted_where_nothing_else_is_found(tmp_path: Path) -> None:
+    grown(tmp_path, {".gitignore": b"out/\n*.log\ndenied\n", "out/a.py": b"foo", "a.log": b"foo", "denied": b"foo"})
+    grown(tmp_path, {"sub/b.log": b"foo", "c.py": b"bar"})
+    found = both(tmp_path, "foo")
+    assert (found.data["total_matches"], found.data["ignored"]) == (0, 3)
+    assert "(a.log, sub/b.log)" in found.summary
+    assert "(out)" in found.summary
+    assert "denied" not in found.summary
+    assert both(tmp_path, "bar").data["ignored"] is None
+    assert both(tmp_path, "foo", "out").data["total_matches"] == 1
+    with Workspace(tmp_path) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda _, path: "denied" not in path, str)
+        for small in (WITH_RIPGREP, IN_PROCESS):
+            listed = list_matching(ctx, ctx.resolve("."), parse_glob("*.log"), 100, Limits(small=small))
+            assert (listed.data["files"], listed.data["ignored"]) == ([], 3)
+
+
+@pytest.mark.parametrize("pattern", ["gen/", "**/gen/*", "sub/gen/*", "sub/gen/**", "sub/*\n!sub/gen/.keep"])
+def test_FILE_05_an_ignored_folder_that_is_named_is_looked_into_however_it_is_ignored(
+    tmp_path: Path, pattern: str
+) -> None:
+    grown(tmp_path, {".gitignore": pattern.encode(), "sub/gen/a.py": b"foo", "sub/gen/in/b.py": b"foo"})
+    assert files_of(both(tmp_path, "foo")) == []
+    assert files_of(both(tmp_path, "foo", "sub/gen")) == ["sub/gen/a.py", "sub/gen/in/b.py"]
+
+
 @pytest.fixture
 def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a person's settings of git are, and no others."""

@@ -10,7 +10,13 @@ from pydantic import Field
 from remit_governance.globs import MAX_GLOB_CHARS
 from remit_governance.values import Effect
 from remit_server.tools.search.large_trees import files_below
-from remit_server.tools.search.omissions import describe_unlisted, policy_name, that_may_be_told
+from remit_server.tools.search.omissions import (
+    describe_ignored,
+    describe_unlisted,
+    find_ignored_below,
+    policy_name,
+    that_may_be_told,
+)
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
 from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
 from remit_server.workspace.trees.path_globs import Glob, parse_glob
@@ -48,9 +54,12 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
                 shown.append(relative)
     complete = not limits.stopped
     closed = that_may_be_told(limits.closed, lambda path: ctx.permits("fs.list", path))
+    none = not total and complete
+    ignored = find_ignored_below(ctx, base, glob, lambda path: ctx.permits("fs.list", path)) if none else ()
     notes = [
         "" if complete else "stopped early, there may be more",
         *describe_unlisted(closed, without_name),
+        *describe_ignored(ignored),
         glob.hint.removeprefix(", ") if not total else "",
     ]
     about = "; ".join([f" match `{glob.text}` in {base.relative}", *filter(None, notes)])
@@ -68,6 +77,7 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
             "path": base.relative,
             "files": list(shown),
             "total_matches": total,
+            "ignored": len(ignored) if none else None,
             "truncated": len(shown) < total or not complete,
         },
         retried=tuple(limits.retries.noted),

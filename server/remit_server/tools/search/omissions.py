@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from remit_server.workspace.paths.workspace_path import UNUSABLE
+from remit_server.tools.spec import ToolContext
+from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
+from remit_server.workspace.trees.path_globs import Glob
+from remit_server.workspace.trees.walk import Limits, ignored_below
 
 _MOST_NAMED = 3
 _MAX_NAME_CHARS = 100
+_IGNORED_S = 2.0
 
 
 @dataclass(slots=True)
@@ -20,6 +24,29 @@ class LeftOut:
     binary: list[str] = field(default_factory=list[str])
     unreadable: list[str] = field(default_factory=list[str])
     nameless: int = 0
+
+
+def find_ignored_below(
+    ctx: ToolContext, base: WorkspacePath, glob: Glob | None, permits: Callable[[str], bool]
+) -> tuple[str, ...]:
+    """Returns what may be told of that is ignored below a folder: files that `glob` matches, and folders with a final
+    `/`, which may hold some. Of a very large tree only those that are found in time."""
+    limits, start = Limits(seconds=_IGNORED_S), len(base.relative) + 1 if base.names else 0
+    if not base.absolute.is_dir():
+        return ()
+    return tuple(
+        path
+        for path in ignored_below(ctx.workspace, base, limits)
+        if (path.endswith("/") or glob is None or glob.matches(path[start:])) and permits(policy_name(path.rstrip("/")))
+    )
+
+
+def describe_ignored(paths: Sequence[str]) -> list[str]:
+    """The sentence to say of what is ignored, where nothing else was found."""
+    files = _count_words([path for path in paths if not path.endswith("/")], "file", "")
+    folders = _count_words([path.rstrip("/") for path in paths if path.endswith("/")], "folder", "")
+    said = ", ".join(filter(None, (files, folders)))
+    return [f"left out because git ignores it: {said}; name it as `path` to look into it"] if said else []
 
 
 def describe_unsearched(left_out: LeftOut, closed: Iterable[str], most: str) -> list[str]:

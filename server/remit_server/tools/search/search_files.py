@@ -14,7 +14,13 @@ from remit_server.tools.search.excerpts import as_data, render_matches
 from remit_server.tools.search.file_search import MAX_SEARCHED_BYTES, Place, Query, Search, search_each, search_named
 from remit_server.tools.search.large_trees import files_below, files_to_search
 from remit_server.tools.search.line_matches import MAX_PATTERN_CHARS, parse_pattern
-from remit_server.tools.search.omissions import describe_unsearched, policy_name, that_may_be_told
+from remit_server.tools.search.omissions import (
+    describe_ignored,
+    describe_unsearched,
+    find_ignored_below,
+    policy_name,
+    that_may_be_told,
+)
 from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
 from remit_server.workspace.trees.path_globs import parse_glob
 from remit_server.workspace.trees.walk import Limits
@@ -66,10 +72,13 @@ def _outcome(found: Search) -> Outcome:
     below = "" if query.base.relative == "." else f" below {query.base.relative}"
     head = f"{total} {matches} for `{shown}` in {found.files} {files}{below}"
     closed = that_may_be_told(found.limits.closed, lambda path: ctx.permits("fs.read", path))
+    none = not found.total and complete
+    ignored = find_ignored_below(ctx, query.base, query.glob, lambda path: ctx.permits("fs.read", path)) if none else ()
     notes = [
         "" if complete else "stopped early",
         *describe_unsearched(found.left_out, closed, f"{MAX_SEARCHED_BYTES >> 20} MB"),
-        *([] if found.total or not complete else _why_none(found)),
+        *describe_ignored(ignored),
+        *(_why_none(found) if none else []),
     ]
     notes = list(filter(None, notes))
     body, fitted = render_matches(found.matches, MOST_CHARS - _ROOM_CHARS - len("; ".join([head, *notes])))
@@ -85,6 +94,7 @@ def _outcome(found: Search) -> Outcome:
             "matches": as_data(found.matches[:fitted]),
             "total_matches": found.total,
             "files": found.files,
+            "ignored": len(ignored) if none else None,
             "truncated": fitted < found.total or not complete,
         },
         retried=tuple(found.limits.retries.noted),

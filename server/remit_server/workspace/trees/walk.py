@@ -24,6 +24,8 @@ SMALL_TREE = 400
 
 _MAX_DEPTH = 100
 _MOST_REMEMBERED = 200
+_ANY_NAME = "qxzjv"
+"""Of no file: what ignores it by a wildcard ignores any other name."""
 
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV})
 """Errors of opening something that was removed or replaced meanwhile."""
@@ -98,6 +100,14 @@ def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iter
     layers = _layers_above(workspace, base) or ()
     prefix = "" if base.relative == "." else base.relative + "/"
     yield from _walk_below(fd, prefix, layers, limits)
+
+
+def ignored_below(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[str]:
+    """Yields what `walk` leaves out below `base` because it is ignored: files, and folders with a final `/`, which are
+    not looked into. Raises ToolError where `base` is no folder."""
+    fd = workspace.open_folder(base)
+    prefix = "" if base.relative == "." else base.relative + "/"
+    yield from _ignored_in(fd, prefix, _layers_above(workspace, base) or (), limits)
 
 
 def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
@@ -213,6 +223,26 @@ def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterato
         os.close(fd)
 
 
+def _ignored_in(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[str]:
+    """Yields what is ignored in an open folder and below it, and closes `fd`."""
+    try:
+        layers = _with_ignore_file(fd, len(prefix), layers)
+        for name, is_folder, is_file in sorted(_entries(fd, prefix, limits)):
+            limits.entries -= 1
+            if limits.spent():
+                return
+            if not (is_folder or is_file) or _is_unlisted(name):
+                continue
+            if _is_excluded(prefix + name, layers, folder=is_folder):
+                yield prefix + name + "/" * is_folder
+            elif is_folder and prefix.count("/") < _MAX_DEPTH:
+                below = _open_folder(fd, prefix + name, limits)
+                if below is not None:
+                    yield from _ignored_in(below, f"{prefix}{name}/", layers, limits)
+    finally:
+        os.close(fd)
+
+
 def _entries(fd: int, prefix: str, limits: Limits) -> Entries:
     """Lists a folder in no order; empty where there are too many entries, or listing fails."""
     most, name = limits.in_folder, prefix.rstrip("/") or "."
@@ -280,7 +310,8 @@ def _outer_layers(workspace: Workspace) -> Layers:
 
 
 def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:
-    """Returns the ignore files that apply in `base`, without its own; None where they exclude it."""
+    """Returns the ignore files that apply in `base`, without its own; None where they exclude it, or all that may be
+    in it, as `build/*` does."""
     layers = _outer_layers(workspace)
     prefix = ""
     for name in base.names:
@@ -296,7 +327,8 @@ def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:
         if _is_excluded(prefix + name, layers, folder=True):
             return None
         prefix += name + "/"
-    return layers
+    holds_nothing = prefix and all(_is_excluded(prefix + _ANY_NAME, layers, folder=kind) for kind in (False, True))
+    return None if holds_nothing else layers
 
 
 def _with_ignore_file(folder: int, start: int, layers: Layers) -> Layers:
