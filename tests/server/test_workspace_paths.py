@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
@@ -10,12 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
+from command_line import CommandLine
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
+from remit_server.runtime.settings import Settings
 from remit_server.workspace.paths.kernel import open_exact, open_exact_by_steps
 from remit_server.workspace.paths.locate import locate
 from remit_server.workspace.paths.workspace_path import Workspace
@@ -176,6 +179,31 @@ def test_paths_workspace_given_through_a_link(tmp_path: Path) -> None:
     with Workspace(tmp_path / "alias") as workspace:
         assert workspace.root == tmp_path / "real"
         assert workspace.resolve(str(tmp_path / "alias" / "a")).relative == "a"
+
+
+@pytest.mark.parametrize("how", ["--workspace", "where the shell is", "below it"])
+def test_FILE_01_a_path_through_the_link_by_which_a_workspace_was_opened_is_in_it(tmp_path: Path, how: str) -> None:
+    (tmp_path / "real" / "sub").mkdir(parents=True)
+    (tmp_path / "real" / "sub" / "a.py").write_text("here it is\n")
+    (tmp_path / "outside").write_text("")
+    (tmp_path / "alias").symlink_to("real")
+    alias = tmp_path / "alias"
+    here, given = {
+        "--workspace": ("sub", ("--workspace", str(alias))),
+        "where the shell is": (".", ()),
+        "below it": ("sub", ("--workspace", "..")),
+    }[how]
+    shell = CommandLine.alone(tmp_path / "real" / here, tmp_path)
+    for path, code in ((alias / "sub" / "a.py", 0), (alias / ".." / "outside", 3), (tmp_path / "outside", 3)):
+        words = ("run-tool", "read_file", json.dumps({"path": str(path)}), "--intent", "READ_FILE", *given)
+        done = shell(*words, "--approve", "never", PWD=str(alias / here))
+        assert (done.code, "here it is" in done.out) == (code, code == 0), done.err
+
+
+def test_FILE_01_where_the_shell_says_it_is_counts_only_where_it_is_so(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    assert Settings.of_places(tmp_path, {"PWD": str(tmp_path / "other")}).opened_as is None
+    assert Settings.of_places(Path(), {"PWD": str(tmp_path / "other")}).opened_as is None
 
 
 def test_paths_missing_workspace(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         live = LivePolicy.start(settings, loaded, audit)
         opened.callback(_last, lambda: server.end(live.rulebook.policy.version))
         opened.callback(live.close)
-        workspace = Workspace(settings.workspace)
+        workspace = Workspace(settings.workspace, settings.opened_as)
         opened.callback(workspace.close)
         collect_leftovers(workspace)
         SessionFolder(settings.session_folder).prune(settings.sessions.days, settings.sessions.most)

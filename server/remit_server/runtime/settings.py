@@ -72,7 +72,7 @@ class Settings:
     `model` is what `choose_provider` takes; times are seconds. `state` holds the audit database of this workspace,
     outside the workspace, where no tool can write. The model's traffic is recorded to `record`, if there is one.
     `trusted` says whether what the folder brings counts, None where nobody was asked; `unknown` says which variables
-    look like settings and are none.
+    look like settings and are none. `opened_as` is the workspace's path as it was given, where it leads through a link.
     """
 
     workspace: Path
@@ -100,6 +100,7 @@ class Settings:
     at_once: AtOnce = field(default_factory=AtOnce)
     trusted: bool | None = True
     unknown: tuple[str, ...] = ()
+    opened_as: Path | None = None
 
     @property
     def audit_database(self) -> Path:
@@ -168,6 +169,7 @@ class Settings:
             person_policy=config_folder(env) / "policy.yaml",
             data=data_folder(env),
             trusted=read_trust(root, env),
+            opened_as=path_through_links(workspace, root, env),
         )
 
     @staticmethod
@@ -257,6 +259,15 @@ def existing_folder(workspace: Path) -> Path:
     if not root.is_dir():
         raise SetupError(f"cannot open the workspace `{workspace}`", "it is not a folder", "open a folder")
     return root
+
+
+def path_through_links(workspace: Path, root: Path, environment: Mapping[str, str]) -> Path | None:
+    """The absolute path by which a person knows `root`, if it is another one: as given, below where their shell is."""
+    here, shell = Path.cwd(), Path(environment.get("PWD", ""))
+    if shell.is_absolute() and os.path.realpath(shell) == str(here):
+        workspace = shell / (workspace.relative_to(here) if workspace.is_relative_to(here) else workspace)
+    given = os.path.abspath(workspace)  # noqa: PTH100  abspath does not follow links
+    return Path(given) if given != str(root) and os.path.realpath(given) == str(root) else None
 
 
 def unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -54,8 +54,11 @@ class WorkspacePath:
 class Workspace:
     """One root folder, resolved once and held open, so that no rename can exchange it."""
 
-    def __init__(self, root: Path) -> None:
-        """Raises SetupError where `root` is no folder that can be opened."""
+    def __init__(self, root: Path, opened_as: Path | None = None) -> None:
+        """`opened_as` is another path by which a person knows it: absolute paths below it are paths of the workspace.
+
+        Raises SetupError where `root` is no folder that can be opened.
+        """
         try:
             self.root = root.resolve(strict=True)
             self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -66,7 +69,7 @@ class Workspace:
                 "name a folder that exists and that you may read",
             ) from error
         # The root's unresolved spelling counts too: on macOS /tmp is a link, and editors send what they were given.
-        given = PurePosixPath(Path(os.path.abspath(root)).as_posix())  # noqa: PTH100  abspath does not follow links
+        given = PurePosixPath(Path(os.path.abspath(opened_as or root)).as_posix())  # noqa: PTH100  abspath does not follow links
         self._roots = tuple(dict.fromkeys((PurePosixPath(self.root.as_posix()), given)))
 
     def resolve(self, text: str) -> WorkspacePath:
