@@ -344,28 +344,6 @@ async def test_MOD_19_a_prompt_that_is_too_long_by_itself_is_told() -> None:
     assert (failed.value.window, failed.value.tokens, len(server.requests)) == (4_096, 4_808, 1)
 
 
-FENCED = {
-    "a call": ('```json\n{"name": "read_file", "arguments": {"path": "a.py"}}\n```', True),
-    "after a sentence": ('I look.\n```\n{"name": "read_file", "parameters": {"path": "a.py"}}\n```\n', True),
-    "an example in the middle": (
-        '```json\n{"name": "read_file", "arguments": {"path": "a.py"}}\n```\nis a call.',
-        False,
-    ),
-    "of no tool": ('```json\n{"name": "look", "arguments": {}}\n```', False),
-    "of no call": ('```json\n{"name": "read_file", "version": "1"}\n```', False),
-    "no JSON": ("```json\n{read_file}\n```", False),
-}
-
-
-@pytest.mark.parametrize("case", FENCED)
-async def test_MOD_19_a_call_in_a_fence_at_the_end_is_one(case: str) -> None:
-    text, is_call = FENCED[case]
-    with chat_server(stream(chunk({"content": text}), chunk({}, reason="stop"))) as server:
-        events = await heard(server)
-    calls = calls_of(events)
-    assert calls == ([("read_file", {"path": "a.py"})] if is_call else [])
-
-
 @rows(
     "given_arguments, understood",
     [

@@ -1,37 +1,61 @@
 """Calls that a server left in the text: it did not know the model's own syntax (MOD-14).
 
-Without this a step that calls something would pass for the end of the turn. What is between the markers of thinking is
-never looked at.
+Without this a step that calls something would pass for the end of the turn. A model also quotes calls, out of files
+that others wrote. So a call counts only where it ends the answer, begins a line, and is not quoted. What is between
+the markers of thinking is never looked at.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import cast
-
-from pydantic import JsonValue
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from types import MappingProxyType
 
 from remit_server.errors import ModelFailed
-from remit_server.models.dialects.dialect import Dialect
+from remit_server.models.dialects.dialect import Dialect, JsonObject
+from remit_server.models.dialects.quotation import begins_line, is_quoted
 from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall, read_calls
-from remit_server.models.dialects.table import DIALECTS, QWEN_XML
+from remit_server.models.dialects.table import DIALECTS, HARMONY, QWEN_XML
 from remit_server.models.ports import ProposedCall, ToolSpec, new_call_id
 
 _FRAMES = (("<think>", "</think>"), *{row.thinking for row in DIALECTS.values() if row.thinking is not None})
 _THINKING = re.compile("|".join(rf"{re.escape(begin)}.*?(?:{re.escape(end)}|\Z)" for begin, end in _FRAMES), re.DOTALL)
 _END_OF_TEXT = re.compile(r"(?:</s>|<\|im_end\|>|<\|eot_id\|>)\s*\Z")
-_FENCED = re.compile(r"```(?:json|tool_call|tool)?[ \t]*\n\s*(\{.{1,200000}\})\s*\n?```\s*\Z", re.DOTALL)
-_BARE = "<function="
-"""What Qwen3-Coder begins with where it leaves out its marker."""
+_BARE = replace(
+    QWEN_XML, name="qwen-xml-bare", marker="<function=", before_name="", after_arguments="", end="</function>"
+)
+"""Qwen3-Coder where it leaves out its outer marker, or only the first of the two."""
+
+_ROWS = (*DIALECTS.values(), _BARE)
+_AT_START = tuple(row for row in _ROWS if not (row.several or row.end))
+_BY_MARKER: Mapping[str, tuple[Dialect, ...]] = MappingProxyType(
+    {
+        marker: tuple(row for row in _ROWS if row.marker == marker)
+        for marker in dict.fromkeys(row.marker for row in _ROWS if row not in _AT_START)
+    }
+)
+_MARKER = re.compile("|".join(map(re.escape, _BY_MARKER)))
+_PARTS = {marker: range(len(marker) - 1, 0, -1) for marker in _BY_MARKER}
+_HEADER = r"(?:<\|start\|>assistant)?(?:<\|channel\|>commentary)?"
+"""What Harmony puts before the addressee of a call."""
+_HEADER_BEFORE = re.compile(rf"{_HEADER}\Z")
+_HEADS = {row.name: re.compile(rf"\s*?{_HEADER if row is HARMONY else ''}{re.escape(row.marker)}") for row in _ROWS}
+_LOOKS_LIKE_CALL = re.compile(r"\s*(?:[\[{]|<function=|call:|[\w.-]+\s*(?:<arg_key>|\[ARGS\]|\[CALL_ID\]|<\||>))")
+_HAS_ARGUMENTS = re.compile('"(?:parameters|arguments)"')
+_OBJECT = re.compile(r"\s*\{")
+_SPACE = re.compile(r"\s*")
+_CLOSED_ALREADY = re.compile(r"\s*(?:</tool_call>\s*)?")
+_MOST_STARTS = 16
+"""Places of an answer at which a call is looked for; an answer with more of them is about calls."""
+_LONGEST_HEADER = 64
+_DECODER = json.JSONDecoder()
 
 
-_ANYWHERE = tuple({_BARE, *(row.marker for row in DIALECTS.values() if row.several or row.end)})
-_AT_START = tuple({row.marker for row in DIALECTS.values() if not (row.several or row.end)})
-_MARKER = re.compile("|".join(map(re.escape, _ANYWHERE)))
+class _TextFollowsError(UnreadableCall):
+    """The calls are whole, and the answer goes on: they were quoted."""
 
 
 @dataclass(slots=True)
@@ -40,6 +64,7 @@ class Held:
 
     text: str = ""
     passed: int = 0
+    looked: int = 0
 
     def feed(self, more: str) -> str:
         """Takes more of the text; returns what of it is none of a call."""
@@ -48,78 +73,131 @@ class Held:
         self.passed = max(begun, self._certain())
         return self.text[begun : self.passed]
 
-    def rest(self) -> str:
-        """Returns what was kept back, where no call was found in it."""
+    def rest(self, end: int | None = None) -> str:
+        """Returns what was kept back, up to where the calls begin that were found in it."""
         begun, self.passed = self.passed, len(self.text)
-        return self.text[begun:]
+        return self.text[begun:end]
 
     def _certain(self) -> int:
         said = self.text.lstrip()
-        if any(marker.startswith(said) or said.startswith(marker) for marker in _AT_START):
+        if any(row.marker.startswith(said) or said.startswith(row.marker) for row in _AT_START):
             return 0
-        if (found := _MARKER.search(self.text, self.passed)) is not None:
-            return found.start()
-        ends = (
-            size for marker in _ANYWHERE for size in range(len(marker) - 1, 0, -1) if self.text.endswith(marker[:size])
-        )
-        return len(self.text) - max(ends, default=0)
+        for found in _MARKER.finditer(self.text, self.looked):
+            at = _begin_of(self.text, found.start())
+            if begins_line(self.text, at) or any(begin in self.text for begin, _ in _FRAMES):
+                return at
+            self.looked = found.end()
+        sizes = (size for marker in _BY_MARKER for size in _PARTS[marker] if self.text.endswith(marker[:size]))
+        return _header_of(self.text, len(self.text) - max(sizes, default=0))
 
 
-def find_leaked_call(text: str, tools: Sequence[ToolSpec]) -> Iterator[ProposedCall]:
-    """Yields the calls of `tools` in a text. Raises ModelFailed where there is one that cannot be read."""
-    said = _END_OF_TEXT.sub("", _THINKING.sub("", text))
-    if (fenced := _fenced_call(said, tools)) is not None:
-        yield fenced
-        return
-    marked = [row for row in DIALECTS.values() if _begins_call(row, said)]
-    if not marked and _BARE not in said:
-        return
+@dataclass(frozen=True, slots=True)
+class Leaked:
+    """The calls that end an answer, and where in its text they begin; None where there are none."""
+
+    calls: tuple[ProposedCall, ...] = ()
+    at: int | None = None
+
+
+def find_leaked_calls(text: str, tools: Sequence[ToolSpec]) -> Leaked:
+    """Returns the calls of `tools` that end a text. Raises ModelFailed where it ends with one that cannot be read."""
+    said = _END_OF_TEXT.sub("", _THINKING.sub(lambda thought: "\n" * len(thought[0]), text))
     schemas = {tool.name: tool.parameters for tool in tools}
-    for row in marked or [QWEN_XML]:
-        with suppress(UnreadableCall):
-            calls = list(_split(row, said, schemas))
-            if calls and all(call.name in schemas for call in calls):
-                yield from (ProposedCall(new_call_id(), call.name, call.arguments) for call in calls)
-                return
-    marker = marked[0].marker if marked else _BARE
-    why = f"its text holds `{marker}`, and what follows is no call of a tool that was offered"
-    fix = "let the server parse the model's tool calls (llama-server: `--jinja`), or use another model"
-    raise ModelFailed("the model's call came as text", why, fix)
+    for at, rows in islice(_starts(said), _MOST_STARTS):
+        if is_quoted(said[:at]):
+            continue
+        quoted = False
+        for row in rows:
+            try:
+                calls = tuple(_read_to_end(row, said, at, schemas))
+            except _TextFollowsError:
+                quoted = True
+                continue
+            except UnreadableCall:
+                continue
+            if all(call.name in schemas for call in calls):
+                return Leaked(tuple(ProposedCall(new_call_id(), call.name, call.arguments) for call in calls), at)
+        if not quoted and any(_is_broken(row, said, at) for row in rows):
+            why = f"its text ends with `{rows[0].marker}`, and what follows is no call of a tool that was offered"
+            fix = "let the server parse the model's tool calls (llama-server: `--jinja`), or use another model"
+            raise ModelFailed("the model's call came as text", why, fix)
+    return Leaked()
 
 
-def _fenced_call(said: str, tools: Sequence[ToolSpec]) -> ProposedCall | None:
-    """Returns the call that a text ends with as JSON in a fence; None where that is no call of an offered tool."""
-    found = _FENCED.search(said)
-    if found is None:
-        return None
+def _starts(said: str) -> Iterator[tuple[int, tuple[Dialect, ...]]]:
+    """Yields where a call may begin, and the dialects of its marker; bare JSON is one only as the whole answer."""
+    begun = len(said) - len(said.lstrip())
+    if any(said.startswith(row.marker, begun) for row in _AT_START) and _HAS_ARGUMENTS.search(said):
+        yield begun, _AT_START
+    for found in _MARKER.finditer(said):
+        if begins_line(said, at := _begin_of(said, found.start())):
+            yield at, _BY_MARKER[found[0]]
+
+
+def _begin_of(text: str, marker: int) -> int:
+    """Returns where a call begins whose marker is at a place: Harmony's has a header before it."""
+    near = max(0, marker - _LONGEST_HEADER)
+    found = _HEADER_BEFORE.search(text[near:marker])
+    return marker if found is None else near + found.start()
+
+
+def _header_of(text: str, end: int) -> int:
+    """Returns where the text ends that is certainly no header of Harmony's, nor the beginning of one."""
+    line = max(text.rfind("\n", 0, end) + 1, end - _LONGEST_HEADER)
+    return line if text.startswith(("<|s", "<|c"), line) else end
+
+
+def _read_to_end(row: Dialect, said: str, at: int, schemas: Schemas) -> Iterator[ReadCall]:
+    """Yields the calls from a place on. Raises UnreadableCall unless they go on to the end of the text."""
+    while at < len(said):
+        head = _HEADS[row.name].match(said, at)
+        if head is None:
+            raise _TextFollowsError("text follows the call")
+        body, at = _take_body(row, said, head.end())
+        yield from read_calls(row, body, schemas)
+        left = _CLOSED_ALREADY.match(said, at) if row is _BARE else _SPACE.match(said, at)
+        at = left.end() if left else at
+
+
+def _take_body(row: Dialect, said: str, at: int) -> tuple[str, int]:
+    """Returns what is between a marker and its end, and where the text goes on. Raises UnreadableCall.
+
+    The end may be missing where the call is whole without it: a server may stop at it as at a token of its own.
+    """
+    if not row.end:
+        return said[at:], len(said)
+    spelled_as_json = isinstance(row.encoding, JsonObject) or _OBJECT.match(said, at) is not None
+    closed = said.find(row.end, _end_of_json(said, at) if spelled_as_json else at)
+    if closed >= 0:
+        return said[at:closed], closed + len(row.end)
+    if spelled_as_json or row.after_arguments.strip():
+        return said[at:], len(said)
+    raise UnreadableCall(f"the answer ends before `{row.end}`")
+
+
+def _end_of_json(said: str, at: int) -> int:
+    """Returns where the first object ends: a marker within its strings closes nothing. Raises UnreadableCall."""
     try:
-        value = cast("JsonValue", json.loads(found[1]))
-    except (ValueError, RecursionError):
-        return None
-    offered = {tool.name for tool in tools}
-    match value:
-        case {"name": str(name), "arguments": dict(arguments), **more} | {
-            "name": str(name),
-            "parameters": dict(arguments),
-            **more,
-        } if name in offered and not more:
-            return ProposedCall(new_call_id(), name, arguments)
-        case _:
-            return None
+        return _DECODER.raw_decode(said, said.index("{", at))[1]
+    except (ValueError, RecursionError) as error:
+        raise UnreadableCall(f"the call is not JSON: {error}") from error
 
 
-def _begins_call(row: Dialect, said: str) -> bool:
-    """Whether a call of this dialect stands in the text; bare JSON is one only at its beginning, and with arguments."""
-    if row.several or row.end:
-        return row.marker in said
-    return said.lstrip().startswith(row.marker) and ('"parameters"' in said or '"arguments"' in said)
-
-
-def _split(row: Dialect, said: str, schemas: Schemas) -> Iterator[ReadCall]:
-    """Yields the calls of a text. Raises UnreadableCall where one of them cannot be read."""
-    marker = row.marker if row.marker in said else _BARE
-    first, *bodies = said.split(marker) if row.end else (said.partition(marker)[0], said.partition(marker)[2])
-    del first
-    for body in bodies:
-        whole = body.partition(row.end)[0] if row.end else body
-        yield from read_calls(row, whole if marker == row.marker else f"{_BARE}{whole}", schemas)
+def _is_broken(row: Dialect, said: str, at: int) -> bool:
+    """Whether a text goes on to its end as a call, which could not be read; one that text follows is no call."""
+    head = _HEADS[row.name].match(said, at)
+    if head is None or not (row in _AT_START or _LOOKS_LIKE_CALL.match(said, head.end())):
+        return False
+    if not row.end:
+        try:
+            rest = said[_end_of_json(said, at) :].lstrip()
+        except UnreadableCall:
+            return True
+        return not rest or rest.startswith((row.marker, ";"))
+    while head is not None:
+        closed = said.find(row.end, head.end())
+        if closed < 0:
+            return True
+        at = closed + len(row.end)
+        head = _HEADS[row.name].match(said, at)
+    return not said[at:].strip()

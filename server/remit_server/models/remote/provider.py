@@ -47,7 +47,7 @@ from remit_server.models.remote.ask import (
     Piece,
     Served,
 )
-from remit_server.models.remote.leaked_calls import Held, find_leaked_call
+from remit_server.models.remote.leaked_calls import Held, Leaked, find_leaked_calls
 from remit_server.models.remote.patience import Patience, read_as_foreign, stream_patiently
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
@@ -361,10 +361,10 @@ class RemoteProvider:
                 match piece:
                     case Ended():
                         await self._count(counted, piece)
-                        leaked = () if called else tuple(find_leaked_call(held.text, ask.tools))
-                        if not leaked and (rest := held.rest()):
+                        leaked = Leaked() if called else find_leaked_calls(held.text, ask.tools)
+                        if rest := held.rest(leaked.at):
                             yield TextDelta(rest)
-                        for call in leaked:
+                        for call in leaked.calls:
                             yield CallProposed(call)
                         yield counted.finished(piece)
                     case CallProposed(call=call):
