@@ -32,6 +32,7 @@ from remit_server.models.remote.clients.service_errors import (
     told_cause,
     without_key,
 )
+from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
@@ -56,16 +57,12 @@ class AnthropicClient:
 
         self._anthropic = anthropic
         self._host, self._key = reference.host, key
-        timeout = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
-        http = anthropic.DefaultAsyncHttpxClient(
-            timeout=timeout, trust_env=not reference.is_local, follow_redirects=False
-        )
         self._client = anthropic.AsyncAnthropic(
             api_key=key or "none",
             base_url=reference.endpoint or PROVIDERS["anthropic"].endpoint,
             max_retries=0,
-            http_client=http,
-            timeout=timeout,
+            http_client=httpx2.AsyncClient(**http_options(reference, patience, key, httpx2)),
+            timeout=None,
         )
 
     async def describe(self, model: str) -> Served:

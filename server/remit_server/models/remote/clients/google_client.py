@@ -33,6 +33,7 @@ from remit_server.models.remote.clients.service_errors import (
     told_cause,
     without_key,
 )
+from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
@@ -60,22 +61,20 @@ class GoogleClient:
         import httpx2
         from google import genai
         from google.genai import errors
+        from google.genai.client import DebugConfig
 
         self._errors, self._lost = errors, httpx2.TransportError
         self._host, self._key = reference.host, key
         self._signatures: dict[str, bytes] = {}
-        limits = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
-
-        async def limit(request: Any) -> None:
-            # The library sends each request without any limit unless it has one for all of it.
-            request.extensions["timeout"] = limits.as_dict()
-
-        hooks: dict[str, list[Any]] = {"request": [limit], "response": [_note_answer]}
-        self._http = httpx2.AsyncClient(trust_env=not reference.is_local, follow_redirects=False, event_hooks=hooks)
+        options = http_options(reference, patience, key, httpx2)
+        options["event_hooks"]["response"].append(_note_answer)
+        self._http = httpx2.AsyncClient(**options)
         self._types = genai.types
         self._client = genai.Client(
             vertexai=False,
             api_key=key or "none",
+            # The environment could have it write conversations into files.
+            debug_config=DebugConfig(client_mode=None, replays_directory=None, replay_id=None),
             http_options=genai.types.HttpOptions(
                 base_url=reference.endpoint or PROVIDERS["google"].endpoint,
                 api_version="v1beta",

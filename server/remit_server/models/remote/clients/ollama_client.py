@@ -30,6 +30,7 @@ from remit_server.models.remote.clients.service_errors import (
     told_cause,
     without_key,
 )
+from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
@@ -53,14 +54,9 @@ class OllamaClient:
         self._ollama = ollama
         self._host, self._key = reference.host, key
         self._window: int | None = None
-        # The library would else send OLLAMA_API_KEY, whatever the address.
-        headers = {"authorization": f"Bearer {key}" if key else "none"}
         self._client = ollama.AsyncClient(
             reference.endpoint or PROVIDERS["ollama"].endpoint,
-            follow_redirects=False,
-            timeout=httpx.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s),
-            headers=headers,
-            trust_env=not reference.is_local,
+            **http_options(reference, patience, key, httpx),
         )
 
     async def describe(self, model: str) -> Served:

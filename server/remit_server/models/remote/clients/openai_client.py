@@ -41,6 +41,7 @@ from remit_server.models.remote.clients.service_errors import (
     told_cause,
     without_key,
 )
+from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import OWNERS, PROVIDERS
@@ -97,15 +98,12 @@ class OpenAIClient:
         self._tells_progress = False
         self._chunk = ChatCompletionChunk
         self._stream = _marked_stream(openai, self._chunk)
-        timeout = httpx2.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
-        # A proxy of the environment's is for the way out of this machine.
-        http = openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not reference.is_local, follow_redirects=False)
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",
             base_url=reference.endpoint or PROVIDERS["openai"].endpoint,
             max_retries=0,
-            http_client=http,
-            timeout=timeout,
+            http_client=httpx2.AsyncClient(**http_options(reference, patience, key, httpx2)),
+            timeout=None,
         )
 
     async def describe(self, model: str) -> Served:
