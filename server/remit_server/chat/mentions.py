@@ -29,12 +29,12 @@ def read_message(
     text: str, kind_of: Callable[[str], str | None], pinned: Sequence[FileAttachment] = (), *, typed: bool = True
 ) -> Sequence[InputPart]:
     """Returns a message as the parts of a request. `kind_of` says of a path whether it is a `file` or a `folder`;
-    `typed`, whether the person wrote all of it: a prompt that came with the project is not theirs.
+    `typed`, whether the person typed it themselves: what a prompt says is a message, and never a command (APP-17).
 
-    A word behind `@` that names nothing stays a word. Raises NotUnderstood where `!` stands alone.
+    A word behind `@` that names nothing stays a word. Raises NotUnderstood where a typed `!` stands alone.
     """
-    if text.startswith("!"):
-        return [own_command(text[1:], typed=typed)]
+    if typed and text.startswith("!"):
+        return [own_command(text[1:])]
     attachments: list[Attachment] = list(pinned)
     calls: list[InputPart] = []
     for found in _MENTION.finditer(text):
@@ -53,7 +53,7 @@ OWN_TIMEOUT_S = 600
 """What a command of the person's own may take, unless they say less."""
 
 
-def own_command(text: str, *, typed: bool = True) -> CallInput:
+def own_command(text: str) -> CallInput:
     """Returns the call of a command that the person typed behind `!`, with a time-out and hosts where they come first.
 
     Raises NotUnderstood where there is no command, or an option that is none.
@@ -76,7 +76,7 @@ def own_command(text: str, *, typed: bool = True) -> CallInput:
     if not rest.strip():
         raise NotUnderstood("nothing was run", "no command follows `!`", "try `!git log -3`")
     arguments: dict[str, JsonValue] = {"command": rest.strip(), "timeout": timeout, "network": hosts}
-    return CallInput(tool="run_command", arguments=arguments, intent=Intent.EXECUTE, typed=typed)
+    return CallInput(tool="run_command", arguments=arguments, intent=Intent.EXECUTE, typed=True)
 
 
 def find_unknown(text: str, kind_of: Callable[[str], str | None]) -> Sequence[str]:

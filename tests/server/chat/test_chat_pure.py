@@ -114,11 +114,9 @@ def test_CLI_05_a_command_of_the_persons_own() -> None:
     (part,) = read_message("! git log -3", kind)
     arguments = {"command": "git log -3", "timeout": 600, "network": []}
     assert part == CallInput(tool="run_command", arguments=arguments, intent="EXECUTE", typed=True)  # type: ignore[arg-type]
-    (part,) = read_message(
-        "!--host a.example --timeout=5 --host b.example:8443 pip download --host x", kind, typed=False
-    )
+    (part,) = read_message("!--host a.example --timeout=5 --host b.example:8443 pip download --host x", kind)
     arguments = {"command": "pip download --host x", "timeout": 5, "network": ["a.example", "b.example:8443"]}
-    assert part == CallInput(tool="run_command", arguments=arguments, intent="EXECUTE")  # type: ignore[arg-type]
+    assert part == CallInput(tool="run_command", arguments=arguments, intent="EXECUTE", typed=True)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -67,15 +67,27 @@ async def test_APP_17_a_deny_and_what_is_asked_each_time_go_before_it(
     assert (bench.workspace / "a.py").exists()
 
 
-async def test_APP_17_a_prompt_of_the_project_is_typed_by_nobody(make_bench: Any) -> None:
-    bench = await make_bench()
-    prompts = bench.workspace / ".remit" / "prompts"
-    prompts.mkdir(parents=True)
-    (prompts / "look.md").write_text("!touch taken\n")
+ALLOWS = """
+version: 1
+capabilities:
+  - { name: run, match: { syscall: process.exec }, action: allow, reason: "all may run" }
+  - { name: files, match: { syscall: [fs.read, fs.list, fs.write] }, action: allow, reason: "all may be done" }
+"""
+
+
+@pytest.mark.parametrize("text", ["!touch taken\n", "\n !touch taken\n", "$ARGUMENTS\n"])
+@pytest.mark.parametrize("own", [False, True])
+async def test_APP_17_what_a_prompt_says_is_a_message_and_no_command(make_bench: Any, text: str, own: bool) -> None:
+    bench = await make_bench(policy=ALLOWS)
+    folder = bench.settings.person_policy.parent if own else bench.workspace / ".remit"
+    (folder / "prompts").mkdir(parents=True)
+    (folder / "prompts" / "look.md").write_text(text)
     chat = Chat(bench.runtime, bench.settings, "s", lambda: "another")
-    await read_line(chat, "/look")
-    line = await read_line(chat, "/look")
-    assert [part.model_dump().get("typed") for part in line.parts] == [False]
+    lines = [await read_line(chat, "/look !touch taken") for _ in range(2)]
+    (part,) = lines[-1].parts
+    assert (part.type, part.model_dump()["text"].splitlines()[0]) == ("text", "!touch taken")
+    await bench.ask(part.model_dump(mode="json"))
+    assert not (bench.workspace / "taken").exists()
 
 
 async def test_APP_17_it_may_reach_the_hosts_that_the_person_names_and_a_models_may_not(make_bench: Any) -> None:
