@@ -292,3 +292,33 @@ def test_FLW_05_an_exemption_is_for_paths_of_its_category_only() -> None:
     assert unfit_paths("documentation", ["docs/a.md", "src/a.py"], DEFAULT_GLOBS) == ("src/a.py",)
     assert unfit_paths("config_change", ["x.json/a.py", "a.toml"], DEFAULT_GLOBS) == ("x.json/a.py",)
     assert unfit_paths("config_change", ["node_modules/vitest/package.json"], DEFAULT_GLOBS)
+
+
+@rows(
+    "path",
+    [
+        "CMakeLists.txt",
+        "src/cmakelists.TXT",
+        "meson_options.txt",
+        "requirements.txt",
+        "requirements-dev.txt",
+        "dev-requirements.txt",
+        "requirements/base.txt",
+        "constraints.txt",
+        "AGENTS.md",
+        "docs/CLAUDE.md",
+        ".github/copilot-instructions.md",
+        "app.py\u200b.md",
+        "a\u202etxt.md",
+        "notes\u00a0.txt",
+    ],
+)
+def test_FLW_05_what_decides_what_runs_is_no_documentation_whatever_its_name_ends_with(path: str) -> None:
+    assert unfit_paths("documentation", [path], {"documentation": ("*.md", "*.txt", "**")}) == (path,)
+    assert unfit_paths("asset_update", [path], {"asset_update": ("**",)}) == (path,)
+
+
+def test_FLW_05_configuration_stays_of_its_category_and_a_hidden_character_is_of_none() -> None:
+    assert unfit_paths("config_change", ["package.json", ".github/workflows/a.yml"], DEFAULT_GLOBS) == ()
+    assert unfit_paths("config_change", ["a\u200b.json"], DEFAULT_GLOBS) == ("a\u200b.json",)
+    assert unfit_paths("documentation", ["docs/caf\u00e9 notes.md"], DEFAULT_GLOBS) == ()

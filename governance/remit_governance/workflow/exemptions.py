@@ -8,6 +8,10 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from remit_governance.globs import glob_expression, match_any
+from remit_governance.policy.decision.implicit import IMPLICIT_FILES
+from remit_governance.policy.matching.paths import fold
+from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.visible import visible
 from remit_governance.workflow.test_files import is_stand_in
 
 Category = Literal["config_change", "type_refactor", "documentation", "asset_update"]
@@ -36,8 +40,20 @@ def unfit_paths(category: Category, paths: Sequence[str], globs: Mapping[Categor
     """Returns the paths that none of the category's globs fits: with one of them the request is denied.
 
     A glob stands for files alone: what lies below a folder of such a name is no file of the category. Nor is one that
-    stands in for others where tests run.
+    stands in for others where tests run, one whose name holds what nobody sees, and, except as configuration or for
+    its types alone, one that decides what runs, what is installed or what agents are told.
     """
     expressions = (glob_expression(glob, below=False) for glob in globs.get(category, ()))
     fits = match_any(expression for expression in expressions if expression is not None)
-    return tuple(path for path in paths if fits is None or not fits(path) or is_stand_in(path))
+    return tuple(path for path in paths if fits is None or not fits(path) or _opens_behaviour(category, path))
+
+
+_READ_BY_PROGRAMS: frozenset[Category] = frozenset({"config_change", "type_refactor"})
+_takes_effect = compile_globs(tuple(glob for row in IMPLICIT_FILES for glob in row.globs), fold_case=True)
+
+
+def _opens_behaviour(category: Category, path: str) -> bool:
+    """Tells whether a change of the file may change what happens, whatever the glob of its category says."""
+    if is_stand_in(path) or visible(path, "show") != path:
+        return True
+    return category not in _READ_BY_PROGRAMS and _takes_effect(fold(path))

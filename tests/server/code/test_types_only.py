@@ -70,6 +70,12 @@ TYPES = [
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a import B\ndef f() -> 'B': pass\n",
     ),
     ("a.py", "def f(): pass  # one\n", "def f():\n    pass\n"),
+    ("a.py", "def f(x: int): pass\nf(1)\n", "def f(x: str): pass\nf(1)\n"),
+    (
+        "a.py",
+        "class A:\n    def f(self, x): pass\nclass B(A): pass\nisinstance(1, A)\nA().f(1)\ndef g(x): pass\n",
+        "class A:\n    def f(self, x: int): pass\nclass B(A): pass\nisinstance(1, A)\nA().f(1)\ndef g(x: A) -> B: pass\n",
+    ),
     ("a.pyi", "x: int\n", "def y() -> str: ...\n"),
     ("a.d.ts", "export const a: number;", "export const b: string;"),
     ("a.test-d.ts", "expectType<number>(a());", "expectType<string>(b());"),
@@ -89,6 +95,29 @@ CODE = [
     ("a.py", "@dataclass\nclass A:\n    x: int\n", "@dataclass\nclass A:\n    x: str\n"),
     ("a.py", "@route\ndef f(x: int): pass\n", "@route\ndef f(x: str): pass\n"),
     ("a.py", "def f(x): pass\n", "def f(x: print('a')): pass\n"),
+    *(
+        ("a.py", f"def f(x: int = 1): pass\n{reads}\n", f"def f(x: str = 1): pass\n{reads}\n")
+        for reads in (
+            "import typer\ntyper.run(f)",
+            "import inspect\ninspect.signature(f)",
+            "from inspect import signature as s\ns(f)",
+            "f.__annotations__",
+            "getattr(f, '__annotations__')",
+            "other.register(f)",
+            "other.register(key=f)",
+            "routes = {'/': f}",
+            "alias = f",
+            "import typing\nfor each in globals().values(): typing.get_type_hints(each)",
+        )
+    ),
+    (
+        "a.py",
+        "class A:\n    def __init__(self, x: int): pass\nbox.add(A)\n",
+        "class A:\n    def __init__(self, x: str): pass\nbox.add(A)\n",
+    ),
+    ("a.py", "class A:\n    def f(self, x: int): run(self.f)\n", "class A:\n    def f(self, x: str): run(self.f)\n"),
+    ("a.py", "def f():\n    def g(x: int): pass\n    return g\n", "def f():\n    def g(x: str): pass\n    return g\n"),
+    ("a.py", "x: int = 1\nprint(__annotations__)\n", "x: str = 1\nprint(__annotations__)\n"),
     ("a.py", "def f(): x\n", "def f():\n    x: int\n    x\n"),
     ("a.py", "def f():\n    'one'\n", "def f():\n    'two'\n"),
     ("a.py", "List = 1\nprint(list())\n", "List = 1\nfrom typing import List as list\nprint(list())\n"),

@@ -1,12 +1,14 @@
 """A Python module without types, by `ast` (FLW-09).
 
 Annotations are left out where no run of the code reads them: not in a class's body, where dataclasses and their like
-do, not of a decorated function, whose decorator may, and not where one would call something.
+do, not of a decorated function, whose decorator may, nor of one that is handed over (`typer.run(main)`), not in a
+module that looks at annotations itself, and not where one would call something.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import cast
 
 _TYPING = frozenset({"typing", "typing_extensions", "collections.abc"})
@@ -21,12 +23,35 @@ _INERT = (
     ast.BitOr,
     ast.Load,
 )
+_LOOKS = frozenset(
+    {
+        "__annotations__",
+        "__annotate__",
+        "__signature__",
+        "__dict__",
+        "annotationlib",
+        "get_annotations",
+        "get_type_hints",
+        "getfullargspec",
+        "getmembers",
+        "inspect",
+        "signature",
+        "globals",
+        "locals",
+        "vars",
+        "eval",
+        "exec",
+    }
+)
+"""What a module names that reads annotations, or gets at a function by a way that cannot be followed."""
+_ASKS_ITS_KIND = frozenset({"isinstance", "issubclass"})
 
 
 def without_types(source: bytes) -> object:
     """Returns what two modules have in common that differ in types alone. Raises SyntaxError and ValueError."""
     tree = ast.parse(source)
-    stripper = _Stripper(guarded=not _binds(tree, "TYPE_CHECKING"))
+    looks = any(name in _LOOKS for node in ast.walk(tree) for name in _words(node))
+    stripper = _Stripper(guarded=not _binds(tree, "TYPE_CHECKING"), looks=looks, handed=_handed_over(tree))
     stripped = cast("ast.Module", stripper.visit(tree))
     used = {node.id for node in ast.walk(stripped) if isinstance(node, ast.Name)}
     used |= {name for node in ast.walk(stripped) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
@@ -35,13 +60,20 @@ def without_types(source: bytes) -> object:
 
 
 class _Stripper(ast.NodeTransformer):
-    """Takes annotations out; `kept` says that one was left in, which a run of the code may read."""
+    """Takes annotations out; `kept` says that one was left in, which a run of the code may read.
 
-    def __init__(self, *, guarded: bool) -> None:
+    `looks` says that the module reads annotations; `handed` are the names that it gives to somebody who may.
+    """
+
+    def __init__(self, *, guarded: bool, looks: bool, handed: frozenset[str]) -> None:
         self.guarded, self.kept, self.in_class, self.in_function = guarded, False, False, False
+        self.looks, self.handed, self.held = looks, handed, False
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return self._within(node, in_class=True, in_function=False)
+        before, self.held = self.held, self.held or node.name in self.handed
+        visited = self._within(node, in_class=True, in_function=False)
+        self.held = before
+        return visited
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return self._function(node)
@@ -60,7 +92,7 @@ class _Stripper(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
-        if self.in_class or not _is_inert(node.annotation):
+        if self.in_class or self.looks or not _is_inert(node.annotation):
             self.kept = True
             return self.generic_visit(node)
         if node.value is not None:
@@ -82,7 +114,8 @@ class _Stripper(ast.NodeTransformer):
         return self._within(node, in_class=False, in_function=True)
 
     def _left(self, annotation: ast.expr, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
-        if node.decorator_list or not _is_inert(annotation):
+        read = self.looks or self.held or node.name in self.handed or bool(node.decorator_list)
+        if read or not _is_inert(annotation):
             self.kept = True
             return annotation
         return None
@@ -93,6 +126,57 @@ class _Stripper(ast.NodeTransformer):
         visited = self.generic_visit(node)
         self.in_class, self.in_function = before
         return visited
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    """Yields what a node names: also a string may be the name of an attribute."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+            yield name
+        case ast.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(module=module, names=names):
+            yield from (module or "", *(alias.name for alias in names))
+        case _:
+            pass
+
+
+def _handed_over(tree: ast.Module) -> frozenset[str]:
+    """Returns the names that a module uses as values, where it does not only call them or ask for their kind."""
+    only_used = {id(each) for node in ast.walk(tree) for each in _uses(node)}
+    found = (node for node in ast.walk(tree) if id(node) not in only_used)
+    return frozenset(
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in found
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+    )
+
+
+def _uses(node: ast.AST) -> Iterator[ast.AST]:
+    """Yields the nodes below that name a function or class without giving it to anybody."""
+    match node:
+        case ast.Call(func=ast.Name(id=name) as func, args=arguments) if name in _ASKS_ITS_KIND:
+            yield func
+            yield from (each for argument in arguments for each in ast.walk(argument))
+        case ast.Call(func=func):
+            yield func
+        case ast.Attribute(value=value):
+            yield value
+        case ast.arg(annotation=ast.expr() as annotation) | ast.AnnAssign(annotation=annotation):
+            yield from ast.walk(annotation)
+        case ast.ClassDef(bases=bases, decorator_list=decorators):
+            yield from (*bases, *decorators)
+        case (
+            ast.FunctionDef(returns=returns, decorator_list=decorators)
+            | ast.AsyncFunctionDef(returns=returns, decorator_list=decorators)
+        ):
+            yield from (*decorators, *(() if returns is None else ast.walk(returns)))
+        case ast.ExceptHandler(type=ast.expr() as kind):
+            yield from ast.walk(kind)
+        case ast.MatchClass(cls=kind):
+            yield kind
+        case _:
+            pass
 
 
 def _is_inert(annotation: ast.expr) -> bool:
