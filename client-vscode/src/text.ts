@@ -78,6 +78,11 @@ export function noticeLine(text: string): string {
   return visibleLine(text).replaceAll('](', '] (');
 }
 
+/** One line as Markdown that draws exactly this text: no link, image, code, emphasis or HTML of its own. */
+export function plainMarkdown(text: string): string {
+  return visibleLine(text).replace(/[\\`*_{}[\]()<>!|~&$]/g, '\\$&');
+}
+
 /** A hunk as it is shown; `line` is its first changed line in the text as it is, counted from 0. */
 export interface Hunk {
   readonly line: number;

@@ -1,8 +1,9 @@
-// What a change of the chat says in VS Code's own chat, which draws text, lines of progress and buttons (EDI-11). Pure.
+// What a change of the chat says in VS Code's own chat, which draws Markdown, also as lines of progress, and buttons
+// (EDI-11). Pure.
 import type { Change, View } from '../chat/view';
 import type { RunResult } from '../contract';
 import { inWords, type Problem } from '../problem';
-import { visible, visibleLine } from '../text';
+import { plainMarkdown, visible } from '../text';
 
 export type Piece =
   | { readonly kind: 'text' | 'progress' | 'question'; readonly text: string }
@@ -33,7 +34,7 @@ function ending(turnId: string, view: View, result: RunResult | null, error: Pro
   const status = result?.status ?? 'failed';
   const problem = error ?? result?.error;
   const why = problem ? inWords(problem) : result?.reason;
-  const words = [status === 'completed' && spoken ? '' : status, why ? visibleLine(why) : ''].filter(Boolean).join(': ');
+  const words = [status === 'completed' && spoken ? '' : status, why ? plainMarkdown(why) : ''].filter(Boolean).join(': ');
   return { kind: 'end', text: words && `\n\n_${words}_` };
 }
 
@@ -44,13 +45,13 @@ function ofEvent(event: Extract<Change, { readonly type: 'event' }>['event']): r
     case 'intent_selected':
       return [{ kind: 'progress', text: event.intent }];
     case 'tool_call':
-      return [{ kind: 'progress', text: `${visibleLine(event.tool)} ${subject(event.arguments)}`.trim() }];
+      return [{ kind: 'progress', text: plainMarkdown(`${event.tool} ${subject(event.arguments)}`.trim()) }];
     case 'tool_result':
-      return event.ok ? [] : [{ kind: 'text', text: `\n\n\`${visibleLine(event.tool)}\`: ${visibleLine(event.summary)}\n\n` }];
+      return event.ok ? [] : [{ kind: 'text', text: `\n\n${plainMarkdown(event.tool)}: ${plainMarkdown(event.summary)}\n\n` }];
     case 'approval_required':
-      return [{ kind: 'question', text: `\n\n**Remit asks:** ${visibleLine(event.title)}\n\n` }];
+      return [{ kind: 'question', text: `\n\n**Remit asks:** ${plainMarkdown(event.title)}\n\n` }];
     case 'warning':
-      return [{ kind: 'text', text: `\n\n_${visibleLine(event.message)}_\n\n` }];
+      return [{ kind: 'text', text: `\n\n_${plainMarkdown(event.message)}_\n\n` }];
     default:
       return [];
   }
@@ -58,5 +59,5 @@ function ofEvent(event: Extract<Change, { readonly type: 'event' }>['event']): r
 
 function subject(given: { readonly [key: string]: unknown }): string {
   const about = given['path'] ?? given['command'] ?? given['pattern'];
-  return typeof about === 'string' ? visibleLine(about).slice(0, 120) : '';
+  return typeof about === 'string' ? about.slice(0, 120) : '';
 }

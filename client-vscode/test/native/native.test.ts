@@ -1,4 +1,5 @@
 // What VS Code's own chat is told, what other agents' calls become, and what the model is asked (EDI-11).
+import MarkdownIt from 'markdown-it';
 import { expect, test } from 'vitest';
 import { reduce, EMPTY, type Change } from '../../src/chat/view';
 import type { AgentEvent } from '../../src/contract';
@@ -16,7 +17,7 @@ const event = (given: object): Change => ({ type: 'event', event: { seq: 1, step
 
 test('EDI-11: a turn is said as it comes, with nothing hidden, and another turn is not', () => {
   expect(told(event({ kind: 'token_delta', text: 'a\u202eb' }))).toEqual(['text: a⟨U+202E⟩b']);
-  expect(told(event({ kind: 'tool_call', tool: 'read_file', arguments: { path: 'a\nb' } }))).toEqual(['progress: read_file a↵b']);
+  expect(told(event({ kind: 'tool_call', tool: 'read_file', arguments: { path: 'a\nb' } }))).toEqual(['progress: read\\_file a↵b']);
   expect(told({ ...event({ kind: 'token_delta', text: 'x', turn_id: 'other' }) })).toEqual([]);
 });
 
@@ -26,6 +27,22 @@ test('EDI-11: the end of a turn says what it came to, unless it has said all', (
   expect(told(event(result({ final_output: 'all of it' })))).toEqual(['end: ']);
   const problem = { code: 'server_lost', what: 'it ended', why: 'it was killed', fix: 'ask again' } as const;
   expect(told({ type: 'ended', turn_id: 't', result: null, error: problem })).toEqual(['end: \n\n_failed: It ended: it was killed. Ask again._']);
+});
+
+const HOSTILE = '[a](command:evil) ![b](https://x/y.png) <img src=x> `c` **d** _e_ ~~f~~ &lt; $g$ \\[h](i) <https://j>';
+
+test.each([
+  { kind: 'approval_required', title: HOSTILE },
+  { kind: 'tool_result', ok: false, tool: HOSTILE, summary: HOSTILE },
+  { kind: 'tool_call', tool: 'write_file', arguments: { path: HOSTILE } },
+  { kind: 'warning', message: HOSTILE },
+  { kind: 'run_completed', result: { status: 'failed', error: null, reason: HOSTILE } },
+])('EDI-11: what a model or a file is called stays text in VS Code’s own chat: $kind', (given) => {
+  const drawn = new MarkdownIt({ html: true, linkify: false }).render(told(event(given)).join(''));
+  const unmarked = drawn.replace(/<\/?(?:p|em|strong)>/g, '');
+  expect(unmarked).not.toMatch(/<[a-z]/);
+  const text = unmarked.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  expect(text).toContain(HOSTILE);
 });
 
 test.each([
