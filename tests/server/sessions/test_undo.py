@@ -159,6 +159,35 @@ async def test_SES_05_what_was_changed_since_stays_and_is_said(make_bench: Any) 
     assert "a.py: 1 of its 2 places were changed since, and stay as they are" in bench.of("tool_result")[-1].output
 
 
+@pytest.mark.parametrize("in_folder", [False, True])
+@pytest.mark.parametrize("outside", [False, True])
+async def test_SES_05_no_link_that_the_person_put_in_a_file_s_place_is_followed(
+    make_bench: Any, tmp_path: Path, in_folder: bool, outside: bool
+) -> None:
+    """Made or edited, the other file holds exactly what the turn wrote: only its name tells that it is not its own."""
+    bench: Bench = await make_bench({"text": "x"})
+    place = bench.workspace / "out"
+    place.mkdir()
+    (place / "edited.txt").write_text("old\n")
+    await bench.ask(own("read_file", "READ_FILE", path="out/edited.txt"))
+    for name in ("made", "edited"):
+        assert (await bench.ask(own("write_file", path=f"out/{name}.txt", content="new\n"))).status == "completed"
+    mine = (tmp_path if outside else bench.workspace) / "mine"
+    if in_folder:
+        place.rename(mine)
+        place.symlink_to(mine)
+    else:
+        mine.mkdir()
+        for file in list(place.iterdir()):
+            file.rename(mine / file.name)
+            file.symlink_to(mine / file.name)
+    for turn in ("2", "3"):
+        result = await bench.ask(own("undo_changes", turn=turn))
+        assert result.status != "completed" or not result.changes
+    assert {file.name: file.read_text() for file in mine.iterdir()} == {"made.txt": "new\n", "edited.txt": "new\n"}
+    assert place.is_symlink() == in_folder
+
+
 async def test_SES_05_one_file_of_a_turn(make_bench: Any) -> None:
     bench: Bench = await make_bench({"text": "x"})
     for path in PATHS:

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
-from remit_server.errors import ToolError
+from remit_server.errors import OutsideWorkspace, ToolError
 from remit_server.tools.files.read_source import current_image
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
 from remit_server.workspace.content.files import FileImage, digest_of, is_executable
@@ -19,6 +19,7 @@ from remit_server.workspace.history import PastChange, PastTurn
 from remit_server.workspace.three_way import take_back
 
 CHANGED_SINCE = "it was changed since, and stays as it is"
+LINKED = "a link leads from its place to another file now, which stays as it is"
 NOT_KEPT = "what it held before was not kept: it is too large, or was kept no longer"
 
 
@@ -49,7 +50,10 @@ class TakingBack:
 
     def take(self, change: PastChange) -> None:
         """Takes one change back, or notes why not."""
-        why = self._move(change.path, change.moved_from) if change.moved_from else self._restore(change)
+        if any(leads_elsewhere(path, self.ctx) for path in _paths(change)):
+            why: str | None = LINKED
+        else:
+            why = self._move(change.path, change.moved_from) if change.moved_from else self._restore(change)
         if why is not None:
             self.left[change.path] = why
 
@@ -154,8 +158,8 @@ def _chosen(arguments: UndoArguments, ctx: ToolContext) -> tuple[PastTurn, tuple
 
 def _targets(arguments: UndoArguments, ctx: ToolContext) -> tuple[Target, ...]:
     _, changes = _chosen(arguments, ctx)
-    paths = dict.fromkeys(path for each in changes for path in (each.path, each.moved_from) if path)
-    return tuple(Target("fs.write", ctx.resolve(path)) for path in paths)
+    paths = dict.fromkeys(path for each in changes for path in _paths(each))
+    return tuple(Target("fs.write", ctx.resolve(path)) for path in paths if not leads_elsewhere(path, ctx))
 
 
 async def _prepare(arguments: UndoArguments, ctx: ToolContext) -> Plan:
@@ -181,6 +185,18 @@ def _plan(arguments: UndoArguments, ctx: ToolContext) -> Plan:
 
 
 _DONE = {"undo": "undone", "redo": "redone"}
+
+
+def _paths(change: PastChange) -> tuple[str, ...]:
+    return (change.path,) if change.moved_from is None else (change.path, change.moved_from)
+
+
+def leads_elsewhere(path: str, ctx: ToolContext) -> bool:
+    """Tells whether what was recorded as this file is another one by now: a link stands in its place, or above it."""
+    try:
+        return ctx.resolve(path).relative != path
+    except OutsideWorkspace:
+        return True
 
 
 def _image(path: str, ctx: ToolContext) -> FileImage | None:

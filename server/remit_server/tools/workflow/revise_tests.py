@@ -11,7 +11,7 @@ from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_server.errors import ToolError
-from remit_server.tools.edit.undo_changes import TakingBack
+from remit_server.tools.edit.undo_changes import TakingBack, leads_elsewhere
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, WritePlan
 from remit_server.workspace.history import PastChange
 
@@ -62,7 +62,8 @@ def _is_as_it_was(changes: Sequence[PastChange], path: str, ctx: ToolContext) ->
 def _targets(arguments: ReviseTestsArguments, ctx: ToolContext) -> tuple[Target, ...]:
     del arguments
     paths = dict.fromkeys(path for each in _changes(ctx) or () for path in (each.path, each.moved_from) if path)
-    return (Target("workflow.revise"), *(Target("fs.write", ctx.resolve(path)) for path in paths))
+    own = (path for path in paths if not leads_elsewhere(path, ctx))
+    return (Target("workflow.revise"), *(Target("fs.write", ctx.resolve(path)) for path in own))
 
 
 async def _prepare(arguments: ReviseTestsArguments, ctx: ToolContext) -> Plan:
