@@ -442,7 +442,8 @@ export interface KeptExemption {
 
 /**
  * A place in the workflow: its digest stands in the audit record of the transition that led there. `before` is the
- * digest of the listing of the test files when the plan was complete; `passed_with` are digests by path.
+ * digest of the listing of the test files when the plan was complete; `passed_with` are digests by path, `tree` is
+ * git's id of all that the tests passed with.
  */
 export interface KeptPosition {
   readonly version: 1;
@@ -453,6 +454,7 @@ export interface KeptPosition {
   readonly red: KeptProof | null;
   readonly approved: readonly string[];
   readonly passed_with: { readonly [key: string]: string | null };
+  readonly tree: string | null;
 }
 
 /**

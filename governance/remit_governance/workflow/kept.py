@@ -29,6 +29,7 @@ def keep(position: Position) -> dict[str, Json]:
         "red": None if position.red is None else _proof(position.red),
         "approved": sorted(position.approved),
         "passed_with": dict(position.passed_with),
+        **({} if position.tree is None else {"tree": position.tree}),
     }
 
 

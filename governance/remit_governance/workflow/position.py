@@ -19,7 +19,8 @@ class Position:
 
     `before` are the test files when the plan was complete, `red` the failing run that opened `code_writing`; `changed`
     says whether anything was written since then. `approved` are the trees that the person's review was of, and
-    `passed_with` the files that the session had changed when all tests passed: digests by path, None for what is gone.
+    `passed_with` the files that differed from the last commit, or that the session had changed, when all tests passed:
+    digests by path, None for what is gone. `tree` is the tree of all of them, None where git could not have it.
     """
 
     mode: Mode = Mode.EXPLORE
@@ -30,6 +31,7 @@ class Position:
     changed: bool = False
     approved: frozenset[str] = frozenset()
     passed_with: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    tree: str | None = None
 
     def mode_for(self, path: str | None) -> Mode:
         """Returns the mode that a path is judged in: what an exemption was granted for goes the way of `explore`."""
@@ -64,9 +66,10 @@ class Position:
                 return Position(self.mode), said
             case Moved(target=target):
                 writes_anew = target is State.RETROACTIVE_TESTING
-                passed_with = dict[str, str | None]() if target in _WORKING else self.passed_with
                 changed = self.changed and not writes_anew
-                return gaining(replace(self, state=target, changed=changed, passed_with=passed_with)), said
+                now = replace(self, state=target, changed=changed)
+                untested = replace(now, passed_with=dict[str, str | None](), tree=None)
+                return gaining(untested if target in _WORKING else now), said
 
     def ways_out(self) -> tuple[str, ...]:
         """Says what would open each gate from here."""

@@ -12,18 +12,22 @@ from remit_governance.workflow.position import Position
 from remit_governance.workflow.states import Mode, State
 
 MOST_NAMED = 5
+OTHER_TREE = "the tests passed, and the other files of the commit are not those that they passed with"
 
 
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
-    """What is known of a commit: its changed lines, the sensitive paths, those whose lines cannot be counted, and those
-    that are not as they were when the tests passed.
+    """What is known of a commit: its changed lines, the sensitive paths, those whose lines cannot be counted, those
+    that are not as they were when the tests passed, and those that the tests passed with and that it leaves out.
+    `is_tested`: its tree is the one that the tests passed with, and nothing that they used is outside of it.
     """
 
     lines: int
     sensitive: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     untested: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    is_tested: bool = False
 
 
 def is_review(position: Position) -> bool:
@@ -36,11 +40,19 @@ def is_approved(position: Position, tree: str) -> bool:
     return position.state is State.COMMITTING and tree in position.approved
 
 
-def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, ...]:
-    """Returns why a person has to look at a reviewed commit; none where it meets every criterion."""
+def reasons_of_difference(facts: CommitFacts) -> tuple[str, ...]:
+    """Returns in what a commit is not what the tests passed with; none where it is exactly that."""
     found: list[str] = []
     if facts.untested:
         found.append(f"the tests passed, and these files are not as they were then: {_names(facts.untested)}")
+    if facts.left_out:
+        found.append(f"the tests passed with these files, and the commit leaves them out: {_names(facts.left_out)}")
+    return tuple(found) if found or facts.is_tested else (OTHER_TREE,)
+
+
+def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, ...]:
+    """Returns why a person has to look at a reviewed commit; none where it meets every criterion."""
+    found = [*reasons_of_difference(facts)]
     if not options.auto_commit:
         return tuple(found) or ("the tests pass, and the work waits for your review",)
     if facts.lines > options.auto_commit_lines:

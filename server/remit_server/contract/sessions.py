@@ -240,7 +240,8 @@ class KeptProof(Wire):
 
 class KeptPosition(Wire):
     """A place in the workflow: its digest stands in the audit record of the transition that led there. `before` is the
-    digest of the listing of the test files when the plan was complete; `passed_with` are digests by path.
+    digest of the listing of the test files when the plan was complete; `passed_with` are digests by path, `tree` is
+    git's id of all that the tests passed with.
     """
 
     version: Literal[1] = 1
@@ -251,6 +252,7 @@ class KeptPosition(Wire):
     red: KeptProof | None
     approved: tuple[str, ...]
     passed_with: dict[str, str | None]
+    tree: str | None = None
 
 
 class WorkflowMoved(TurnRecord):

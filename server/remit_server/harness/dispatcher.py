@@ -102,7 +102,7 @@ class Dispatcher:
             prepared = await self._prepare(parsed, ctx, record)
         if collects(prepared, ctx):
             return record.finish(await collect(prepared, ctx, record), prepared.proposal.tool.most_chars)
-        approved = await approve(review_commit(prepared, ctx, record), ctx, record)
+        approved = await approve(await review_commit(prepared, ctx, record), ctx, record)
         with authorise(approved, ctx, record) as authorised:
             async with following(parsed, approved.proposal.plan, ctx) as begun:
                 executed = await execute(authorised, ctx, record)

@@ -41,6 +41,7 @@ PLACES = st.builds(
     st.booleans(),
     NAME_SETS,
     DIGESTS,
+    st.none() | NAMES,
 )
 
 

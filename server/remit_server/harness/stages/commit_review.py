@@ -4,6 +4,7 @@ work in strict mode (FLW-10).
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from functools import cache
 
@@ -11,7 +12,13 @@ from remit_governance.permissions.permissions import Answer
 from remit_governance.policy.language.load import default_source
 from remit_governance.values import Decision, Verdict
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.review import CommitFacts, is_approved, is_review, reasons_to_look
+from remit_governance.workflow.review import (
+    CommitFacts,
+    is_approved,
+    is_review,
+    reasons_of_difference,
+    reasons_to_look,
+)
 from remit_governance.workflow.states import Mode, State
 from remit_server.harness.approval.diffs import unified
 from remit_server.harness.context import CallContext
@@ -20,7 +27,7 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.prepare import Prepared
 from remit_server.harness.workflow.budget import hold_commit
 from remit_server.harness.workflow.moves import propose_commit
-from remit_server.harness.workflow.tested_files import untested_paths
+from remit_server.harness.workflow.tested_files import paths_left_out, plan_of_all, untested_paths
 from remit_server.tools.spec import CommitPlan, FileChange
 
 PACKAGED_RULE = "commit"
@@ -29,7 +36,7 @@ UNTESTED = "no test was run since the last change"
 OTHER_FILES = "it is not exactly what your review was of"
 
 
-def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Prepared:
+async def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Prepared:
     """Returns what is no commit as it is; a commit with why the person has to look, or without a question.
 
     Only a question of the packaged rule is answered by the criteria, or by a review of exactly these files: what the
@@ -41,21 +48,23 @@ def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> P
     hold_commit([change.path.relative for change in plan.changes], ctx)
     if ctx.turn.caller == "human":
         return prepared
-    if is_approved(position, plan.tree):
+    strict = position.mode is Mode.STRICT
+    facts = await asyncio.to_thread(_look_at, plan, ctx)
+    if is_approved(position, plan.tree) and not (strict and reasons_of_difference(facts)):
         return _without_question(prepared, "the review of exactly these files was approved", record)
-    if position.mode is not Mode.STRICT:
+    if not strict:
         untested = not ctx.turn.dry_run and propose_commit(ctx.turn, ctx.parts.audit)
         return replace(prepared, remarks=(UNTESTED,)) if untested else prepared
-    return _review_strict(prepared, plan, position, ctx, record)
+    return _review_strict(prepared, facts, position, ctx, record)
 
 
 def _review_strict(
-    prepared: Prepared, plan: CommitPlan, position: Position, ctx: CallContext, record: CallRecord
+    prepared: Prepared, facts: CommitFacts, position: Position, ctx: CallContext, record: CallRecord
 ) -> Prepared:
     if not is_review(position):
         # What was approved was something else, or its commit could not be made.
-        return replace(prepared, review=(OTHER_FILES,))
-    reasons = reasons_to_look(_look_at(plan, ctx), ctx.parts.workflow())
+        return replace(prepared, review=(OTHER_FILES, *reasons_of_difference(facts)))
+    reasons = reasons_to_look(facts, ctx.parts.workflow())
     if reasons:
         return replace(prepared, review=reasons)
     return _without_question(prepared, "the commit meets every criterion of `git.auto_commit`", record)
@@ -82,11 +91,15 @@ def _packaged() -> str:
 
 def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
     counted = {change.path.relative: _count_lines(change) for change in plan.changes}
+    position = ctx.turn.memory.position
+    left_out = tuple(paths_left_out(plan, plan_of_all(ctx), position.passed_with))
     return CommitFacts(
         lines=sum(lines or 0 for lines in counted.values()),
         sensitive=tuple(path for path in counted if _is_sensitive(path, ctx)),
         unreadable=tuple(path for path, lines in counted.items() if lines is None),
-        untested=untested_paths(plan.changes, ctx.turn.memory.position.passed_with),
+        untested=untested_paths(plan.changes, position.passed_with),
+        left_out=left_out,
+        is_tested=not left_out and plan.tree == position.tree,
     )
 
 

@@ -26,7 +26,7 @@ from remit_server.harness.workflow.budget import count_commit, refuse_mode
 from remit_server.harness.workflow.moves import move, set_mode
 from remit_server.harness.workflow.run_report import read_coverage, read_run
 from remit_server.harness.workflow.test_snapshot import snapshot_tests
-from remit_server.harness.workflow.tested_files import Digests, digest_tested
+from remit_server.harness.workflow.tested_files import Tested, digest_tested
 from remit_server.harness.workflow.unsaved import name_unsaved
 from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
@@ -46,7 +46,7 @@ class Begun:
     """
 
     tests: TestFiles | None = None
-    tested: Digests | None = None
+    tested: Tested | None = None
     committed: tuple[str, ...] = ()
 
 
@@ -125,10 +125,9 @@ async def _read_tests(ctx: CallContext) -> TestFiles:
     return await snapshot_tests(ctx.parts.workspace, ctx.parts.rulebook.policy.test_globs)
 
 
-async def _digest_first(ctx: CallContext) -> Digests | None:
-    """Returns what is about to be validated in strict mode: what somebody changes while it runs was not tested."""
-    position = ctx.turn.memory.position
-    return await digest_tested(ctx) if position.mode is Mode.STRICT and position.state in _WRITING else None
+async def _digest_first(ctx: CallContext) -> Tested | None:
+    """Returns what is about to be validated: what somebody changes while it runs was not tested."""
+    return await digest_tested(ctx) if ctx.turn.memory.position.state in _WRITING else None
 
 
 async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
@@ -154,14 +153,13 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
         proof = prove_green(run, position.red, now)
     else:
         proof = prove_passing(run, of_all=position.mode is Mode.STRICT)
-    tested = begun.tested if begun.tested is not None or proof is not None else await digest_tested(ctx)
-    passed_with = tested if proof is None and tested is not None else dict[str, str | None]()
+    tested = begun.tested if proof is None and begun.tested is not None else Tested()
     move(
         Trigger.TESTS_ENDED,
         turn,
         audit,
         green=proof is None,
-        gaining=lambda at: replace(at, passed_with=passed_with),
+        gaining=lambda at: replace(at, passed_with=tested.digests, tree=tested.tree),
     )
     return "" if proof is None else f"this is no passing run yet: {proof.why}"
 

@@ -20,7 +20,7 @@ from remit_governance.workflow.kept import Surroundings, digest_position, strict
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof import Red
 from remit_governance.workflow.states import Mode, State
-from remit_server.contract import WarningEvent, WorkflowMoved
+from remit_server.contract import KeptPosition, WarningEvent, WorkflowMoved
 from remit_server.harness.context import Parts
 from remit_server.harness.ports import KeptHistory
 from remit_server.harness.turn import Turn
@@ -34,10 +34,14 @@ async def find_position(history: KeptHistory, audited: AuditEvent | None) -> Pos
     """Returns the place that an audited transition led to; None where it was not kept whole."""
     said = audited.metadata.get("position") if audited else None
     for kept in reversed(history.positions()):
-        if said is not None and digest(kept.position.model_dump(mode="json")) == said:
+        if said is not None and _digest_kept(kept.position) == said:
             found = await asyncio.to_thread(_position_of, kept, history)
             return found if found is not None and digest_position(found) == said else None
     return None
+
+
+def _digest_kept(position: KeptPosition) -> str:
+    return digest(position.model_dump(mode="json", exclude={"tree"} if position.tree is None else None))
 
 
 async def find_last_move(path: Path, session_id: str) -> AuditEvent | None:
@@ -119,4 +123,5 @@ def _position_of(kept: WorkflowMoved, history: KeptHistory) -> Position | None:
     proof = red and locked and Red(proven, failing, locked, red.since, passing)
     granted = exemption and Exemption(cast("Category", exemption.category), frozenset(exemption.paths))
     approved = frozenset(at.approved)
-    return Position(at.mode, at.state, granted or None, before, proof or None, kept.changed, approved, at.passed_with)
+    passed = (at.passed_with, at.tree)
+    return Position(at.mode, at.state, granted or None, before, proof or None, kept.changed, approved, *passed)

@@ -5,41 +5,65 @@ still the same (FLW-10, FLW-12).
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from remit_governance.workflow.states import Mode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.stages.resolve import make_tool_context
 from remit_server.harness.workflow.test_snapshot import digest_files
-from remit_server.tools.git.git_commit import GitCommitArguments, commit_plan
-from remit_server.tools.spec import FileChange
+from remit_server.tools.git.git_commit import commit_of_all
+from remit_server.tools.spec import CommitPlan, FileChange
 from remit_server.workspace.content.files import digest_of
 
-Digests = Mapping[str, str | None]
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What a run of tests was over: digests by path of what the session had changed, and of all that differed from the
+    last commit; `tree` is git's id of the whole, None where there could be no commit of it.
+    """
+
+    digests: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    tree: str | None = None
 
 
-async def digest_tested(ctx: CallContext) -> Digests:
-    """Returns the digests of the files that the session has changed, and in strict mode of all that a commit would."""
+async def digest_tested(ctx: CallContext) -> Tested:
+    """Returns what is about to be tested: the files that the session has changed, and all that a commit would have."""
     changes = (change for turn in ctx.turn.history.turns() for change in turn.changes)
     paths = {path for change in changes for path in (change.path, change.moved_from) if path}
     changed = await digest_files(ctx.parts.workspace, paths)
-    if ctx.turn.memory.position.mode is not Mode.STRICT:
-        return changed
-    return {**changed, **await asyncio.to_thread(_digest_uncommitted, ctx)}
+    commit = await asyncio.to_thread(plan_of_all, ctx)
+    return Tested(changed) if commit is None else Tested({**changed, **_digests(commit.changes)}, commit.tree)
 
 
-def untested_paths(changes: Iterable[FileChange], tested: Digests) -> tuple[str, ...]:
+def plan_of_all(ctx: CallContext) -> CommitPlan | None:
+    """Returns the commit that everything would be in; None where there is none that could be told to be the same."""
+    try:
+        return commit_of_all(make_tool_context("git_commit", ctx.turn, ctx.parts))
+    except ToolError:
+        return None
+
+
+def untested_paths(changes: Iterable[FileChange], tested: Mapping[str, str | None]) -> tuple[str, ...]:
     """Returns the paths of a commit that are not as they were when the tests passed, or nobody knows that they are."""
     return tuple(path for path, digest in _digests(changes).items() if (path not in tested) or tested[path] != digest)
 
 
-def _digest_uncommitted(ctx: CallContext) -> Digests:
-    looks = make_tool_context("git_commit", ctx.turn, ctx.parts)
-    try:
-        return _digests(commit_plan(GitCommitArguments(message="all", all=True), looks).changes)
-    except ToolError:  # then there is no commit that could be told to be the same
-        return {}
+def paths_left_out(commit: CommitPlan, everything: CommitPlan | None, tested: Mapping[str, str | None]) -> list[str]:
+    """Returns the paths that the tests passed with and that a commit does not have so: it names others, git does not
+    know them, or ignores them. `everything` is the commit of all files.
+    """
+    changed = {change.path.relative for change in commit.changes}
+    return sorted(path for path in tested.keys() - changed if _is_left_out(path, tested[path], commit, everything))
+
+
+def _is_left_out(path: str, digest: str | None, commit: CommitPlan, everything: CommitPlan | None) -> bool:
+    name = os.fsencode(path)
+    held = commit.files.get(name)
+    if (held is None) != (digest is None):
+        return True
+    return everything is not None and everything.files.get(name) != held
 
 
 def _digests(changes: Iterable[FileChange]) -> dict[str, str | None]:

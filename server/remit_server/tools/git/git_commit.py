@@ -49,9 +49,12 @@ class GitCommitArguments(Arguments):
         description="what changes and why; first line under 72 characters",
     )
     paths: tuple[str, ...] = Field(
-        default=(), max_length=100, strict=False, description="only these files or folders; else all tracked ones"
+        default=(),
+        max_length=100,
+        strict=False,
+        description="only these files or folders; else all tracked and your new ones",
     )
-    all: bool = Field(default=False, description="also files that git does not know yet")
+    all: bool = Field(default=False, description="also other files that git does not know yet")
 
 
 def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
@@ -59,6 +62,11 @@ def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
     repository = open_for_commit(ctx.workspace)
     with closing(repository.objects):
         return _plan(arguments, ctx, repository)
+
+
+def commit_of_all(ctx: ToolContext) -> CommitPlan:
+    """The commit that everything would be in, also what git does not know yet. Raises ToolError as `commit_plan`."""
+    return commit_plan(GitCommitArguments(message="all", all=True), ctx)
 
 
 def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repository) -> CommitPlan:
@@ -74,6 +82,7 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
             committed,
             lambda p: ctx.permits("fs.read", p),
             untracked=arguments.all,
+            worked_on=_worked_on(ctx),
         )
     changed = differences(selected, committed)
     if not changed:
@@ -92,10 +101,16 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
         index_before=repository.index.digest,
         index_after=_index(selected, repository.index),
         changes=changes,
+        files=selected.files,
         logs=is_on(repository.settings, "core.logallrefupdates", default=True),
         remarks=remarks,
         render=lambda sha: _outcome(sha, changes, message, repository, remarks),
     )
+
+
+def _worked_on(ctx: ToolContext) -> tuple[str, ...]:
+    """The files that this session made or changed: they are of its work, whether git knows them yet or not."""
+    return tuple(dict.fromkeys(change.path for turn in ctx.history.turns() for change in turn.changes))
 
 
 def _begin_message(message: str, prefix: str) -> str:
@@ -223,7 +238,7 @@ async def _prepare(arguments: GitCommitArguments, ctx: ToolContext) -> Plan:
 
 GIT_COMMIT = Tool(
     name="git_commit",
-    summary="Commit changed files to git: all tracked ones, or those named; hooks are not run.",
+    summary="Commit changed files to git: all tracked ones and your new ones, or those named; hooks are not run.",
     effect=Effect.WRITE,
     arguments=GitCommitArguments,
     targets=_targets,

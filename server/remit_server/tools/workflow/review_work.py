@@ -10,8 +10,11 @@ from pydantic import JsonValue
 
 from remit_governance.values import Effect
 from remit_server.errors import ToolError
-from remit_server.tools.git.git_commit import GitCommitArguments, commit_plan
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.git.git_commit import commit_of_all
+from remit_server.tools.git.git_repository import quote_path
+from remit_server.tools.spec import Arguments, CommitPlan, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+
+MOST_NAMED = 10
 
 
 class ReviewWorkArguments(Arguments):
@@ -28,21 +31,26 @@ def _targets(arguments: ReviewWorkArguments, ctx: ToolContext) -> tuple[Target, 
 async def _prepare(arguments: ReviewWorkArguments, ctx: ToolContext) -> Plan:
     async def run() -> Outcome:
         said = {"approve": "approved", "reject": "rejected", "tests": "put off: tests come first"}[arguments.answer]
-        trees = await asyncio.to_thread(_trees, ctx) if arguments.answer == "approve" else []
-        return Outcome(f"the review is {said}", f"review {said}", data={"trees": trees})
+        commit = await asyncio.to_thread(_whole_commit, ctx) if arguments.answer == "approve" else None
+        trees: list[JsonValue] = [] if commit is None else [commit.tree]
+        of = "" if commit is None else f", for a commit of all of {_names(commit)}"
+        return Outcome(f"the review is {said}{of}", f"review {said}{of}", data={"trees": trees})
 
     return ReadPlan(run)
 
 
-def _trees(ctx: ToolContext) -> list[JsonValue]:
-    """The trees that a commit of these files would have, with and without new files; none where none can be made."""
-    found: list[JsonValue] = []
-    for everything in (False, True):
-        try:
-            found.append(commit_plan(GitCommitArguments(message="review", all=everything), ctx).tree)
-        except ToolError:  # then the commit itself says why, and asks
-            continue
-    return found
+def _whole_commit(ctx: ToolContext) -> CommitPlan | None:
+    """The commit of all files as they are, which is what was reviewed; None where there can be none."""
+    try:
+        return commit_of_all(ctx)
+    except ToolError:  # then the commit itself says why, and asks
+        return None
+
+
+def _names(commit: CommitPlan) -> str:
+    paths = [quote_path(change.path.relative) for change in commit.changes]
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return ", ".join(paths[:MOST_NAMED]) + more
 
 
 REVIEW_WORK = Tool(

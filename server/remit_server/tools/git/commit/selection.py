@@ -4,7 +4,7 @@ commit (GIT-02).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dulwich.index import IndexEntry
@@ -13,7 +13,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.files import SUBMODULE, Stored, WorkingTree, path_of
 from remit_server.tools.git.commit.repository import Entry, Repository, commit_refusal
-from remit_server.tools.git.commit.untracked import find_untracked, must_be_addable
+from remit_server.tools.git.commit.untracked import find_addable, find_untracked, must_be_addable
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 _ASSUMED_UNCHANGED = 0x8000
@@ -39,8 +39,11 @@ def select(
     readable: Callable[[str], bool],
     *,
     untracked: bool,
+    worked_on: Sequence[str] = (),
 ) -> Selected:
-    """Everything a commit is made of. Raises ToolError where something of it cannot be committed."""
+    """Everything a commit is made of; where nothing is named, also what git does not know of `worked_on`.
+
+    Raises ToolError where something of it cannot be committed."""
     repository = tree.repository
     index = dict(repository.index.entries)
     staged = {name: (each.mode, each.sha.decode()) for name, each in index.items() if not _only_meant(each)}
@@ -48,6 +51,7 @@ def select(
     known = {*index, *committed} if named else index
     wanted = [path_of(name) for name in known if _is_named(name, named)]
     wanted += _new(tree.workspace, repository, named, wanted, untracked=untracked)
+    wanted += () if named else find_addable(tree.workspace, worked_on, repository)
     for path in sorted(set(wanted)):
         if readable(path):
             _take(tree, path, selected)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from remit_server.contract import ErrorCode
@@ -33,6 +33,22 @@ def find_untracked(workspace: Workspace, folder: WorkspacePath, repository: Repo
             yield path
     if limits.spent():
         raise commit_refusal("there are more files than can be gone through", "name the files", ErrorCode.LIMIT_REACHED)
+
+
+def find_addable(workspace: Workspace, paths: Sequence[str], repository: Repository) -> list[str]:
+    """Returns those of the paths that are untracked files which a commit may take along."""
+    known = repository.index.entries
+    new = [path for path in paths if os.fsencode(path) not in known and _is_file(workspace, path)]
+    if not new:
+        return []
+    _must_know_what_is_ignored(workspace)
+    ignored, nested = find_ignored(workspace, new), _nested_repositories(workspace)
+    return [path for path in new if path not in ignored and not nested(path)]
+
+
+def _is_file(workspace: Workspace, path: str) -> bool:
+    absolute = workspace.root / path
+    return absolute.is_file() and not absolute.is_symlink()
 
 
 def must_be_addable(workspace: Workspace, path: str) -> None:

@@ -1,0 +1,159 @@
+"""A commit of strict mode is exactly what the tests passed with, or the question says in what it is not (FLW-10)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+from bench_runtime import Answering, Bench, call, intent
+from messages import SAYS
+
+from remit_governance.workflow.options import WorkflowOptions
+from remit_governance.workflow.review import OTHER_TREE
+from remit_governance.workflow.states import Mode
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
+    pytest.mark.skipif(shutil.which("git") is None, reason="there is no git"),
+    pytest.mark.skipif(shutil.which("python3", path="/usr/bin:/bin") is None, reason="there is no system Python"),
+]
+
+HEAD = "import unittest\nimport calc\n\n\nclass Two(unittest.TestCase):\n"
+OLD_TEST = HEAD.replace("Two", "One") + "    def test_one(self):\n        self.assertEqual(calc.one(), 1)\n"
+NEW_TEST = HEAD + "    def test_two(self):\n        self.assertTrue(hasattr(calc, 'two'))\n"
+SOURCE = "def one():\n    return 1\n"
+BETTER = SOURCE + "\n\ndef two():\n    return 2\n"
+OTHER_TESTS = "the tests passed with these files, and the commit leaves them out"
+
+PLAN = {"calls": [intent("PLAN"), call("plan_complete", plan="a failing test, then the code")]}
+READ = {"calls": [intent("ANALYZE"), call("read_file", path="calc.py")]}
+RUN = {"calls": [intent("EXECUTE"), call("run_tests")]}
+DONE = {"text": "done"}
+
+
+def write(path: str, content: str) -> dict[str, Any]:
+    return {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content=content)]}
+
+
+def commit(**arguments: Any) -> dict[str, Any]:
+    return {"calls": [intent("EXECUTE"), call("git_commit", message="Add two", **arguments)]}
+
+
+WORK = [READ, PLAN, write("test_two.py", NEW_TEST), RUN, write("calc.py", BETTER), RUN]
+AUTOMATIC = WorkflowOptions(auto_commit=True)
+
+
+async def begin(make_bench: Any, *steps: Any, mode: Mode = Mode.STRICT, **settings: Any) -> Bench:
+    """Opens a session in a repository with a module and a test of it."""
+    bench: Bench = await make_bench(*steps, DONE, DONE, mode=mode, **settings)
+    (bench.workspace / "a.py").unlink()
+    (bench.workspace / "calc.py").write_text(SOURCE)
+    (bench.workspace / "test_one.py").write_text(OLD_TEST)
+    (bench.workspace / ".gitignore").write_text("__pycache__/\n*.local.py\n")
+    for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
+        git(bench, *words)
+    git(bench, "commit", "-q", "-m", "before")
+    return bench
+
+
+def git(bench: Bench, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=bench.workspace, capture_output=True, text=True, check=True).stdout
+
+
+def failures(bench: Bench) -> list[str]:
+    return [event.output for event in bench.of("tool_result") if not event.ok]
+
+
+def states(bench: Bench) -> list[str]:
+    return [event.state for event in bench.of("state_changed")]
+
+
+def why(asker: Answering) -> list[str]:
+    (question,) = [question for question in asker.asked if question.tool == "git_commit"]
+    return [reason.reason for reason in question.reasons]
+
+
+def own(tool: str, intent_name: str = "PLAN", **arguments: Any) -> dict[str, Any]:
+    return {"type": "call", "tool": tool, "arguments": arguments, "intent": intent_name}
+
+
+@pytest.mark.parametrize("options", [WorkflowOptions(), AUTOMATIC], ids=["asked", "automatic"])
+async def test_FLW_10_a_commit_holds_the_new_test_that_proved_the_work(
+    make_bench: Any, options: WorkflowOptions
+) -> None:
+    bench, asker = await begin(make_bench, *WORK, commit(), workflow=options), Answering()
+    await bench.ask("Add two", asker=asker)
+    assert failures(bench) == []
+    assert git(bench, "show", "--format=", "--name-only").split() == ["calc.py", "test_two.py"]
+    assert git(bench, "status", "--porcelain") == ""
+    assert len([each for each in asker.asked if each.tool == "git_commit"]) == (0 if options.auto_commit else 1)
+
+
+@pytest.mark.parametrize("options", [WorkflowOptions(), AUTOMATIC], ids=["asked", "automatic"])
+async def test_FLW_10_what_the_tests_passed_with_and_a_commit_leaves_out_is_asked_about(
+    make_bench: Any, options: WorkflowOptions
+) -> None:
+    bench, asker = await begin(make_bench, *WORK, commit(paths=["calc.py"]), workflow=options), Answering()
+    await bench.ask("Add two", asker=asker)
+    assert why(asker)[0] == f"{OTHER_TESTS}: test_two.py"
+    assert git(bench, "status", "--porcelain") == "?? test_two.py\n", "the person chose to leave it out"
+
+
+async def test_FLW_10_after_a_no_the_model_takes_along_what_was_left_out(make_bench: Any) -> None:
+    """The person's own file, which the tests could see, is no work of the session: they say whether it belongs to it."""
+    steps = [*WORK, commit(), commit(all=True)]
+    bench = await begin(make_bench, *steps)
+    (bench.workspace / "data.txt").write_text("2\n")
+    asker = Answering(decision="deny")
+    asker.before = lambda: setattr(asker, "decision", "deny" if why_last(asker) else "allow")
+    await bench.ask("Add two", asker=asker)
+    assert git(bench, "show", "--format=", "--name-only").split() == ["calc.py", "data.txt", "test_two.py"]
+    assert next(each.reasons[0].reason for each in asker.asked if each.tool == "git_commit").endswith(": data.txt")
+
+
+def why_last(asker: Answering) -> bool:
+    """Tells whether the last question is of a commit that leaves something out."""
+    return any(OTHER_TESTS in reason.reason for reason in asker.asked[-1].reasons)
+
+
+async def test_FLW_10_what_git_ignores_and_the_work_made_is_named(make_bench: Any) -> None:
+    steps = [READ, PLAN, write("test_two.local.py", NEW_TEST), write("test_two.py", NEW_TEST), RUN]
+    bench = await begin(make_bench, *steps, write("calc.py", BETTER), RUN, commit(all=True), workflow=AUTOMATIC)
+    asker = Answering()
+    await bench.ask("Add two", asker=asker)
+    assert why(asker)[0] == f"{OTHER_TESTS}: test_two.local.py"
+
+
+async def test_FLW_10_an_approval_is_of_everything_that_was_tested(make_bench: Any) -> None:
+    bench = await begin(make_bench, *WORK, DONE, commit(paths=["calc.py"]), commit())
+    await bench.ask("Add two")
+    asker = Answering(decision="deny")
+    await bench.ask(own("review_work", answer="approve"), "commit it", asker=asker)
+    assert why(asker)[0] == SAYS.it_is_not_exactly_what
+    assert why(asker)[1] == f"{OTHER_TESTS}: test_two.py"
+    assert git(bench, "show", "--format=", "--name-only").split() == ["calc.py", "test_two.py"]
+
+
+async def test_FLW_10_an_approval_of_what_changed_after_the_tests_does_not_commit_it_unasked(make_bench: Any) -> None:
+    bench = await begin(make_bench, *WORK, DONE, commit(all=True))
+    await bench.ask("Add two")
+    (bench.workspace / "calc.py").write_text(BETTER + "\n\nfail = 1 / 0\n")
+    asker = Answering(decision="deny")
+    await bench.ask(own("review_work", answer="approve"), "commit it", asker=asker)
+    assert "not as they were then: calc.py" in why(asker)[1]
+    assert git(bench, "log", "--format=%s") == "before\n"
+
+
+async def test_FLW_10_a_branch_that_moved_since_the_tests_is_not_committed_to_unasked(make_bench: Any) -> None:
+    bench = await begin(make_bench, *WORK, DONE, commit())
+    await bench.ask("Add two")
+    (bench.workspace / "other.py").write_text("raise SystemExit\n")
+    git(bench, "add", "other.py")
+    git(bench, "commit", "-q", "-m", "theirs", "other.py")
+    asker = Answering(decision="deny")
+    await bench.ask(own("review_work", answer="approve"), "commit it", asker=asker)
+    assert why(asker)[:2] == [SAYS.it_is_not_exactly_what, OTHER_TREE]
+    assert git(bench, "log", "--format=%s").split() == ["theirs", "before"]
