@@ -175,3 +175,23 @@ def test_THR_workflow_a_project_cannot_say_that_its_tests_are_none() -> None:
     assert SAYS.may_only_tighten in str(problem)
     with pytest.raises(PolicyError):
         compile_policy([Source("p", ALLOW + "tdd_tests: { except: ['!tests/**'] }\n"), workflow_source()])
+
+
+@given(st.sampled_from(["deny", "require_review"]), st.sampled_from(["{}", "{ syscall: session.set_mode }"]))
+def test_FLW_07_no_rule_of_a_project_is_asked_about_strict_mode(action: str, match: str) -> None:
+    project = f"version: 1\ncapabilities: [{{ name: theirs, match: {match}, action: {action} }}]\n"
+    both = compile_policy([Source("p", ALLOW), workflow_source(), Source("q", project, project=True)])
+    verdicts = {mode: evaluate(both, Action("session.set_mode", mode=mode)).verdict.word for mode in Mode}
+    assert verdicts == {Mode.STRICT: "allow", Mode.EXPLORE: action, Mode.DEBUG: action}
+
+
+def test_FLW_07_a_project_that_names_strict_mode_to_hold_it_back_is_told_what_it_may_name() -> None:
+    rule = "{{ name: theirs, match: {{ syscall: session.set_mode, mode: [{}] }}, action: deny }}"
+    looser = "version: 1\ncapabilities: [" + rule.format("explore, debug") + "]\n"
+    compile_policy([Source("p", ALLOW), workflow_source(), Source("q", looser, project=True)])
+    with pytest.raises(PolicyError) as found:
+        compile_policy(
+            [Source("p", ALLOW), workflow_source(), Source("q", looser.replace("explore", "strict"), project=True)]
+        )
+    (problem,) = found.value.problems
+    assert SAYS.may_only_tighten in str(problem)

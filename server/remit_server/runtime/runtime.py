@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, replace
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.errors import AuditError
-from remit_governance.intents import Declaration, Matrix
+from remit_governance.intents import Declaration, Matrix, canonical_tool
+from remit_governance.values import Effect
 from remit_governance.visible import visible
 from remit_governance.workflow.debt import tell_budget
 from remit_governance.workflow.position import Position
@@ -423,8 +424,14 @@ class Runtime:
                     reply = await agent.answer(part, session.conversation, turn, request.context, attached.texts)
                     output, declined = reply.message.text, reply.declined
                 case CallInput():
-                    await self._own_call(part, number, session, turn)
+                    if not await self._own_call(part, number, session, turn) and self._decides_rest(part):
+                        break
         return judge_turn(turn.ended, output, declined=declined, not_attached=not_attached)
+
+    def _decides_rest(self, part: CallInput) -> bool:
+        """Tells whether what follows in the request was meant for what this call leads to: a mode, a review."""
+        tool = self.dispatcher.parts.tools.get(canonical_tool(part.tool))
+        return tool is not None and tool.effect is Effect.CONTROL
 
     def _choose_model(self, request: RunRequest, session: Session) -> Agent:
         """Returns the agent with the session's model, which the person may have switched with this request (AGT-13).
@@ -473,9 +480,9 @@ class Runtime:
         except AuditError as error:
             log.warning("the last audit records wait to be written: %s: %s", error.what, error.why)
 
-    async def _own_call(self, part: CallInput, number: int, session: Session, turn: Turn) -> None:
+    async def _own_call(self, part: CallInput, number: int, session: Session, turn: Turn) -> bool:
         """A call of the person's own, or of another agent's model (EDI-11): declared, dispatched and audited like any
-        other. The model is told of it with its next request."""
+        other. The model is told of it with its next request. Returns whether it was carried out."""
         turn.begin_step()
         turn.caller = "human" if part.by == "person" else "agent"
         turn.own_call = True
@@ -489,6 +496,7 @@ class Runtime:
             turn.caller, turn.own_call, turn.typed = "model", False, False
         begin_conversation(session.conversation)
         session.conversation.say(UserMessage(own_call_text(part, result.text)))
+        return result.ok
 
     def _result(self, request: RunRequest, turn: Turn, outcome: Outcome) -> RunResult:
         return RunResult(

@@ -65,6 +65,9 @@ _FORMS: Mapping[str, type[BaseModel]] = {
 }
 """Which form stands below which key."""
 
+_TO_STRICT = MatchForm(syscall=("session.set_mode",), mode=("strict",))
+"""What no rule of a project is asked about: a person who asks for the strictest mode gets it (FLW-07)."""
+
 _VERDICTS = {verdict.word: verdict for verdict in Verdict}
 
 
@@ -245,7 +248,7 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         syscalls=None if form.match.syscall is None else frozenset(form.match.syscall),
         suspects=compile_match(form.match, fold_case, stops=Match.MAYBE, indexed=True) if suspects else None,
         keys=keys_of_match(form.match, fold_case),
-        excepted=any_of([compile_match(item, fold_case) for item in form.except_]),
+        excepted=any_of([compile_match(item, fold_case) for item in _exceptions(form, source)]),
         wild=_wild_chars(form),
         constraints=_constraints(form.constraints),
         grants=not source.project,
@@ -254,6 +257,10 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         file=source.file,
         line=line,
     )
+
+
+def _exceptions(form: RuleForm, source: Source) -> tuple[MatchForm, ...]:
+    return (*form.except_, _TO_STRICT) if source.project else tuple(form.except_)
 
 
 def _constraints(form: ConstraintsForm) -> Constraints:
@@ -281,5 +288,11 @@ def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Documen
             (*place, "action"),
             f"`{form.name}` allows, and a project's policy may only tighten",
             "move the rule to your own policy file",
+        )
+    if not rule.grants and "session.set_mode" in (form.match.syscall or ()) and "strict" in (form.match.mode or ()):
+        yield document.problem(
+            (*place, "match"),
+            f"`{form.name}` holds strict mode back, and a project's policy may only tighten",
+            "name looser modes alone: `mode: [explore, debug]`",
         )
     yield from example_faults(form, rule, document, place)
