@@ -181,7 +181,10 @@ def test_THR_workflow_a_project_cannot_say_that_its_tests_are_none() -> None:
 def test_FLW_07_no_rule_of_a_project_is_asked_about_strict_mode(action: str, match: str) -> None:
     project = f"version: 1\ncapabilities: [{{ name: theirs, match: {match}, action: {action} }}]\n"
     both = compile_policy([Source("p", ALLOW), workflow_source(), Source("q", project, project=True)])
-    verdicts = {mode: evaluate(both, Action("session.set_mode", mode=mode)).verdict.word for mode in Mode}
+    verdicts = {
+        mode: evaluate(both, Action("session.set_mode", mode=mode, caller_tags=frozenset({"human"}))).verdict.word
+        for mode in Mode
+    }
     assert verdicts == {Mode.STRICT: "allow", Mode.EXPLORE: action, Mode.DEBUG: action}
 
 

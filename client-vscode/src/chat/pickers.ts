@@ -137,7 +137,7 @@ export async function pickModel(models: readonly ListedModel[], now: string | nu
 const MODES = [
   { mode: 'strict', means: () => t('Tests first: a test must fail before code is written, and you review each commit') },
   { mode: 'explore', means: () => t('Steps are tracked, nothing is blocked') },
-  { mode: 'debug', means: () => t('Like explore; you are asked before it is switched on') },
+  { mode: 'debug', means: () => t('Like explore, and the state of the workflow is shown') },
 ] as const;
 
 /** Has the person choose how much of the workflow holds; null where they leave, or stay. */

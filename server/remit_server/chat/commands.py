@@ -62,7 +62,7 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "redo": ChatCommand("redo what was undone", kept.redo, "[FILE]"),
     "strict": ChatCommand("strict mode: a failing test must come before code", switch_to(Mode.STRICT)),
     "explore": ChatCommand("explore mode: code may come before tests", switch_to(Mode.EXPLORE)),
-    "debug": ChatCommand("like explore; you are asked before it is switched on", switch_to(Mode.DEBUG)),
+    "debug": ChatCommand("like explore, and an editor shows the state of the workflow", switch_to(Mode.DEBUG)),
     "approve": ChatCommand("approve the work under review and let the model commit it", approve, "[WORDS]"),
     "reject": ChatCommand("send the work under review back to the model", reject, "[WORDS]"),
     "tests": ChatCommand("require tests before the commit (explore, debug)", tests, "[WORDS]"),

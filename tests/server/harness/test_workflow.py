@@ -359,7 +359,7 @@ def test_FLW_03_the_packaged_rules_name_the_files_that_are_locked() -> None:
     assert Path(source.file).name == "workflow.yaml"
 
 
-async def test_FLW_07_a_question_of_debug_mode_is_answered_by_whoever_typed_it(make_bench: Any) -> None:
+async def test_FLW_07_debug_mode_is_the_persons_to_choose_as_any_other(make_bench: Any) -> None:
     bench = await make_bench(DONE)
     asker = Answering(decision="deny")
     own = {"type": "call", "tool": "set_mode", "arguments": {"mode": "debug"}, "intent": "PLAN"}

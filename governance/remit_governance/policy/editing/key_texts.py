@@ -104,7 +104,7 @@ _STATES = {
 _MODES = {
     "strict": "tests come first",
     "explore": "code may come first, within a budget",
-    "debug": "restrictions are lifted; always reviewed",
+    "debug": "as in explore, and the state is shown",
 }
 _INTENTS = {
     "PLAN": "planning",
