@@ -142,7 +142,7 @@ _OPENERS: Mapping[Trigger, str] = MappingProxyType(
         Trigger.TESTS_WANTED: "the person asks for tests first",
         Trigger.UNTESTED: "or a commit is wanted, and no test was run",
         Trigger.APPROVED: "the person's /approve, or yes to git_commit",
-        Trigger.REJECTED: "the person's /reject, or next message",
+        Trigger.REJECTED: "the person's /reject, or the first change after their next message",
         Trigger.COMMITTED: "commit with git_commit",
     }
 )

@@ -99,7 +99,7 @@ def answered_by_typing(judgement: Judgement, turn: Turn) -> bool:
 
 def action_for(turn: Turn, tool: str, syscall: str, path: str | None, **more: Any) -> Action:
     """Returns an action of this turn: who does it, in which intent; `more` are other fields of it."""
-    position = turn.memory.position
+    position = turn.place_for(syscall, tool)
     where: dict[str, Any] = {"state": position.state.value, "mode": position.mode_for(path).value}
     declared: dict[str, Any] = {"intent": turn.intent.active, "work_item": turn.intent.work_item}
     return Action(syscall, path, tool=tool, caller_tags=tags_of(turn.caller, tool), **{**declared, **where, **more})
@@ -107,15 +107,12 @@ def action_for(turn: Turn, tool: str, syscall: str, path: str | None, **more: An
 
 def actions_now(actions: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:
     """Returns the actions as they are where the workflow stands by now."""
-    position = turn.memory.position
-    return tuple(
-        replace(
-            action,
-            state=position.state.value,
-            mode=action.mode if action.syscall == "session.set_mode" else position.mode_for(action.path).value,
-        )
-        for action in actions
-    )
+    return tuple(_action_now(action, turn.place_for(action.syscall, action.tool)) for action in actions)
+
+
+def _action_now(action: Action, position: Position) -> Action:
+    mode = action.mode if action.syscall == "session.set_mode" else position.mode_for(action.path).value
+    return replace(action, state=position.state.value, mode=mode)
 
 
 async def judge_actions(

@@ -15,6 +15,7 @@ from remit_governance.intents import IntentState
 from remit_governance.permissions.permissions import Standing
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.position import Position
+from remit_governance.workflow.states import State, Trigger
 from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, UsageEvent
 from remit_server.harness.callers import CallerName
 from remit_server.harness.collected import Collected
@@ -78,7 +79,7 @@ class Turn:
     typed this very command. `asks_as` says which
     session its questions are of, where the person may wonder. `room_chars` are the characters that the model can read
     of one result now, None where that does not matter; `careful` says that it writes no file over contents that
-    it has not read, and breaks the syntax of none.
+    it has not read, and breaks the syntax of none. `reopens`: the person's message came to work under review.
     """
 
     turn_id: str
@@ -106,6 +107,16 @@ class Turn:
     changes: TurnChanges = field(default_factory=TurnChanges)
     room_chars: int | None = None
     careful: bool = False
+    reopens: bool = False
+
+    def place_for(self, syscall: str, tool: str | None) -> Position:
+        """Returns the place that a call is judged at. Where the person has said more to work under review, a change is
+        judged where it leads back to, for the first one goes on with the work; a run of tests is no such change.
+        """
+        position = self.memory.position
+        if not (self.reopens and position.state is State.REVIEWING and syscall == "fs.write") or tool == "run_tests":
+            return position
+        return position.take(Trigger.REJECTED)[0]
 
     @property
     def priority(self) -> int:

@@ -260,7 +260,7 @@ async def test_FLW_06_a_commit_comes_after_the_review_and_ends_the_work(make_ben
     assert states(bench)[-1] == "reviewing"
     assert [("workflow.commit-after-review" in why) for why in failures(bench)] == [True, True]
     await bench.ask("commit it", policy={"mode": "strict"})
-    assert states(bench)[-1] == "code_writing", "a message under review asks for something else"
+    assert states(bench)[-2:] == ["committing", "idle"], "the tests that passed count as long as no file changes"
 
 
 async def test_FLW_06_a_commit_in_the_same_turn_is_the_review(make_bench: Any) -> None:

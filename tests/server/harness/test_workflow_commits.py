@@ -157,3 +157,59 @@ async def test_FLW_10_a_branch_that_moved_since_the_tests_is_not_committed_to_un
     await bench.ask(own("review_work", answer="approve"), "commit it", asker=asker)
     assert why(asker)[:2] == [SAYS.it_is_not_exactly_what, OTHER_TREE]
     assert git(bench, "log", "--format=%s").split() == ["theirs", "before"]
+
+
+async def test_FLW_10_looks_good_commit_it_is_no_reason_to_run_the_tests_again(make_bench: Any) -> None:
+    bench = await begin(make_bench, *WORK, DONE, RUN, commit())
+    await bench.ask("Add two")
+    asker = Answering()
+    await bench.ask("Looks good, run the tests once more and commit it", asker=asker)
+    assert failures(bench) == []
+    assert why(asker)[0] == "the tests pass, and the work waits for your review"
+    assert states(bench)[4:] == ["reviewing", "committing", "idle"]
+
+
+async def test_FLW_10_the_first_change_after_a_message_goes_on_with_the_work(make_bench: Any) -> None:
+    """And the tests are locked as before; what is committed has passed anew."""
+    again = BETTER.replace("return 2", "return 1 + 1")
+    steps = [write("test_two.py", OLD_TEST), write("calc.py", again), commit(), RUN, commit()]
+    bench = await begin(make_bench, *WORK, DONE, *steps)
+    await bench.ask("Add two")
+    await bench.ask("Write it as a sum, then commit it")
+    test, early = failures(bench)
+    assert "workflow.tests-are-locked" in test
+    assert "workflow.commit-after-review" in early
+    assert states(bench)[4:] == ["reviewing", "code_writing", "validating", "reviewing", "committing", "idle"]
+    assert git(bench, "show", "HEAD:calc.py") == again
+
+
+async def test_FLW_10_what_the_person_changed_under_review_is_tested_by_the_next_run(make_bench: Any) -> None:
+    bench = await begin(make_bench, *WORK, DONE, commit(), RUN, commit(), workflow=AUTOMATIC)
+    await bench.ask("Add two")
+    (bench.workspace / "calc.py").write_text(BETTER + "\n")
+    asker = Answering()
+    asker.before = lambda: setattr(asker, "decision", "deny" if asker.asked[-1].tool == "git_commit" else "allow")
+    await bench.ask("I changed a line; commit it", asker=asker)
+    assert why(asker)[0].endswith("are not as they were then: calc.py"), "the one that came before the run"
+    assert git(bench, "show", "HEAD:calc.py") == BETTER + "\n"
+
+
+async def test_FLW_13_a_test_that_was_wrong_is_revised_out_of_the_review(make_bench: Any) -> None:
+    revise = {"calls": [intent("PLAN"), call("revise_tests", reason="it should be three")]}
+    bench = await begin(make_bench, *WORK, DONE, revise)
+    await bench.ask("Add two")
+    await bench.ask("The test is wrong: it has to be three")
+    assert failures(bench) == []
+    assert states(bench)[4:] == ["reviewing", "code_writing", "test_writing"]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+async def test_FLW_14_tests_that_passed_count_until_a_file_changes(make_bench: Any, changes: bool) -> None:
+    steps = [READ, write("calc.py", BETTER), RUN, DONE, commit()]
+    bench, asker = await begin(make_bench, *steps, mode=Mode.EXPLORE), Answering()
+    await bench.ask("Add two")
+    if changes:
+        (bench.workspace / "calc.py").write_text(BETTER + "\n")
+    await bench.ask("Looks good, commit it", asker=asker)
+    assert failures(bench) == []
+    assert any(SAYS.no_test_was_run_since in reason for reason in why(asker)) == changes

@@ -53,7 +53,8 @@ async def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord
     if is_approved(position, plan.tree) and not (strict and reasons_of_difference(facts)):
         return _without_question(prepared, "the review of exactly these files was approved", record)
     if not strict:
-        untested = not ctx.turn.dry_run and propose_commit(ctx.turn, ctx.parts.audit)
+        proposed = not ctx.turn.dry_run and propose_commit(ctx.turn, ctx.parts.audit)
+        untested = proposed or (position.state is State.REVIEWING and bool(facts.untested))
         return replace(prepared, remarks=(UNTESTED,)) if untested else prepared
     return _review_strict(prepared, facts, position, ctx, record)
 

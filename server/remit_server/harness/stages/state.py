@@ -31,7 +31,7 @@ def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
     refuse_locked(parsed.tool.name, parsed.tool.effect, ctx)
     position, name = ctx.turn.memory.position, parsed.tool.name
     states = USABLE_IN.get(name)
-    if states is None or position.state in states:
+    if states is None or position.state in states or ctx.turn.place_for("fs.write", name).state in states:
         return parsed
     intent = ctx.turn.intent.active
     usable = [tool for tool in (opened_tools(intent, ctx.turn, ctx.parts) if intent else ()) if tool != name]

@@ -57,6 +57,7 @@ async def following(parsed: ParsedCall, plan: Plan, ctx: CallContext) -> AsyncGe
     match parsed.tool.name:
         case "run_tests":
             begun = Begun(await _snapshot(ctx), await _digest_first(ctx))
+            _leave_review_if_changed(begun.tested, ctx)
             move(Trigger.TESTS_STARTED, turn, audit)
         case "git_commit":
             assert isinstance(plan, CommitPlan)
@@ -91,6 +92,7 @@ async def follow_outcome(
             refuse_mode(Mode(parsed.arguments.mode), ctx)
             set_mode(Mode(parsed.arguments.mode), ctx.turn, ctx.parts.audit)
         case "revise_tests":
+            _go_on(ctx)
             said = await _revise_tests(ctx)
         case "review_work":
             _review(merged, parsed, ctx)
@@ -127,7 +129,14 @@ async def _read_tests(ctx: CallContext) -> TestFiles:
 
 async def _digest_first(ctx: CallContext) -> Tested | None:
     """Returns what is about to be validated: what somebody changes while it runs was not tested."""
-    return await digest_tested(ctx) if ctx.turn.memory.position.state in _WRITING else None
+    return await digest_tested(ctx) if ctx.turn.memory.position.state in {*_WRITING, State.REVIEWING} else None
+
+
+def _leave_review_if_changed(now: Tested | None, ctx: CallContext) -> None:
+    """Has tests that passed count on while the files are as they were, and be run anew where one is another."""
+    position = ctx.turn.memory.position
+    if position.state is State.REVIEWING and now != Tested(position.passed_with, position.tree):
+        move(Trigger.REJECTED, ctx.turn, ctx.parts.audit)
 
 
 async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
@@ -245,9 +254,16 @@ def _require(
         raise ToolError("the workflow stays where it is", why, fix, code=ErrorCode.TOOL_UNAVAILABLE)
 
 
+def _go_on(ctx: CallContext) -> None:
+    """Goes on with work under review, where the person has said more to it."""
+    if ctx.turn.reopens and ctx.turn.memory.position.state is State.REVIEWING:
+        move(Trigger.REJECTED, ctx.turn, ctx.parts.audit)
+    ctx.turn.reopens = False
+
+
 def note_changes(ctx: CallContext) -> None:
     """Notes that something was written. Outside strict mode the first change says that the plan is complete, and one
-    under review or before a commit goes on with the work."""
+    under review or before a commit goes on with the work; in strict mode it does once the person has said more."""
     turn, audit = ctx.turn, ctx.parts.audit
     turn.memory.measured = None
     if turn.memory.position.mode is not Mode.STRICT:
@@ -255,6 +271,8 @@ def note_changes(ctx: CallContext) -> None:
             move(Trigger.RESET, turn, audit)
         for trigger in (Trigger.REJECTED, Trigger.MESSAGE, Trigger.PLAN_COMPLETED):
             move(trigger, turn, audit)
+    else:
+        _go_on(ctx)
     if turn.memory.position.state in _WRITING and not turn.memory.position.changed:
         turn.memory.position = replace(turn.memory.position, changed=True)
         turn.history.keep_position(turn.memory.position)

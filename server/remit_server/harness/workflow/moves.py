@@ -74,14 +74,14 @@ def propose_commit(turn: Turn, audit: AuditLog) -> bool:
 
 
 def begin_message(turn: Turn, audit: AuditLog) -> None:
-    """Takes a message of the person: work begins, or what was under review is to become something else. What they have
-    approved waits for its commit, or for `/reject`.
+    """Takes a message of the person: work begins. What is under review stays there, for they may want it committed as
+    it is, and goes back with the first change. What they have approved waits for its commit, or for `/reject`.
 
     Raises ToolError where that cannot be recorded.
     """
     match turn.memory.position.state:
         case State.REVIEWING:
-            move(Trigger.REJECTED, turn, audit)
+            turn.reopens = True
         case State.COMMITTING if turn.memory.position.mode is Mode.STRICT or turn.memory.position.approved:
             pass
         case State.COMMITTING:
