@@ -56,6 +56,45 @@ def test_FLW_04_what_is_no_proof_says_why(run: TestRun, before: TestFiles, now: 
     assert why in said.why
 
 
+OF_PERSON = "from help import rows\n\ndef test_theirs():\n    assert rows() == 3\n"
+
+
+@rows(
+    ("cases", "left", "proven"),
+    [
+        ((FAILED, PASSED), {}, {FAILED.id}),
+        ((TestCase(FAILED.id, "failed"), PASSED), {}, {FAILED.id}),
+        ((TestCase(FAILED.id, "failed"), TestCase(PASSED.id, "failed", by_assertion=True)), {}, {PASSED.id}),
+        ((FAILED, TestCase(PASSED.id, "failed", by_assertion=True)), {"tests/test_a.py": OLD}, {FAILED.id}),
+        ((FAILED,), {"tests/test_a.py": ""}, {FAILED.id}),
+        ((FAILED,), {"tests/test_a.py": NEW}, None),
+        ((FAILED,), {"tests/test_a.py": NEW.replace("1, 2, 3", "4")}, {FAILED.id}),
+        ((TestCase("tests/test_a.py", "error"),), {}, None),
+        ((FAILED,), None, None),
+    ],
+)
+def test_FLW_04_a_failing_test_that_the_person_wrote_is_red(
+    cases: tuple[TestCase, ...], left: dict[str, str] | None, proven: set[str] | None
+) -> None:
+    said = prove_red(TestRun(cases, whole=True), NOW, NOW, left)
+    assert (said.proven if isinstance(said, Red) else None) == proven
+
+
+def test_FLW_04_a_new_test_is_red_and_not_what_failed_for_the_person_before() -> None:
+    now = TestFiles({**NOW.texts, "tests/test_theirs.py": OF_PERSON})
+    before = TestFiles({**BEFORE.texts, "tests/test_theirs.py": OF_PERSON})
+    theirs = TestCase("tests/test_theirs.py::test_theirs", "failed", by_assertion=True)
+    said = prove_red(TestRun((FAILED, theirs)), before, now, {"tests/test_a.py": NEW})
+    assert isinstance(said, Red)
+    assert (said.proven, said.failing) == ({FAILED.id}, {FAILED.id, theirs.id})
+
+
+def test_FLW_04_data_of_the_person_makes_no_test_of_the_session_theirs() -> None:
+    now = TestFiles({"tests/test_a.py": DATA, "tests/data/rows.json": "[2]"})
+    row = TestRun((TestCase("tests/test_a.py::test_row", "failed", by_assertion=True),))
+    assert isinstance(prove_red(row, now, now, {"tests/test_a.py": DATA}), NotProven)
+
+
 def test_FLW_04_a_comment_or_layout_makes_no_test_new() -> None:
     now = TestFiles({"tests/test_a.py": "# here\n" + OLD.replace("    assert", "\n    # why\n    assert")})
     old = TestCase(PASSED.id, "failed", by_assertion=True)

@@ -26,7 +26,7 @@ class Guard:
 RED = Guard(
     "red",
     lambda facts: facts.red,
-    "tests must exist, have been run, and at least one new or changed one must fail by an assertion",
+    "tests must exist, have been run, and a new or changed one must fail by an assertion, or one of the person's fail",
 )
 CHANGED = Guard("changed", lambda facts: facts.changed, "there must be changes to test")
 GREEN = Guard("green", lambda facts: facts.green, "all tests must pass before the review")

@@ -1,7 +1,8 @@
 """What proves a failing test and, later, a passing one: runs of tests judged without looking at the disk (FLW-04).
 
-RED is a new or changed test that ran and failed by an assertion. GREEN is a run of all tests in which those passed, no
-test file is another than then, nothing fails that did not fail before, and what passed then passes still.
+RED is a new or changed test that ran and failed by an assertion, or where none did, one that the person wrote. GREEN is
+a run of all tests in which those passed, no test file is another than then, nothing fails that did not fail before, and
+what passed then passes still.
 """
 
 from __future__ import annotations
@@ -98,8 +99,14 @@ class NotProven:
     why: str
 
 
-def prove_red(run: TestRun, before: TestFiles, now: TestFiles) -> Red | NotProven:
-    """Judges a run in `test_writing`: `before` are the test files when the plan was complete."""
+def prove_red(
+    run: TestRun, before: TestFiles, now: TestFiles, left: Mapping[str, str] | None = None
+) -> Red | NotProven:
+    """Judges a run in `test_writing`: `before` are the test files when the plan was complete (FLW-04).
+
+    `left` is what the session last left in each file that it ever wrote: what a test has beyond that is the person's.
+    None where that is not known, and then no test is taken for theirs.
+    """
     if run.doubt:
         return NotProven(f"the run is not believed: {run.doubt}")
     failed = [case for case in run.cases if case.ending in {"failed", "error"}]
@@ -108,14 +115,30 @@ def prove_red(run: TestRun, before: TestFiles, now: TestFiles) -> Red | NotProve
     if not failed:
         return NotProven("no test failed: a new test has to fail before the code is written")
     by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
+    new = [case for case in by_assertion if name_test(case.id, case.file, now.texts).is_new(before.texts, now.texts)]
+    if proven := new or _of_person(failed, now, left):
+        return Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
     if not by_assertion:
         why = f"no test failed by an assertion; what broke is no proof: {_names(failed)}"
         return NotProven(f"{why}; let a test assert first that what it needs is there")
-    proven = [case for case in by_assertion if name_test(case.id, case.file, now.texts).is_new(before.texts, now.texts)]
-    if not proven:
-        why = f"the tests that failed are neither new nor changed: {_names(by_assertion)}"
-        return NotProven(f"{why}; write another, or an assertion more in one of them")
-    return Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
+    why = f"the tests that failed are neither new nor changed, nor the person's: {_names(by_assertion)}"
+    return NotProven(f"{why}; write another, or an assertion more in one of them")
+
+
+def _of_person(failed: Sequence[TestCase], now: TestFiles, left: Mapping[str, str] | None) -> list[TestCase]:
+    """Returns the tests that the person wrote: those that failed by an assertion, else those that ran and broke, for no
+    model made these break to open a gate.
+    """
+    if left is None:
+        return []
+    found: list[TestCase] = []
+    for case in failed:
+        test = name_test(case.id, case.file, now.texts)
+        files = test.found_in(now.texts)
+        without = {path: left.get(path, "") if path in files else text for path, text in now.texts.items()}
+        if case.ending == "failed" and files and test.is_new(without, now.texts):
+            found.append(case)
+    return [case for case in found if case.by_assertion] or found
 
 
 def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:

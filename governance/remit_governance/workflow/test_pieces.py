@@ -40,6 +40,11 @@ class Named:
         """Tells whether a file says that there is this very test."""
         return any(found for path in self.files for found in _exactly(texts, path, self))
 
+    def found_in(self, texts: Mapping[str, str]) -> frozenset[str]:
+        """Returns the files that say what the test is made of: those it can be in, else any it may inherit from."""
+        exactly = frozenset(path for path in self.files for _ in _exactly(texts, path, self))
+        return exactly or frozenset(path for path in self._may_be_in(texts) for _ in _loosely(texts, path, self))
+
     def is_new(self, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
         """Tells whether what the test is made of is there now, and was not before."""
         if exactly := self._all(now, exact=True):
@@ -49,9 +54,12 @@ class Named:
     def _all(self, texts: Mapping[str, str], *, exact: bool) -> frozenset[Pieces]:
         if exact:
             return frozenset(found for path in self.files for found in _exactly(texts, path, self))
+        return frozenset(found for path in self._may_be_in(texts) for found in _loosely(texts, path, self))
+
+    def _may_be_in(self, texts: Mapping[str, str]) -> Iterable[str]:
         is_there = " > " in self.test_id or any(self.leaf in texts.get(path, "") for path in self.files)
         # What a class inherits may stand in any other file.
-        return frozenset(found for path in (self.files if is_there else texts) for found in _loosely(texts, path, self))
+        return self.files if is_there else texts
 
 
 def name_test(test_id: str, told: str | None, texts: Mapping[str, str]) -> Named:

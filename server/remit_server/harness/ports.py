@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from remit_governance.permissions.permissions import PermissionRule
@@ -43,6 +43,12 @@ class KeptHistory(History, Protocol):
         """Keeps the files of tests that a proof is of. Where that cannot be done, the proof is not taken up again."""
         ...
 
+    async def left(self) -> Mapping[str, str | None] | None:
+        """Returns what the session last left in each file that it ever wrote: text by path, None where that was not
+        kept, "" for no file; None where nobody knows which files these are.
+        """
+        ...
+
     def keep_position(self, position: Position) -> None:
         """Keeps where the session is about to stand in the workflow (FLW-12)."""
         ...
@@ -71,6 +77,10 @@ class NothingKept(NoHistory):
     async def keep_tests(self, tests: TestFiles) -> None:
         """Keeps nothing."""
         del tests
+
+    async def left(self) -> Mapping[str, str | None] | None:
+        """Returns that nobody knows."""
+        return None
 
     def keep_position(self, position: Position) -> None:
         """Keeps nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from remit_governance.workflow.position import Position
@@ -42,6 +42,16 @@ class SessionHistory:
         """Keeps the files of tests that a proof is of; what the disk does not take is missed when it is looked for."""
         with contextlib.suppress(OSError):
             await asyncio.to_thread(keep_tests, self.store, tests)
+
+    async def left(self) -> Mapping[str, str | None]:
+        """Returns what the session last left in each file that it ever wrote: text by path, None where that was not
+        kept, "" for no file.
+        """
+        digests: dict[str, str | None] = {}
+        for change in (change for turn in self.turns() for change in turn.changes):
+            digests |= {change.moved_from: None} if change.moved_from else {}
+            digests[change.path] = change.after
+        return await asyncio.to_thread(lambda: {path: self._text(digest) for path, digest in digests.items()})
 
     def keep_position(self, position: Position) -> None:
         """Keeps where the session is about to stand in the workflow (FLW-12)."""
@@ -87,6 +97,10 @@ class SessionHistory:
     def contents(self, digest: str) -> bytes | None:
         """Returns what a file held; None where that was not kept."""
         return self.store.get(digest)
+
+    def _text(self, digest: str | None) -> str | None:
+        data = b"" if digest is None else self.store.get(digest)
+        return None if data is None else data.decode(errors="surrogateescape")
 
     def _keep_one(self, change: FileChange) -> ChangedFile:
         before = change.before

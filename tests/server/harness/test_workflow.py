@@ -94,6 +94,33 @@ async def test_FLW_06_tests_first_from_the_request_to_the_review(make_bench: Any
     assert bench.runtime.status().state_means == told["reviewing"]
 
 
+@pytest.mark.parametrize("tracked", [True, False])
+async def test_FLW_04_a_failing_test_of_the_person_is_red_and_locked(make_bench: Any, tracked: bool) -> None:
+    locked = {"calls": [intent("WRITE_FILE"), call("write_file", path="test_theirs.py", content="x = 1\n")]}
+    bench = await make_bench(PLAN, RUN, locked, WRITE_CODE, RUN, DONE, mode=Mode.STRICT)
+    for name, text in {"config.py": SOURCE, "test_config.py": OLD_TEST, "test_theirs.py": NEW_TEST}.items():
+        (bench.workspace / name).write_text(text)
+    (bench.workspace / "a.py").unlink()
+    if tracked:
+        for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
+            subprocess.run(["git", *words], cwd=bench.workspace, check=True)
+        subprocess.run(["git", "commit", "-q", "-m", "before"], cwd=bench.workspace, check=True)
+    await bench.ask("Make test_theirs.py pass")
+    assert states(bench) == ["planning", "test_writing", "code_writing", "validating", "reviewing"]
+    (refused,) = failures(bench)
+    assert "denied" in refused
+    assert (bench.workspace / "test_theirs.py").read_text() == NEW_TEST
+
+
+async def test_FLW_04_a_failing_test_that_the_session_wrote_before_its_plan_is_not_the_persons(make_bench: Any) -> None:
+    to_strict = {"type": "call", "tool": "set_mode", "arguments": {"mode": "strict"}, "intent": "PLAN"}
+    bench = await strict(make_bench, READ, WRITE_TEST, DONE, PLAN, RUN, mode=Mode.EXPLORE)
+    await bench.ask(to_strict)
+    await bench.ask("Now the code")
+    assert (bench.workspace / "test_config.py").read_text() == NEW_TEST
+    assert states(bench)[-1] == "test_writing"
+
+
 MANY_TESTS = """import unittest
 
 

@@ -110,12 +110,11 @@ SHORT_CUTS: dict[str, ShortCut] = {
         (write("tests/cart.py", "total = len\n"), command("PYTHONPATH=tests python3 -m unittest"), CODE)
     ),
     "no test at all": ShortCut((run(filter="nothing"),), UNPROVEN),
-    "a test that failed before": ShortCut((RUN,), UNPROVEN, prepare=with_failing_test),
     "a comment in a test that failed before": ShortCut(
         (write(PROJECT.test, FAILING + "# more\n"), RUN), UNPROVEN, prepare=with_failing_test
     ),
-    "a namesake of a test that failed before": ShortCut(
-        (write("test_more.py", PROJECT.old_test.replace("test_adds", "test_old")), RUN),
+    "a test more beside one that failed before": ShortCut(
+        (write(PROJECT.test, FAILING + "\n    def test_more(self):\n        pass\n"), RUN),
         UNPROVEN,
         prepare=with_failing_test,
     ),
