@@ -145,6 +145,16 @@ def test_FLW_03_files_that_a_person_names_are_tests_and_those_that_a_project_nam
     assert both.test_globs == (TEST_GLOBS, ("spec/**",), ("testing/**", "!tests/**"))
 
 
+@pytest.mark.parametrize("path", ["tests.py", "shop/tests.py", "shop/test.py"])
+def test_FLW_03_a_module_of_tests_is_tests_by_its_name(path: str) -> None:
+    both = compile_policy([Source("p", ALLOW), workflow_source()])
+    found = [
+        evaluate(both, Action("fs.write", path, mode="strict", state=state)).verdict.word
+        for state in ("test_writing", "code_writing")
+    ]
+    assert found == ["allow", "deny"]
+
+
 ALLOW = "version: 1\ncapabilities: [{ name: all, match: {}, action: allow }]\n"
 
 

@@ -21,6 +21,8 @@ TEST_GLOBS = (
     "**/testdata/**",
     "test_*.py",
     "*_test.py",
+    "tests.py",
+    "test.py",
     "*_test.go",
     "*.test.*",
     "*.spec.*",
