@@ -5,7 +5,7 @@ The active intent belongs to a step. Whoever runs steps starts each one, each re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -136,11 +136,16 @@ def tool_fits(
 
 
 def gate(
-    state: IntentState, tool_name: str, matrix: Matrix = INTENT_TOOLS, known_effect: Effect | None = None
+    state: IntentState,
+    tool_name: str,
+    matrix: Matrix = INTENT_TOOLS,
+    known_effect: Effect | None = None,
+    offered: Container[str] | None = None,
 ) -> Refusal | None:
     """Stage two's check, before anything else looks at a call: None lets it on, a Refusal ends it.
 
     Rule 1 (`intent_required`), rules 3 and 5 (`tool_not_allowed_for_intent`). Selecting an intent always passes.
+    `offered` are the tools that whoever calls has at all, where that is known: a refusal names no other.
     """
     if tool_name == SELECT_INTENT:
         return None
@@ -153,11 +158,13 @@ def gate(
         )
     if tool_fits(state.active, tool_name, matrix, known_effect):
         return None
-    allowed = (SELECT_INTENT, *allowed_tools(state.active, matrix))
+    named = allowed_tools(state.active, matrix)
+    allowed = (SELECT_INTENT, *(name for name in named if offered is None or name in offered))
+    can_open = offered is None or canonical_tool(tool_name) in offered
     return Refusal(
         code="tool_not_allowed_for_intent",
         message=f"`{tool_name}` does not belong to intent {state.active}, which allows {', '.join(allowed)}",
-        fix=_way_out(tool_name, matrix, known_effect),
+        fix=_way_out(tool_name, matrix, known_effect) if can_open else _NO_WAY_OUT,
         allowed=allowed,
     )
 
@@ -168,8 +175,11 @@ def select(state: IntentState, intent: Intent, work_item: str | None = None) -> 
     return IntentState(intent, work_item)
 
 
+_NO_WAY_OUT = "no intent allows this tool; use one of the allowed tools"
+
+
 def _way_out(tool_name: str, matrix: Matrix, known_effect: Effect | None) -> str:
     openers = [i.value for i in Intent if tool_fits(i, tool_name, matrix, known_effect)]
     if not openers:
-        return "no intent allows this tool; use one of the allowed tools"
+        return _NO_WAY_OUT
     return f"use one of the allowed tools, or select intent {' or '.join(openers)} first"

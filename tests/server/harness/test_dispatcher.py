@@ -17,6 +17,7 @@ from remit_governance.audit.record import AuditKind
 from remit_governance.intents import INTENT_TOOLS, allowed_tools
 from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
 from remit_governance.values import Intent
+from remit_governance.workflow.states import Mode
 
 EDIT = call("edit_file", path="a.py", old_text="total", new_text="subtotal", replace_all=True, whole_word=True)
 RENAMED = SHOP.replace("total", "subtotal")
@@ -87,6 +88,27 @@ async def test_rule_1_intent_is_cleared_at_the_start_of_every_step(make_bench: A
     await bench.ask("go")
     assert [r.ok for r in bench.of("tool_result")] == [True, False]
     assert bench.of("tool_result")[1].error.code == "intent_required"
+
+
+@pytest.mark.parametrize(
+    ("mode", "named"),
+    [
+        (Mode.EXPLORE, set[str]()),
+        (Mode.STRICT, {"plan_complete", "workflow_request_exemption", "revise_tests"}),
+    ],
+)
+async def test_INT_04_a_refusal_of_the_gate_names_only_tools_that_the_caller_has(
+    make_bench: Any, mode: Mode, named: set[str]
+) -> None:
+    own = {"calls": [intent("ANALYZE"), call("set_mode", mode="explore")]}
+    bench = await make_bench(
+        {"calls": [intent("PLAN"), call("read_file", path="a.py")]}, own, {"text": "ok"}, mode=mode
+    )
+    await bench.ask("go")
+    refused, owned = (event.error for event in bench.of("tool_result"))
+    assert {name for name in INTENT_TOOLS[Intent.PLAN].tools if name in refused.message} == named
+    assert owned.code == "tool_not_allowed_for_intent"
+    assert "PLAN" not in owned.fix
 
 
 async def test_rule_3_compatibility_a_tool_outside_the_intent_is_refused_and_changes_nothing(make_bench: Any) -> None:

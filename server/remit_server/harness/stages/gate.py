@@ -39,7 +39,8 @@ def admit(ctx: CallContext) -> Admitted:
         raise unreadable(call.arguments)
     name = canonical_tool(call.name)
     known = parts.tools.get(name)
-    if refusal := gate(turn.intent, name, parts.rulebook.policy.matrix, known.effect if known else None):
+    effect = known.effect if known else None
+    if refusal := gate(turn.intent, name, parts.rulebook.policy.matrix, effect, _offered(turn, parts)):
         raise ToolError(
             refusal.message, "every call has to fit the declared intent", refusal.fix, code=ErrorCode(refusal.code)
         )
@@ -55,14 +56,20 @@ def admit(ctx: CallContext) -> Admitted:
 def opened_tools(intent: Intent, turn: Turn, parts: Parts) -> tuple[str, ...]:
     """Returns the tools that an intent opens and that the run allows."""
     effects = {name: tool.effect for name, tool in parts.tools.items()}
-    named = (name for name in allowed_tools(intent, parts.rulebook.policy.matrix, effects) if name in parts.tools)
-    named = (name for name in named if may_call(parts.tools[name], turn) and _is_offered(name, turn))
-    return tuple(name for name in named if turn.allow_tools is None or name in turn.allow_tools)
+    offered = _offered(turn, parts)
+    return tuple(name for name in allowed_tools(intent, parts.rulebook.policy.matrix, effects) if name in offered)
 
 
-def _is_offered(name: str, turn: Turn) -> bool:
-    """Returns whether a model has a use for the tool: the workflow's own lead somewhere in strict mode alone."""
-    return name not in WORKFLOW_TOOLS or turn.memory.position.mode is Mode.STRICT
+def _offered(turn: Turn, parts: Parts) -> frozenset[str]:
+    """Returns the tools that this run has for whoever calls: the workflow's own lead somewhere in strict mode alone."""
+    strict = turn.memory.position.mode is Mode.STRICT
+    return frozenset(
+        name
+        for name, tool in parts.tools.items()
+        if may_call(tool, turn)
+        and (strict or name not in WORKFLOW_TOOLS)
+        and (turn.allow_tools is None or name in turn.allow_tools)
+    )
 
 
 def may_call(tool: Tool[Any], turn: Turn) -> bool:
