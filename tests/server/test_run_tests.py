@@ -76,6 +76,28 @@ describe('group', () => { it('inner', () => {}); });
 """
 
 
+COLOURED = (
+    "import unittest\n\nclass Cart(unittest.TestCase):\n    def test_bad(self):\n"
+    "        self.assertEqual(1, 2, chr(27) + '[31mred' + chr(27) + '[0m')\n"
+)
+
+
+@needs_python
+async def test_TOOL_08_colours_are_no_part_of_what_a_model_reads(make_bench: Any) -> None:
+    paints = "printf 'a \\033[1;31mbad\\033[0m word'"
+    bench = await make_bench(
+        {"calls": [intent("EXECUTE"), call("run_tests"), call("run_command", command=paints)]},
+        {"text": "ok"},
+        policy=ALLOW,
+    )
+    (bench.workspace / "test_cart.py").write_text(COLOURED)
+    await bench.ask("go")
+    tests, command = bench.of("tool_result")
+    assert "a bad word" in command.output
+    assert "red" in tests.data["tests"][0]["message"]
+    assert "\x1b" not in f"{tests.output}{tests.data}{command.output}"
+
+
 async def ran(make_bench: Any, files: dict[str, str], policy: str = ALLOW, **arguments: Any) -> Bench:
     bench: Bench = await make_bench(
         {"calls": [intent("EXECUTE"), call("run_tests", **arguments)]}, {"text": "ok"}, policy=policy

@@ -17,6 +17,7 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.network.proxy_socket import network_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
+from remit_server.tools.run.colours import without_colours
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
 MAX_SHOWN_CHARS = 20_000
@@ -106,7 +107,8 @@ def render_output(
     parts = [ending]
     for name, data in (("stdout", output.stdout), ("stderr", output.stderr)):
         if data:
-            parts.append(f"{name}:\n{head_and_tail(redact(data.decode(errors='replace')), MAX_SHOWN_CHARS)}")
+            said = redact(without_colours(data.decode(errors="replace")))
+            parts.append(f"{name}:\n{head_and_tail(said, MAX_SHOWN_CHARS)}")
     return Outcome(
         text="\n".join(parts),
         summary=ending,

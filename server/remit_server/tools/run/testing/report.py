@@ -14,6 +14,7 @@ from remit_governance.workflow.test_files import is_locked_file
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.run.colours import without_colours
 from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.run.testing.finding import Place
 from remit_server.tools.run.testing.reports.channel import read_channel
@@ -51,7 +52,8 @@ def render_report(
     report, trouble = _read(parts.report, output, runner, here)
     report = report if runner.vouch is None else runner.vouch(parts.report, parts.key, report)
     trouble += [*([parts.trouble] if parts.trouble else []), *report.doubts]
-    tests = tuple(_relative_to_top(test, choice) for test in report.tests)
+    told = (replace(test, message=without_colours(test.message)) for test in report.tests)
+    tests = tuple(_relative_to_top(test, choice) for test in told)
     bad = [test for test in tests if test.ending in {"failed", "error"}]
     trouble += _find_forgeries(bad, runner, output)
     counts = {ending: sum(test.ending == ending for test in tests) for ending in _ENDINGS}
@@ -123,7 +125,7 @@ def _others(others: Sequence[Place]) -> list[str]:
 
 def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput) -> list[str]:
     """A test runs where the report is written, and could write another: pytest's last words are a second witness."""
-    said = _COUNTED.findall(output.stderr.decode(errors="replace")) if runner.name == "pytest" else []
+    said = _COUNTED.findall(without_colours(output.stderr.decode(errors="replace"))) if runner.name == "pytest" else []
     if bad or not said or not re.search(r"\d (?:failed|errors?)\b", said[-1]):
         return []
     return [f"the report names no failed test, but pytest printed: {said[-1]}. Something rewrote the report"]
@@ -153,7 +155,7 @@ def _passed_lines(tests: Sequence[Result]) -> list[str]:
 
 
 def _console(output: CommandOutput, although: bool) -> list[str]:
-    console = head_and_tail(output.stderr.decode(errors="replace"), MAX_CONSOLE_CHARS)
+    console = head_and_tail(without_colours(output.stderr.decode(errors="replace")), MAX_CONSOLE_CHARS)
     lines = ["although no test is reported as failed, the runner says that something did"] if although else []
     return [*lines, f"what it printed:\n{console}" if console else "it printed nothing"]
 

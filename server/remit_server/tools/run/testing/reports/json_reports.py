@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from remit_server.tools.run.colours import without_colours
 from remit_server.tools.run.testing.reports.go_signs import without_signs
 from remit_server.tools.run.testing.reports.results import BadReport, Ending, Kind, Report, Result, first_lines
 
 _ENDINGS: dict[str, Ending] = {"passed": "passed", "failed": "failed", "pass": "passed", "fail": "failed"}
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _JS_PLACE = re.compile(r"(/[^\s():]+):(\d+):\d+")
 _JS_ASSERTION = re.compile(r"AssertionError|expect\(|\bassert(?:\.\w+)?\(|ERR_ASSERTION")
 _GO_PLACE = re.compile(r"^\s*(\S+\.go):(\d+)", re.MULTILINE)
@@ -136,7 +136,7 @@ def _has_failed(package: str, results: dict[str, Result]) -> bool:
 
 
 def _plain(text: str) -> str:
-    return _COLOURS.sub("", text)
+    return without_colours(text)
 
 
 def _read(form: type[F], data: bytes) -> F:
