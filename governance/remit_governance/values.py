@@ -121,8 +121,8 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
 
 
 Risk = Literal["low", "medium", "high"]
-SandboxName = Literal["ai-provider", "code-executor", "policy-sandbox", "integration-test"]
-"""The templates of sandboxes."""
+SandboxName = Literal["code-executor", "integration-test"]
+"""The templates of sandboxes that calls run in: without a network, and with one."""
 
 
 @dataclass(frozen=True, slots=True)

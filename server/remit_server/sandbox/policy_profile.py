@@ -1,4 +1,4 @@
-"""What a person's own rules see: a Python runtime and nothing else (`policy-sandbox`; EXT-01)."""
+"""What a person's own rules see: a Python runtime and nothing else (EXT-01)."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class ConstraintsForm(Form):
     """Demands of an allow beyond its match."""
 
     max_file_size: Size | None = None
-    require_sandbox: Literal["L2", "ai-provider", "code-executor", "policy-sandbox", "integration-test"] | None = None
+    require_sandbox: Literal["L2", "code-executor", "integration-test"] | None = None
     require_capability_token: StrictBool = False
 
 

@@ -40,8 +40,6 @@ class Template:
 
 
 TEMPLATES: dict[TemplateName, Template] = {
-    "ai-provider": Template("restricted", 256 * MIB, 0.5, 10, 120, "strict"),
     "code-executor": Template("none", 1024 * MIB, 1.0, 100, 300, "standard"),
-    "policy-sandbox": Template("none", 128 * MIB, 0.25, 5, 0.1, "strict"),
     "integration-test": Template("restricted", 1024 * MIB, 1.0, 100, 300, "standard-net"),
 }

@@ -87,7 +87,7 @@ class Seatbelt:
             scratch = _real_path(folder)
             hidden = [(path, path.is_dir()) for path in hidden_paths_below(spec)]
             shown = visible_outside(spec)
-            profile = profile_text(spec, scratch, hidden, template.seccomp, shown)
+            profile = profile_text(spec, scratch, hidden, shown)
             tree = _Tree()
             errand = Invocation(
                 argv=seatbelt_argv(spec, profile, template.limits, scratch),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from remit_server.sandbox.bubblewrap.seccomp import ProfileName
 from remit_server.sandbox.limits.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount, parents_of
@@ -23,7 +22,6 @@ def profile_text(
     spec: CommandSpec,
     scratch: Path,
     hidden: Iterable[tuple[Path, bool]] = (),
-    profile: ProfileName = "standard",
     shown: Sequence[ReadOnlyMount] = (),
 ) -> str:
     """Everything is denied but what is named; a later line wins. `hidden` are paths, with whether each is a folder.
@@ -35,7 +33,7 @@ def profile_text(
         "(deny default)",
         "(allow sysctl-read)",
         "(allow process-exec*)",
-        *(() if profile == "strict" else ("(allow process-fork)",)),
+        "(allow process-fork)",
         "(allow signal (target same-sandbox))",
         "(allow process-info* (target same-sandbox))",
         f"(allow mach-lookup {' '.join(f'(global-name {quote(name)})' for name in _MACH)})",
