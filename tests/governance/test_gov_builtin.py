@@ -23,7 +23,7 @@ DENIED = [
     ".remit.json",
     "sub/.remit/policy.yaml",
     "audit.sqlite3",
-    "state.sqlite3-wal",
+    "audit.sqlite3-wal",
     ".git/hooks/pre-commit",
     ".git",
     "vendor/lib/.git/config",

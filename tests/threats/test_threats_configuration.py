@@ -32,7 +32,6 @@ DENIED = [
     ".orchestration/active_intents.yaml",
     "audit.sqlite3",
     "deep/audit.sqlite3-wal",
-    "state.sqlite3",
     ".git/config",
     ".git/hooks/pre-commit",
     ".Git/hooks/post-checkout",

@@ -19,7 +19,6 @@ from remit_governance.policy.rules import Condition, Layer, Rule, Subject
 from remit_governance.values import Verdict
 
 AUDIT_DATABASE = "audit.sqlite3"
-STATE_DATABASE = "state.sqlite3"
 
 POLICY_FILES = "builtin.policy-files"
 
@@ -63,9 +62,9 @@ DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
                 "**/site-packages/remit_*/**",
             ),
         ),
-        "builtin.audit-and-state": (
-            "only Remit writes the audit log and the state database",
-            (f"{AUDIT_DATABASE}*", f"{STATE_DATABASE}*"),
+        "builtin.audit-log": (
+            "only Remit writes the audit log",
+            (f"{AUDIT_DATABASE}*",),
         ),
         GIT_INTERNALS: (
             "version control's own files contain hooks and settings that start programs",
