@@ -10,7 +10,7 @@ from command_line import CommandLine
 from messages import SAYS
 
 from remit_server.cli.commands import ask
-from remit_server.cli.main import COMMANDS, FLAGS, WholeWords, is_prompt, parse_words
+from remit_server.cli.main import COMMANDS, FLAGS, SUBCOMMANDS, WholeWords, build_parser, is_prompt, parse_words
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +54,10 @@ def test_no_parser_completes_options(command: str, monkeypatch: pytest.MonkeyPat
         (("models", "--json"), "`remit model`"),
         (("frobnicate",), "`remit help` lists them"),
         (("status",), "`remit"),
+        (("plugin", "list"), "`remit model list`"),
+        (("plugins", "list", "--json"), "`remit model list`"),
+        (("tools", "list"), "`remit run-tool`"),
+        (("tool", "show"), "`remit run-tool`"),
     ],
 )
 def test_one_word_that_is_no_command_is_an_error_and_no_prompt(
@@ -65,8 +69,27 @@ def test_one_word_that_is_no_command_is_an_error_and_no_prompt(
     assert near in done.err
 
 
+def test_words_that_are_taken_for_subcommands_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    init = WholeWords.__init__
+    monkeypatch.setattr(WholeWords, "__init__", lambda self, **how: (made.append(how["prog"]), init(self, **how))[1])
+    for names in SUBCOMMANDS.values():
+        for name in names:
+            build_parser(name)
+    assert {f"remit {name} {word}" for word, names in SUBCOMMANDS.items() for name in names} <= set(made)
+
+
 @pytest.mark.parametrize(
-    "words", [("--", "policy"), ("--", "polcy"), ("--json", "--", "hello"), ("ask", "hello"), ("hello!",)]
+    "words",
+    [
+        ("--", "policy"),
+        ("--", "polcy"),
+        ("--json", "--", "hello"),
+        ("--", "tools", "list"),
+        ("tools list",),
+        ("ask", "hello"),
+        ("hello!",),
+    ],
 )
 def test_one_word_is_a_prompt_where_it_is_called_one(remit: CommandLine, words: tuple[str, ...]) -> None:
     (remit.workspace / "says.json").write_text('[{"text": "Good day."}]')

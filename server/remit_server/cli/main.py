@@ -67,6 +67,18 @@ COMMANDS: dict[str, Row] = {
     "serve": Row("serve", "run the language server on stdin and stdout"),
 }
 
+SUBCOMMANDS: dict[str, tuple[str, ...]] = {
+    "check": ("config", "model", "policy", "sandbox"),
+    "export": ("audit", "session"),
+    "list": ("auth", "model", "session"),
+    "log": ("audit",),
+    "remove": ("auth",),
+    "show": ("config", "policy", "session"),
+    "stats": ("session",),
+    "verify": ("audit",),
+}
+"""Words that are subcommands of these commands, and seldom the second of two words that somebody says to a model."""
+
 
 def enter() -> NoReturn:
     """Runs the process's command line, and exits."""
@@ -165,8 +177,8 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
         parser.print_help()
         return None
     arguments = parser.parse_args(words)
-    if bare and _END_OF_OPTIONS not in words and len(arguments.prompt) == 1 and _WORD.fullmatch(arguments.prompt[0]):
-        parser.error(unknown_command(arguments.prompt[0]))
+    if bare and _END_OF_OPTIONS not in words and looks_like_command(arguments.prompt):
+        parser.error(unknown_command(arguments.prompt))
     return arguments
 
 
@@ -189,13 +201,23 @@ def is_prompt(words: Sequence[str]) -> bool:
     return not any(word in COMMANDS for word in (behind if words[0].startswith("-") else words[:1]))
 
 
-def unknown_command(word: str) -> str:
-    """Returns the error for a single word that is not a command, with the spelling for a prompt."""
+def looks_like_command(prompt: Sequence[str]) -> bool:
+    """Returns whether a prompt is one word, or one with a subcommand behind it, as in `remit tools list`."""
+    words = all(_WORD.fullmatch(word) for word in prompt)
+    return words and (len(prompt) == 1 or (len(prompt) == 2 and prompt[1] in SUBCOMMANDS))
+
+
+def unknown_command(prompt: Sequence[str]) -> str:
+    """Returns the error for words that are not a command, with the spelling for a prompt."""
     from difflib import get_close_matches
 
-    near = next(iter(get_close_matches(word.lower(), COMMANDS, n=1, cutoff=0.5)), None)
-    meant = f"the nearest is `remit {near}`" if near else "`remit help` lists them"
-    return f"there is no command `{word}`: {meant}. For a prompt of one word write `remit -- {shlex.quote(word)}`"
+    alike = 0.5 if len(prompt) == 1 else 0.6
+    near = next(iter(get_close_matches(prompt[0].lower(), COMMANDS, n=1, cutoff=alike)), None)
+    others = [f"`remit {name} {word}`" for word in prompt[1:] for name in SUBCOMMANDS[word]]
+    found = f"`remit {near}`" if near else " or ".join(others)
+    meant = f"the nearest is {found}" if found else "`remit help` lists them"
+    how = "one word" if len(prompt) == 1 else "these words"
+    return f"there is no command `{prompt[0]}`: {meant}. For a prompt of {how} write `remit -- {shlex.join(prompt)}`"
 
 
 def nearest_command(word: str) -> str | None:
