@@ -57,7 +57,7 @@ async def test_THR_sandbox_no_network_by_any_family_address_or_relay(bench: Benc
             bench,
             ATTEMPT
             + f"""
-    import socket, subprocess, urllib.request
+    import socket, struct, subprocess, urllib.request
     def tcp(family, address):
         socket.create_connection(address, timeout=2) if family is None else socket.socket(family).connect(address)
     port = {tcp.getsockname()[1]}
@@ -65,11 +65,18 @@ async def test_THR_sandbox_no_network_by_any_family_address_or_relay(bench: Benc
     attempt("by name", lambda: tcp(None, ("localhost", port)))
     attempt("ipv6", lambda: tcp(socket.AF_INET6, ("::1", port)))
     attempt("dns", lambda: socket.getaddrinfo("example.org", 80))
-    attempt("dns by hand", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", {udp.getsockname()[1]})))
+    # It arrives, on the loopback of the sandbox's own.
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", {udp.getsockname()[1]}))
+    attempt("away", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 53)))
     attempt("http", lambda: urllib.request.urlopen("http://127.0.0.1:%d" % port, timeout=2))
     attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
     attempt("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
-    attempt("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW))
+    attempt("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4))
+    attempt("interfaces", lambda: [name for _, name in socket.if_nameindex() if name != "lo"] or False)
+    # A new address for the loopback: what lists interfaces may not change them.
+    link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    link.send(struct.pack("=IHHIIBBBBIHHI", 32, 20, 0x505, 1, 0, 2, 8, 0, 0, 1, 8, 2, 0x0A000001))
+    attempt("interface", lambda: struct.unpack_from("=i", link.recv(4096), 16)[0] == 0)
     attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM).connect((2, port)))
     attempt("alg", lambda: socket.socket(38, socket.SOCK_SEQPACKET))
     attempt("bash", lambda: subprocess.run(["bash", "-c", "echo x > /dev/tcp/127.0.0.1/%d" % port]).returncode == 0)
@@ -82,7 +89,129 @@ async def test_THR_sandbox_no_network_by_any_family_address_or_relay(bench: Benc
         with pytest.raises(TimeoutError):
             udp.recv(1)
     assert "REACHED" not in output
-    assert output.count("refused") == 12
+    assert _count_refused(output) == 14
+
+
+def _count_refused(output: str) -> int:
+    return sum(line.startswith("refused ") for line in output.splitlines())
+
+
+OWN = """
+    import multiprocessing, os, socket, threading, urllib.request
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    def talks(family, address, kind=socket.SOCK_STREAM):
+        one, two = socket.socket(family, kind), socket.socket(family, kind)
+        one.bind(address)
+        if kind == socket.SOCK_STREAM:
+            one.listen()
+        two.connect(one.getsockname())
+        two.send(b"x")
+        return (one if kind == socket.SOCK_DGRAM else one.accept()[0]).recv(1) == b"x"
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+    def serves():
+        server = HTTPServer(("127.0.0.1", 0), Answer)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return urllib.request.urlopen("http://127.0.0.1:%d/" % server.server_port, timeout=20).status == 200
+    attempt("ipv4", lambda: talks(socket.AF_INET, ("127.0.0.1", 0)))
+    attempt("ipv6", lambda: talks(socket.AF_INET6, ("::1", 0)))
+    attempt("datagrams", lambda: talks(socket.AF_INET, ("127.0.0.1", 0), socket.SOCK_DGRAM))
+    attempt("http", serves)
+    attempt("interfaces", lambda: [name for _, name in socket.if_nameindex()] == ["lo"])
+    for name in ("/tmp/own", "/dev/shm/own", "own", "\\0own"):
+        attempt("unix " + name, lambda: talks(socket.AF_UNIX, name))
+    attempt("unix datagrams", lambda: talks(socket.AF_UNIX, "/tmp/other", socket.SOCK_DGRAM))
+    attempt("manager", lambda: multiprocessing.Manager().list([1])[0] == 1)
+    """
+
+
+@pytest.mark.parametrize("hosts", [[], ["example.org"]])
+async def test_BOX_11_a_program_talks_to_itself_with_and_without_a_network(make_bench: Any, hosts: list[str]) -> None:
+    bench: Bench = await make_bench(policy=LAX + "  - { name: net, match: { syscall: net.connect }, action: allow }\n")
+    (bench.workspace / "program.py").write_text(textwrap.dedent(ATTEMPT + OWN))
+    command = "/usr/bin/python3 program.py"
+    answer = await result(bench, "run_command", command=command, network=hosts, asker=Answering())
+    assert "refused" not in answer.output
+    assert answer.output.count("REACHED") == 11
+
+
+async def test_BOX_11_the_tests_of_a_project_that_serves_itself_are_green(bench: Bench) -> None:
+    (bench.workspace / "test_serves.py").write_text(
+        textwrap.dedent("""
+    import threading, unittest, urllib.request
+    from http.server import HTTPServer, SimpleHTTPRequestHandler
+
+    class Serves(unittest.TestCase):
+        def test_it(self):
+            with HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+                threading.Thread(target=server.serve_forever, daemon=True).start()
+                place = f"http://127.0.0.1:{server.server_port}/"
+                self.assertEqual(urllib.request.urlopen(place, timeout=20).status, 200)
+                server.shutdown()
+    """)
+    )
+    answer = await result(bench, "run_tests", runner="unittest", asker=Answering())
+    assert answer.error is None, answer.error
+    assert "1 passed" in answer.output
+
+
+async def test_THR_sandbox_no_socket_of_the_host_that_appears_while_a_command_runs(bench: Bench) -> None:
+    """Nobody could hide it, for it was not there yet; neither its name, nor another one, nor a way around leads to it."""
+    running = asyncio.create_task(
+        _python(
+            bench,
+            ATTEMPT
+            + """
+    import os, socket, subprocess, time
+    open("begun", "w").close()
+    print("begun", flush=True)
+    for _ in range(600):
+        if "late" in os.listdir():  # a look at the name itself would be remembered
+            break
+        time.sleep(0.05)
+    print(os.path.exists("late"), flush=True)
+    def connects(name, kind=socket.SOCK_STREAM):
+        socket.socket(socket.AF_UNIX, kind).connect(name)
+    folder = os.open(".", os.O_PATH)
+    attempt("stream", lambda: connects("late"))
+    attempt("by a descriptor", lambda: connects("/proc/self/fd/%d/late" % folder))
+    attempt("by the root of another", lambda: connects("/proc/1/root" + os.path.abspath("late")))
+    attempt("seqpacket", lambda: connects("late", socket.SOCK_SEQPACKET))
+    attempt("datagram", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", "late datagram"))
+    one, two = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    attempt("by a pair", lambda: one.sendto(b"x", "late datagram"))
+    os.link("late", "linked")
+    attempt("linked", lambda: connects("linked"))
+    os.symlink("late", "pointing")
+    attempt("pointing", lambda: connects("pointing"))
+    os.chmod("late", 0o777)
+    attempt("changed", lambda: connects("late"))
+    os.rename("late", "moved")
+    attempt("moved", lambda: connects("moved"))
+    os.unlink("late datagram")
+    """,
+        )
+    )
+    here = Path.cwd()
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams:
+        async with asyncio.timeout(60):
+            await bench.until("tool_output")
+        os.chdir(bench.workspace)  # a socket's path may be 108 bytes long at most
+        try:
+            datagrams.bind("late datagram")
+            listening.bind("late")
+        finally:
+            os.chdir(here)
+        listening.listen()
+        output = await running
+        datagrams.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            datagrams.recv(1)
+    assert "True" in output
+    assert "REACHED" not in output
+    assert _count_refused(output) == 10
 
 
 async def test_THR_sandbox_no_socket_or_pipe_that_lies_in_the_workspace(bench: Bench) -> None:
@@ -117,7 +246,7 @@ async def test_THR_sandbox_no_socket_or_pipe_that_lies_in_the_workspace(bench: B
     finally:
         os.close(reading)
     assert "REACHED" not in output
-    assert output.count("refused") == 6
+    assert _count_refused(output) == 6
 
 
 async def test_THR_sandbox_sees_nothing_outside_the_workspace(bench: Bench, tmp_path: Path) -> None:

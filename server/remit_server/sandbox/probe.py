@@ -7,11 +7,13 @@ import shlex
 import socket
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Sandbox
+from remit_server.sandbox.policy_profile import runtime_folders
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Sandbox
 from remit_server.sandbox.server_identity import prefix_of
+from remit_server.sandbox.socket_trial import listening_in, trial_argv
 from remit_server.sandbox.visible.environment import command_environment, places_of
 from remit_server.sandbox.visible.toolchains import toolchain_mounts
 
@@ -96,6 +98,7 @@ async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ..
             *(Property(name, "end" in broken and name not in broken, f"tried to {what}") for name, what, _ in attempts),
             await _try_limits(sandbox, here, isolation.processes),
             await _try_layer(sandbox, here, layers=isolation.layers),
+            *await _try_sockets(sandbox, here, isolation),
         )
 
 
@@ -122,6 +125,24 @@ async def _try_layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
         return Property("layer", apart and output.exit_code != 0, "tried to write; there is no layer, so nothing may")
     landed = [left.path for left in output.left] == [_NAME]
     return Property("layer", apart and landed, "wrote, and looked where it landed")
+
+
+async def _try_sockets(sandbox: Sandbox, here: Path, isolation: Isolation) -> tuple[Property, ...]:
+    """Both ways, under a layer and without one: a program reaches itself, and no socket of the host (BOX-11)."""
+    python = runtime_folders()
+    spec = CommandSpec(
+        trial_argv(str(python[0])), here, here, command_environment(os.environ), _PROBE_S, readable=python, writes=True
+    )
+    with listening_in(here):
+        layered = (await sandbox.run(spec)).stdout.decode(errors="replace").split()
+        plain = (await sandbox.run(replace(spec, writes=False))).stdout.decode(errors="replace").split()
+    apart = "end" in layered and "end" in plain and "host" not in (*layered, *plain)
+    out = Property("sockets", apart, "tried to reach a socket of this machine that lies in the workspace")
+    if isolation.name == "seatbelt":
+        return (out,)
+    wanted = {"ip", "unix"} if isolation.layers else {"ip"}
+    ways = "over IP and by UNIX sockets" if isolation.layers else "over IP; there is no layer, so no UNIX sockets"
+    return out, Property("itself", wanted <= {*layered} and "ip" in plain, f"had a program talk to itself {ways}")
 
 
 async def _run(sandbox: Sandbox, here: Path, script: str, *, writes: bool = False) -> CommandOutput:

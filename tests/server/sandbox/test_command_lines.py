@@ -58,7 +58,7 @@ def test_the_table_of_templates() -> None:
     }
     assert table == {
         "code-executor": ("none", 1024, 1.0, 100, 300, "standard"),
-        "integration-test": ("restricted", 1024, 1.0, 100, 300, "standard-net"),
+        "integration-test": ("restricted", 1024, 1.0, 100, 300, "standard"),
     }
 
 
@@ -171,14 +171,14 @@ def test_the_image_changes_its_name_with_its_content(tmp_path: Path) -> None:
     assert other[0] != first[0]
 
 
-@pytest.mark.parametrize("profile", ["strict", "standard", "standard-net"])
+@pytest.mark.parametrize("profile", ["strict", "standard", "standard-unix"])
 def test_seccomp_is_the_same_list_for_containers(profile: str) -> None:
     """The kernel takes the BPF, and the runtime the JSON: tried in the conformance suite."""
     written = json.loads(profile_json(profile))  # type: ignore[arg-type]
     refused = {name for rule in written["syscalls"] if "args" not in rule for name in rule["names"]}
     assert written["defaultAction"] == "SCMP_ACT_ALLOW"
     assert {"ptrace", "mount", "unshare", "bpf", "keyctl", "io_uring_setup"} <= refused
-    assert ("connect" in refused) == (profile != "standard-net")
+    assert ("connect" in refused) == (profile == "strict")
     assert ("fork" in refused) == (profile == "strict")
     assert len(profile_filter(profile)) > 500  # type: ignore[arg-type]
 

@@ -40,10 +40,10 @@ def running(mark: str) -> list[str]:
     return [line for line in listed.splitlines() if mark in line and "ps -axo" not in line]
 
 
-async def test_every_property_that_the_probe_tries_holds(sandbox: Sandbox) -> None:
+async def test_BOX_11_every_property_that_the_probe_tries_holds(sandbox: Sandbox) -> None:
     found = await asyncio.to_thread(lambda: asyncio.run(probe(sandbox, Path.home(), os.getpid())))
     assert [each for each in found if not each.holds] == []
-    assert {"network", "workspace", "capabilities", "seccomp", "limits", "layer", "processes"} <= {
+    assert {"network", "workspace", "capabilities", "seccomp", "limits", "layer", "processes", "sockets", "itself"} <= {
         each.name for each in found
     }
 

@@ -12,11 +12,11 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_server.sandbox.bubblewrap.seccomp import ProfileName, Rule, profile_filter, rules
+from remit_server.sandbox.bubblewrap.seccomp import Condition, ProfileName, Rule, profile_filter, rules
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="seccomp is Linux's")
 
-PROFILES = ("strict", "standard", "standard-net")
+PROFILES = ("strict", "standard", "standard-unix")
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x00000000
 _OURS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _I386 = 0x40000003
@@ -58,16 +58,17 @@ def compared(kind: int, held: int, value: int) -> bool:
 
 def matches(rule: Rule, arguments: list[int]) -> bool:
     """Whether a rule is about a call with these arguments."""
-    if rule.index is None:
-        return True
-    argument = arguments[rule.index]
-    match rule.compare:
+    return all(holds(condition, arguments[condition.index]) for condition in rule.where)
+
+
+def holds(condition: Condition, argument: int) -> bool:
+    match condition.compare:
         case "EQ":
-            return argument == rule.value
+            return argument == condition.value
         case "GT":
-            return argument > rule.value
+            return argument > condition.value
         case "MASKED_EQ":
-            return argument & rule.mask == rule.value
+            return argument & condition.mask == condition.value
 
 
 def numbered(profile: ProfileName) -> Iterator[tuple[int, Rule]]:
@@ -94,7 +95,7 @@ def test_the_program_answers_as_the_rules_say(profile: ProfileName, data: st.Dat
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_call_without_conditions_is_answered_as_its_rule_says(profile: ProfileName) -> None:
     known = list(numbered(profile))
-    always = {number: _ERRNO | rule.answer for number, rule in known if rule.index is None}
+    always = {number: _ERRNO | rule.answer for number, rule in known if not rule.where}
     some = {number for number, _ in known}
     for call in range(1024):
         if call in always or call not in some:
@@ -105,3 +106,38 @@ def test_every_call_without_conditions_is_answered_as_its_rule_says(profile: Pro
 def test_calls_of_another_machine_end_the_program(profile: ProfileName) -> None:
     """They have other numbers, so that no rule would hold them."""
     assert answer(profile_filter(profile), 0, [0] * 6, _I386) == _KILL
+
+
+def _refused(profile: ProfileName, call: str, *arguments: int) -> bool:
+    import pyseccomp
+
+    number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, call)
+    return answer(profile_filter(profile), number, [*arguments, 0, 0, 0, 0, 0, 0][:6]) != _ALLOW
+
+
+@pytest.mark.parametrize("profile", ["standard", "standard-unix"])
+def test_BOX_03_of_all_sockets_only_those_of_an_own_network_are_there(profile: ProfileName) -> None:
+    """Every family, kind and protocol, in the low half of an argument, which is all that the kernel looks at."""
+    unix, inet, inet6, netlink = 1, 2, 10, 16
+    stream, datagram, raw = 1, 2, 3
+    kept = {
+        (family, kind, protocol)
+        for family in range(64)
+        for kind in range(16)
+        for protocol in (*range(40), 115, 132, 136, 256, 262)
+        if not _refused(profile, "socket", family, kind, protocol)
+    }
+    of_ip = {each for each in kept if each[0] in {inet, inet6}}
+    assert {(kind, protocol) for _, kind, protocol in of_ip if kind in {stream, datagram}} == {
+        (kind, protocol) for kind in (stream, datagram) for protocol in (0, 6, 17)
+    }
+    # What is left has no meaning to the kernel.
+    assert {kind for _, kind, _ in of_ip}.isdisjoint({raw, 4, 5, 6, 10})
+    assert {protocol for family, _, protocol in kept if family == netlink} == {0}
+    assert {family for family, _, _ in kept} == {0, inet, inet6, netlink} | (
+        {unix} if profile == "standard-unix" else set()
+    )
+    for odd in (inet | 1 << 32, netlink | 1 << 32, 40 | 1 << 32):
+        assert _refused(profile, "socket", odd, stream, 0)
+    assert _refused(profile, "socket", inet, raw | 0o2000000, 0)
+    assert _refused(profile, "socketpair", unix, datagram) == (profile == "standard")

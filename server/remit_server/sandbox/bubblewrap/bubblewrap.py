@@ -17,6 +17,7 @@ from pathlib import Path
 
 from remit_governance.hosts import parse_endpoint
 from remit_server.sandbox.advice import missing_advice, namespaces_advice, sandbox_advice, this_machine
+from remit_server.sandbox.bubblewrap.apart import MOUNT_STAND_INS, foreign_folders, make_stand_ins
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options
 from remit_server.sandbox.bubblewrap.etc import etc_options
 from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
@@ -33,8 +34,10 @@ from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, ProxyEndpoint
 from remit_server.sandbox.network.sandbox_peer import SandboxProcesses
 from remit_server.sandbox.no_sandbox import no_sandbox
 from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, trusted_path
+from remit_server.sandbox.policy_profile import runtime_folders
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
+from remit_server.sandbox.socket_trial import listening_in, trial_argv
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount
 from remit_server.sandbox.visible.visible_paths import visible_outside
@@ -46,17 +49,21 @@ _KILLED = 137
 _EVERYTHING = Isolation("bubblewrap", False, "the workspace is the whole file system", "open a folder of it instead")
 _LAYER = (
     'mount -t overlay overlay -o "lowerdir=$layer/lower,upperdir=$layer/upper,workdir=$layer/work,userxattr" '
-    '"$layer/merged" && '
+    '"$layer/merged" || exit; '
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the trial came to: `area` is where layers lie, `bounds` whether bwrap may write the bound of processes."""
+    """What the trial came to: `area` is where layers lie, `bounds` whether bwrap may write the bound of processes.
+
+    `apart`: sockets of the host are out of reach behind overlays, over the folders that were tried.
+    """
 
     isolation: Isolation
     area: Path | None = None
     bounds: bool = False
+    apart: bool = False
 
 
 class Bubblewrap:
@@ -156,8 +163,39 @@ class Bubblewrap:
             return await self._contained(spec, progress, bounds=found.bounds), ()
         make = partial(Layer.make, found.area, spec.workspace, prefix_of("layer"))
         async with lent(make, Layer.remove) as layer:
-            ended = await self._contained(spec, progress, layer=layer, bounds=found.bounds)
+            apart = await self._stand_ins(spec, found, layer)
+            ended = await self._contained(spec, progress, layer=layer, stand_ins=apart, bounds=found.bounds)
             return ended, await asyncio.to_thread(layer.changes)
+
+    async def _stand_ins(self, spec: CommandSpec, found: _Found, layer: Layer) -> dict[str, str] | None:
+        """What is shown in place of the host's folders, so that a command may have UNIX sockets; None where it may not.
+
+        Whether they keep sockets apart is tried once in this process for the same folders.
+        """
+        if TEMPLATES[spec.template].seccomp != "standard":
+            return None
+        folders = foreign_folders(spec.workspace, visible_outside(spec))
+        here = circumstances(self.name, _PROGRAMS, trusted_path(self._workspace), self._limits, folders)
+        if not (await find_once(here, partial(self._try_apart, spec, found, folders))).apart:
+            return None
+        return await asyncio.to_thread(make_stand_ins, layer, folders)
+
+    async def _try_apart(self, spec: CommandSpec, found: _Found, folders: frozenset[str]) -> _Found:
+        """Attacks a socket of ours from a command that has UNIX sockets, with all that this one would be shown."""
+        with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder, contextlib.suppress(OSError):
+            here = Path(folder)
+            python = runtime_folders()
+            readable = (*spec.readable, *python)
+            trial = CommandSpec(trial_argv(str(python[0])), here, here, spec.environment, _PROBE_S, readable=readable)
+            layer = Layer.make(found.area or here, here, prefix_of("layer"))
+            try:
+                with listening_in(here):
+                    places = make_stand_ins(layer, folders)
+                    ended = await self._contained(trial, layer=layer, stand_ins=places, bounds=found.bounds)
+                    return replace(found, apart=ended.stdout.value().split() == [b"ip", b"unix", b"end"])
+            finally:
+                layer.remove()
+        return found
 
     async def _contained(
         self,
@@ -165,12 +203,15 @@ class Bubblewrap:
         progress: Callable[[bytes], None] | None = None,
         layer: Layer | None = None,
         *,
+        stand_ins: dict[str, str] | None = None,
         bounds: bool,
     ) -> ProcessResult:
         async with _open_control_group(TEMPLATES[spec.template]) as control:
             shown = visible_outside(spec)
             async with open_proxy(spec, shown) as door:
-                ended = await run_contained(self._job(spec, control, progress, layer, door, shown=shown, bounds=bounds))
+                ended = await run_contained(
+                    self._job(spec, control, progress, layer, door, shown=shown, stand_ins=stand_ins, bounds=bounds)
+                )
             why = control.stopped() if control and ended.exit_code == _KILLED else None
             return replace(ended, exit_code=None, stopped=why) if why else ended
 
@@ -183,11 +224,13 @@ class Bubblewrap:
         door: ProxyEndpoint,
         *,
         shown: tuple[ReadOnlyMount, ...],
+        stand_ins: dict[str, str] | None,
         bounds: bool,
     ) -> Job:
         template = TEMPLATES[spec.template]
         limits = self._limits or template.limits
-        rules = profile_filter("standard-net" if spec.network else template.seccomp)
+        own = "standard" if spec.network else template.seccomp
+        rules = profile_filter(own if stand_ins is None else "standard-unix")
         read_status, write_status = os.pipe()
         ours, held = make_hold()
         merged = layer.merged if layer else None
@@ -195,7 +238,15 @@ class Bubblewrap:
         etc, settings = etc_options(memory_file)
         bound = memory_file(pids.bound_setting(limits.tasks)) if bounds else None
         given = (profile, *settings, *(() if bound is None else (bound,)))
-        options = bubblewrap_options(spec, limits, etc=etc, bound=bound, merged=merged, shown=shown, more=door.options)
+        options = bubblewrap_options(
+            *(spec, limits),
+            etc=etc,
+            bound=bound,
+            merged=merged,
+            shown=shown,
+            stand_ins=stand_ins or {},
+            more=door.options,
+        )
         argv = [
             *(*(control.joining() if control else ()), *_first_options(layer)),
             *("bwrap", *orphan_mark(), *options, "--seccomp", str(profile), "--json-status-fd", str(write_status)),
@@ -242,7 +293,7 @@ def _first_options(layer: Layer | None) -> tuple[str, ...]:
     if layer is None:
         return ()
     own = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    script = f'layer=$1; shift; {_LAYER}exec "$@"'
+    script = f'layer=$1; shift; {_LAYER}{MOUNT_STAND_INS}exec "$@"'
     return (
         "unshare",
         *own,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
+from remit_server.sandbox.bubblewrap.apart import mounts_below
 from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
@@ -23,7 +23,6 @@ CONFINED = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "remit", "--clearenv"),
 )
-_OCTAL = re.compile(r"\\([0-7]{3})")
 # Not `kmsg`: the kernel opens it to nobody without a capability, so to no command of root's either.
 _PROC_HIDDEN = (
     *("kcore", "keys", "key-users", "kallsyms", "timer_list", "sched_debug"),
@@ -45,24 +44,26 @@ def bubblewrap_options(
     bound: int | None = None,
     merged: Path | None = None,
     shown: Sequence[ReadOnlyMount] = (),
+    stand_ins: Mapping[str, str] = MappingProxyType({}),
     more: Iterable[str] = (),
 ) -> list[str]:
     """Options of bwrap(1), without its program. Looks at what exists.
 
     `etc` are those for /etc; the descriptor `bound` holds how many numbers of processes there are, where that can be
     set. `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what
-    is seen of the person's toolchains, `more` are options for what else is to be seen.
+    is seen of the person's toolchains, `more` are options for what else is to be seen. `stand_ins` are the
+    overlays that are shown in place of folders of the host (`apart.py`).
     """
     return [
         *CONFINED,
-        *system_options(SYSTEM_FOLDERS),
+        *system_options(SYSTEM_FOLDERS, stand_ins),
         *etc,
         *_proc_options(bound),
         *_device_options(limits),
         *_scratch_options(spec.workspace, limits),
-        *_toolchain_options(shown),
+        *_toolchain_options(shown, stand_ins),
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
-        *(_mounts_below(spec.workspace) if merged else ()),
+        *(_mount_options(spec.workspace, stand_ins) if merged else ()),
         *_hiding_options(hidden_paths_below(spec)),
         *more,
         *("--remount-ro", "/", "--chdir", str(spec.cwd)),
@@ -78,7 +79,7 @@ def _scratch_options(workspace: Path, limits: Limits) -> list[str]:
     return [*room, SCRATCH, "--dir", "/var", *((*room, other) if inside else ("--symlink", SCRATCH, other))]
 
 
-def _toolchain_options(shown: Sequence[ReadOnlyMount]) -> list[str]:
+def _toolchain_options(shown: Sequence[ReadOnlyMount], stand_ins: Mapping[str, str]) -> list[str]:
     """Those of the person's, in folders that can be passed through and not listed: the home is one of them."""
     return [
         *(
@@ -86,20 +87,18 @@ def _toolchain_options(shown: Sequence[ReadOnlyMount]) -> list[str]:
             for folder in parents_of(each.place for each in shown)
             for option in ("--perms", "0111", "--dir", str(folder))
         ),
-        *(option for each in shown for option in ("--ro-bind", str(each.source), str(each.place))),
+        *(option for each in shown for option in _bind(str(each.source), str(each.place), stand_ins)),
         *_hiding_options(path for each in shown for path in each.private),
     ]
 
 
-def _mounts_below(workspace: Path) -> list[str]:
-    """Other file systems inside the workspace, read-only: a layer over it does not show them."""
-    options: list[str] = []
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/mountinfo").read_text().splitlines():
-            place = Path(_OCTAL.sub(lambda found: chr(int(found[1], 8)), line.split()[4]))
-            if place != workspace and place.is_relative_to(workspace):
-                options += ["--ro-bind", str(place), str(place)]
-    return options
+def _mount_options(workspace: Path, stand_ins: Mapping[str, str]) -> list[str]:
+    """Other file systems inside the workspace, read-only."""
+    return [option for place in map(str, mounts_below(workspace)) for option in _bind(place, place, stand_ins)]
+
+
+def _bind(source: str, place: str, stand_ins: Mapping[str, str]) -> tuple[str, str, str]:
+    return ("--ro-bind", stand_ins.get(source, source), place)
 
 
 def _proc_options(bound: int | None) -> list[str]:

@@ -11,10 +11,11 @@ import functools
 import json
 import tempfile
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
-# `strict` has one process and never another, `standard` has no network, `standard-net` has what a proxy needs.
-ProfileName = Literal["strict", "standard", "standard-net"]
+# `strict` has one process and never another, and reaches none. `standard` speaks over IP, in a network of its own.
+# `standard-unix` has UNIX sockets too: only where every folder of the host is shown through an overlay (`apart.py`).
+ProfileName = Literal["strict", "standard", "standard-unix"]
 
 # No way to other processes, mounts, namespaces, identities, keys, the clock, the kernel itself, or its tracing.
 _FORBIDDEN = (
@@ -29,8 +30,6 @@ _FORBIDDEN = (
     *("settimeofday", "clock_settime", "clock_settime64", "adjtimex", "clock_adjtime", "stime"),
     *("iopl", "ioperm", "syslog", "vhangup", "lookup_dcookie", "nfsservctl", "personality"),
 )
-# Sockets of the host may lie in the workspace, and a read-only mount does not stop connecting to them.
-_NO_NETWORK = ("connect",)
 # Absent rather than forbidden, so that programs take the older way: io_uring passes by every filter, the flags of
 # clone3 cannot be seen by one, and memory files, detached shared memory and queues count towards no limit.
 _ABSENT = (
@@ -41,8 +40,11 @@ _ABSENT = (
 _NEW_NAMESPACE = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 _THREAD = 0x00010000
 _AF_UNIX = 1
-_AF_INET, _AF_INET6 = 2, 10
+_AF_INET, _AF_INET6, _AF_NETLINK = 2, 10, 16
 _SOCKET_TYPE, _DATAGRAM, _RAW = 0xF, 2, 3
+# Raw, reliably delivered, sequenced, DCCP's, and the old name of a packet socket.
+_NO_IP_KINDS = (_RAW, 4, 5, 6, 10)
+_TCP, _UDP = 6, 17
 # A lease on a file of the workspace makes whoever saves it outside wait for 45 seconds.
 _SET_LEASE = 1024
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
@@ -52,15 +54,27 @@ _AS_TREE = 2
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """Holds where argument `index`, masked, compares so with `value`; all 64 bits of it, where there is no mask."""
+
+    index: int
+    value: int
+    compare: Literal["EQ", "GT", "MASKED_EQ"] = "EQ"
+    mask: int = 0
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """What libseccomp compares with: a mask comes before its value."""
+        return (self.mask, self.value) if self.compare == "MASKED_EQ" else (self.value,)
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
-    """What a call is answered with; only where argument `index`, masked, compares so with `value`, if there is one."""
+    """What a call is answered with, only where every one of its conditions holds."""
 
     call: str
     answer: int = errno.EPERM
-    index: int | None = None
-    compare: Literal["EQ", "GT", "MASKED_EQ"] = "EQ"
-    value: int = 0
-    mask: int = 0
+    where: tuple[Condition, ...] = ()
 
 
 @functools.cache
@@ -69,11 +83,11 @@ def rules(profile: ProfileName) -> tuple[Rule, ...]:
     return (
         *(Rule(call) for call in _FORBIDDEN),
         *(Rule(call, errno.ENOSYS) for call in _ABSENT),
-        *(Rule("clone", index=0, compare="MASKED_EQ", value=flag, mask=flag) for flag in _NEW_NAMESPACE),
-        *(Rule("ioctl", index=1, compare="MASKED_EQ", value=request, mask=_LOW_32) for request in _TERMINAL_INJECTION),
-        Rule("fcntl", index=1, value=_SET_LEASE),
-        *(_process_rules() if profile == "strict" else ()),
-        *(_online_rules() if profile == "standard-net" else _offline_rules()),
+        *(Rule("clone", where=(_masked(0, flag, flag),)) for flag in _NEW_NAMESPACE),
+        *(Rule("ioctl", where=(_masked(1, request, _LOW_32),)) for request in _TERMINAL_INJECTION),
+        # The kernel looks at no more than the low half.
+        Rule("fcntl", where=(_masked(1, _SET_LEASE, _LOW_32),)),
+        *_rules_of(profile),
     )
 
 
@@ -90,13 +104,9 @@ def profile_filter(profile: ProfileName) -> bytes:
         # Negative: this architecture has no such call.
         if seccomp.resolve_syscall(seccomp.Arch.NATIVE, rule.call) < 0:
             continue
-        if rule.index is None:
-            made.add_rule(seccomp.ERRNO(rule.answer), rule.call)
-            continue
-        masked = rule.compare == "MASKED_EQ"
-        compare = {"EQ": seccomp.EQ, "GT": seccomp.GT, "MASKED_EQ": seccomp.MASKED_EQ}[rule.compare]
-        values = (rule.mask, rule.value) if masked else (rule.value,)
-        made.add_rule(seccomp.ERRNO(rule.answer), rule.call, seccomp.Arg(rule.index, compare, *values))
+        compared = {"EQ": seccomp.EQ, "GT": seccomp.GT, "MASKED_EQ": seccomp.MASKED_EQ}
+        arguments = [seccomp.Arg(each.index, compared[each.compare], *each.values) for each in rule.where]
+        made.add_rule(seccomp.ERRNO(rule.answer), rule.call, *arguments)
     with tempfile.TemporaryFile() as file:
         made.export_bpf(file)
         file.seek(0)
@@ -119,49 +129,80 @@ def profile_json(profile: ProfileName) -> str:
     return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [_rule_json(rule) for rule in rules(profile)]})
 
 
+def _rules_of(profile: ProfileName) -> tuple[Rule, ...]:
+    match profile:
+        case "strict":
+            return (*_process_rules(), *_offline_rules())
+        case "standard":
+            # Sockets of the host may lie in the workspace, and a read-only mount does not stop connecting to them. An
+            # end of a pair of datagrams can send to any of them; one of streams is connected for good.
+            return (*_loopback_rules(), Rule("socket", errno.EAFNOSUPPORT, _family(_AF_UNIX)), *_no_datagram_pairs())
+        case "standard-unix":
+            return _loopback_rules()
+        case _:
+            assert_never(profile)
+
+
 def _process_rules() -> tuple[Rule, ...]:
     """No process beside the first; clone(2) only for threads."""
-    return (Rule("fork"), Rule("vfork"), Rule("clone", index=0, compare="MASKED_EQ", value=0, mask=_THREAD))
+    return (Rule("fork"), Rule("vfork"), Rule("clone", where=(_masked(0, 0, _THREAD),)))
 
 
 def _offline_rules() -> tuple[Rule, ...]:
+    """UNIX sockets alone, which are had in pairs, and reach nothing."""
     return (
-        *(Rule(call) for call in _NO_NETWORK),
-        *(_socket_rules(_AF_UNIX)),
+        Rule("connect"),
+        *(Rule(call, errno.EAFNOSUPPORT, _beyond(_AF_UNIX)) for call in ("socket", "socketpair")),
         # A datagram socket needs no connect to reach one that lies in the workspace.
-        *(_socket_kind_rules(_DATAGRAM, _RAW)),
+        *(Rule("socket", where=(_masked(1, kind, _SOCKET_TYPE),)) for kind in (_DATAGRAM, _RAW)),
+        *_no_datagram_pairs(),
     )
 
 
-def _online_rules() -> tuple[Rule, ...]:
-    """Streams over IP only, in a network of its own; UNIX sockets are had in pairs, and reach nothing."""
-    between = range(_AF_UNIX + 1, _AF_INET6)
+def _loopback_rules() -> tuple[Rule, ...]:
+    """TCP and UDP, which reach the network of their own and no other; of netlink what lists interfaces (BOX-11).
+
+    Each protocol by its number: the kernel loads a module for one that it does not have yet.
+    """
+    ip = (_AF_INET, _AF_INET6)
+    absent = [family for family in range(_AF_UNIX + 1, _AF_NETLINK) if family not in ip]
+    other = [protocol for protocol in range(1, _UDP) if protocol != _TCP]
     return (
-        Rule("socket", errno.EAFNOSUPPORT, 0, "EQ", _AF_UNIX),
-        *(Rule("socket", errno.EAFNOSUPPORT, 0, "EQ", family) for family in between if family != _AF_INET),
-        *_socket_rules(_AF_INET6),
-        *_socket_kind_rules(_DATAGRAM, _RAW),
+        *(Rule("socket", errno.EAFNOSUPPORT, _family(family)) for family in absent),
+        Rule("socket", errno.EAFNOSUPPORT, _beyond(_AF_NETLINK)),
+        Rule("socketpair", errno.EAFNOSUPPORT, _beyond(_AF_UNIX)),
+        *(Rule("socket", where=(*_family(each), _masked(1, n, _SOCKET_TYPE))) for each in ip for n in _NO_IP_KINDS),
+        *(Rule("socket", errno.EPROTONOSUPPORT, (*_family(each), Condition(2, n))) for each in ip for n in other),
+        *(Rule("socket", errno.EPROTONOSUPPORT, (*_family(each), Condition(2, _UDP, "GT"))) for each in ip),
+        Rule("socket", errno.EPROTONOSUPPORT, (*_family(_AF_NETLINK), Condition(2, 0, "GT"))),
     )
 
 
-def _socket_rules(last: int) -> tuple[Rule, ...]:
-    """No family of sockets after this one."""
-    return tuple(Rule(call, errno.EAFNOSUPPORT, 0, "GT", last) for call in ("socket", "socketpair"))
+def _no_datagram_pairs() -> tuple[Rule, ...]:
+    return tuple(Rule("socketpair", where=(_masked(1, kind, _SOCKET_TYPE),)) for kind in (_DATAGRAM, _RAW))
 
 
-def _socket_kind_rules(*kinds: int) -> tuple[Rule, ...]:
-    return tuple(
-        Rule(call, index=1, compare="MASKED_EQ", value=kind, mask=_SOCKET_TYPE)
-        for call in ("socket", "socketpair")
-        for kind in kinds
-    )
+def _masked(index: int, value: int, mask: int) -> Condition:
+    return Condition(index, value, "MASKED_EQ", mask)
+
+
+def _family(family: int) -> tuple[Condition, ...]:
+    """Of sockets, this one."""
+    return (Condition(0, family),)
+
+
+def _beyond(last: int) -> tuple[Condition, ...]:
+    """Every family of sockets after this one."""
+    return (Condition(0, last, "GT"),)
 
 
 def _rule_json(rule: Rule) -> dict[str, object]:
     written: dict[str, object] = {"names": [rule.call], "action": "SCMP_ACT_ERRNO", "errnoRet": rule.answer}
-    if rule.index is None:
+    if not rule.where:
         return written
-    masked = rule.compare == "MASKED_EQ"
-    value, second = (rule.mask, rule.value) if masked else (rule.value, 0)
-    operator = f"SCMP_CMP_{rule.compare}"
-    return {**written, "args": [{"index": rule.index, "value": value, "valueTwo": second, "op": operator}]}
+    return {**written, "args": [_condition_json(each) for each in rule.where]}
+
+
+def _condition_json(condition: Condition) -> dict[str, object]:
+    value, second = (*condition.values, 0)[:2]
+    return {"index": condition.index, "value": value, "valueTwo": second, "op": f"SCMP_CMP_{condition.compare}"}

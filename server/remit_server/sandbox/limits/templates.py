@@ -41,5 +41,5 @@ class Template:
 
 TEMPLATES: dict[TemplateName, Template] = {
     "code-executor": Template("none", 1024 * MIB, 1.0, 100, 300, "standard"),
-    "integration-test": Template("restricted", 1024 * MIB, 1.0, 100, 300, "standard-net"),
+    "integration-test": Template("restricted", 1024 * MIB, 1.0, 100, 300, "standard"),
 }

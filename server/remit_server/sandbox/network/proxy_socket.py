@@ -21,7 +21,7 @@ PORT = 3128
 """Where the proxy is found inside; each sandbox has a loopback of its own."""
 
 _PROGRAM = "/run/remit/relay.py"
-_LOOPBACK = ("localhost", "127.0.0.1")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def network_environment(listed: Iterable[Endpoint]) -> dict[str, str]:
