@@ -46,6 +46,7 @@ from remit_governance.values import Intent, SandboxName, Verdict
 from remit_governance.work_items.items import SCOPE_RULES, WorkItem, WorkItems
 from remit_governance.work_items.scope import scope_rules
 from remit_governance.workflow.exemptions import CATEGORIES, DEFAULT_GLOBS
+from remit_governance.workflow.states import Mode
 
 MAX_WILD_CHARS = 200_000
 """Characters of globs with wildcards that one path may meet: RE2 takes about a second for the longest path."""
@@ -65,7 +66,7 @@ _FORMS: Mapping[str, type[BaseModel]] = {
 }
 """Which form stands below which key."""
 
-_TO_STRICT = MatchForm(syscall=("session.set_mode",), mode=("strict",))
+_TO_STRICT = MatchForm(syscall=("session.set_mode",), mode=(Mode.STRICT,))
 """What no rule of a project is asked about: a person who asks for the strictest mode gets it (FLW-07)."""
 
 _VERDICTS = {verdict.word: verdict for verdict in Verdict}
@@ -289,7 +290,7 @@ def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Documen
             f"`{form.name}` allows, and a project's policy may only tighten",
             "move the rule to your own policy file",
         )
-    if not rule.grants and "session.set_mode" in (form.match.syscall or ()) and "strict" in (form.match.mode or ()):
+    if not rule.grants and "session.set_mode" in (form.match.syscall or ()) and Mode.STRICT in (form.match.mode or ()):
         yield document.problem(
             (*place, "match"),
             f"`{form.name}` holds strict mode back, and a project's policy may only tighten",
