@@ -54,6 +54,42 @@ async def test_GIT_01_a_status_leaves_out_what_the_persons_own_list_ignores(
     assert output(bench).splitlines() == ["on branch main", "untracked:", "  new.py"]
 
 
+async def test_GIT_01_a_file_whose_filter_is_not_run_is_not_just_called_modified(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    shop = repository(tmp_path)
+    git(shop, "config", "filter.low.clean", "tr A-Z a-z")
+    (shop / ".gitattributes").write_text("*.dat filter=low\n")
+    (shop / "a.dat").write_text("HELLO\n")
+    git(shop, "add", "-A")
+    git(shop, "commit", "-qm", "second")
+    os.utime(shop / "a.dat", (1, 1))
+    (shop / "b.py").write_text("changed\n")
+    git(shop, "status")
+    os.utime(shop / "a.dat", (2, 2))
+    calls = (call("git_status"), call("git_diff"), call("git_diff", base="HEAD"), call("git_diff", staged=True))
+    bench = await asked(make_bench, *calls)
+    results = {result.tool_call_id: result for result in bench.of("tool_result")}
+    told = [results[each.tool_call_id].data["filters_not_run"] for each in bench.of("tool_call")]
+    assert told == [["a.dat"], ["a.dat"], ["a.dat"], []]
+    assert "a.dat (low)" in output(bench)
+    assert "a.dat (low)" in output(bench, 1)
+
+
+async def test_GIT_01_a_submodule_that_is_not_looked_at_is_named(make_bench: Any, tmp_path: Path) -> None:
+    shop = repository(tmp_path)
+    (tmp_path / "up").mkdir()
+    made = repository(tmp_path / "up")
+    for name in ("lib", "gone"):
+        git(shop, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(made), name)
+    git(shop, "commit", "-qm", "second")
+    git(shop, "submodule", "--quiet", "deinit", "gone")
+    (shop / "lib" / "b.py").write_text("changed\n")
+    bench = await asked(make_bench, call("git_status"))
+    (result,) = bench.of("tool_result")
+    assert result.data["submodules_not_looked_at"] == ["lib"]
+
+
 @pytest.mark.slow
 async def test_a_status_knows_what_a_branch_follows_and_how_far_it_is(make_bench: Any, tmp_path: Path) -> None:
     shop = repository(tmp_path)
@@ -108,7 +144,9 @@ async def test_conflicts_and_submodules(make_bench: Any, tmp_path: Path) -> None
     with pytest.raises(subprocess.CalledProcessError):
         git(shop, "merge", "-q", "other")
     bench = await asked(make_bench, call("git_status"), call("git_diff"))
-    assert output(bench).splitlines() == ["on branch main", "conflicts:", "  b.py", "not staged:", "  modified: sub"]
+    said = ["on branch main", "conflicts:", "  b.py", "not staged:", "  modified: sub"]
+    assert output(bench).splitlines()[:-1] == said
+    assert next(r.data for r in bench.of("tool_result") if r.tool == "git_status")["submodules_not_looked_at"] == ["sub"]
     diff = output(bench, 1)
     assert "  conflict: b.py" in diff
     assert "++<<<<<<< HEAD" in diff

@@ -11,7 +11,7 @@ from remit_governance.values import Effect
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.git.git_repository import (
-    GIT,
+    DIFF,
     MAX_OUTPUT_BYTES,
     may_be_seen,
     open_repository,
@@ -20,6 +20,7 @@ from remit_server.tools.git.git_repository import (
     repository_targets,
 )
 from remit_server.tools.git.git_sections import Section, sections
+from remit_server.tools.git.not_looked_at import READ_FILTERS, describe_filtered, parse_filters
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
@@ -28,18 +29,19 @@ MAX_SHOWN_CHARS = 14_000
 MAX_FILE_CHARS = 8_000
 MAX_FILES = 100
 _REVISION = r"[A-Za-z0-9_][A-Za-z0-9_./~^@{}+-]*"
-_DIFF = f"{GIT} diff --no-ext-diff --no-textconv --no-color --no-relative --ignore-submodules=dirty"
-_SHOW = f"{_DIFF} --patch --find-renames --src-prefix=a/ --dst-prefix=b/ --submodule=short"
+_SHOW = f"{DIFF} --patch --find-renames --src-prefix=a/ --dst-prefix=b/ --submodule=short"
 # Git ends with an error, and shows nothing, where it cannot read a file that seems to differ; hidden ones always do. So
 # they are found first, counted and left out. $1 is the number of context lines, the rest what is compared, and where.
 _SCRIPT = f"""context=$1; shift
-{_DIFF} --name-only --no-renames -z "$@" | xargs -0 sh -c '
+{DIFF} --name-only --no-renames -z "$@" | xargs -0 sh -c '
   for file do
     [ -f "$file" ] && [ -r "$file" ] || [ -L "$file" ] || [ -d "$file" ] || [ ! -e "$file" ] ||
       printf ":(exclude,literal)%s\\0" "$file"
   done
 ' sh > "$to/unreadable"
-tr -cd '\\0' < "$to/unreadable" | wc -c
+{DIFF} --name-only --no-renames --diff-filter=M -z "$@" | {READ_FILTERS} > "$to/filters"
+echo $(tr -cd '\\0' < "$to/unreadable" | wc -c) $(wc -c < "$to/filters")
+cat "$to/filters"
 [ -s "$to/unreadable" ] || exec {_SHOW} "--unified=$context" "$@"
 exec xargs -0 {_SHOW} "--unified=$context" "$@" < "$to/unreadable"
 """
@@ -58,17 +60,20 @@ class GitDiffArguments(Arguments):
 
 def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
     data, cut = read_printed(output, ctx)
-    unreadable, _, patches = data.partition(b"\n")
-    found = sections(patches)
+    counts, _, rest = data.partition(b"\n")
+    unreadable, length = map(int, counts.split())
+    filters, found = parse_filters(rest[:length]), sections(rest[length:])
     # Policy judges each file by name: git has their content from the object database too, where nothing is hidden.
     known = [s for s in found if s.path and s.old_path and may_be_seen(s.path, ctx) and may_be_seen(s.old_path, ctx)]
-    hidden = len(found) - len(known) + int(unreadable)
+    hidden = len(found) - len(known) + unreadable
     patch, left_out = _fit_patches(known, ctx)
     added, removed = sum(s.added for s in known), sum(s.removed for s in known)
     summary = f"{len(known)} files, +{added} -{removed}" if known else "no differences"
     lines = [summary, *(_count_words(section) for section in known[:MAX_FILES])]
     lines += [f"… and {len(known) - MAX_FILES} more files"] if len(known) > MAX_FILES else []
     lines += [f"{hidden} files that policy keeps unread are left out"] if hidden else []
+    filtered = [section.path for section in known if section.path and section.path in filters]
+    lines += describe_filtered(filtered, filters)
     lines += [f"the diff is larger than {MAX_OUTPUT_BYTES // 2} bytes: only its beginning was looked at"] if cut else []
     return Outcome(
         text="\n".join([*lines, "", *patch]) if patch else "\n".join(lines),
@@ -78,6 +83,7 @@ def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
             "added": added,
             "removed": removed,
             "left_out": hidden,
+            "filters_not_run": [os.fsencode(path).decode(errors="replace") for path in filtered],
             "truncated": cut or left_out,
         },
     )

@@ -53,6 +53,9 @@ _OPTIONS = (
 GIT = shlex.join(("git", *_OPTIONS))
 """How every command begins, for a shell."""
 
+DIFF = f"{GIT} diff --no-ext-diff --no-textconv --no-color --no-relative --ignore-submodules=dirty"
+"""How every comparison begins, for a shell."""
+
 
 def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
     """What looking at a repository touches: reading and listing, not running.

@@ -11,12 +11,20 @@ from pydantic import JsonValue
 from remit_governance.values import Effect
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.git.git_repository import (
+    DIFF,
     GIT,
     may_be_seen,
     open_repository,
     quote_path,
     read_printed,
     repository_targets,
+)
+from remit_server.tools.git.not_looked_at import (
+    READ_FILTERS,
+    describe_filtered,
+    describe_submodules,
+    parse_filters,
+    submodules_of,
 )
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
@@ -28,6 +36,13 @@ _COMMAND = (
     # Looked into, a submodule would have git run with its settings.
     "--ignore-submodules=dirty",
 )
+
+
+# $@ is the status; an empty record ends it, and the filters of what is modified follow.
+_SCRIPT = f"""{GIT} "$@" || exit
+printf '\\0'
+{DIFF} --name-only --no-renames --diff-filter=M -z | {READ_FILTERS}
+"""
 
 
 class GitStatusArguments(Arguments):
@@ -92,7 +107,8 @@ def parse_status(data: bytes) -> Status:
 def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
     data, cut = read_printed(output, ctx)
     # Up to its last whole record: what follows may be half a path.
-    status = parse_status(data[: data.rfind(b"\0") + 1])
+    told, _, attributes = data[: data.rfind(b"\0") + 1].partition(b"\0\0")
+    status, filters = parse_status(told + b"\0"), parse_filters(attributes)
     known = [
         e
         for e in status.entries
@@ -103,6 +119,9 @@ def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
     lines += [] if known or hidden or cut else ["nothing differs from the last commit, and nothing is untracked"]
     lines += [f"{hidden} paths that policy keeps unread are left out"] if hidden else []
     cut = cut or len(known) > MAX_ENTRIES
+    filtered = [entry.path for entry in known if entry.worktree == "M" and entry.path in filters]
+    submodules = submodules_of(ctx)
+    lines += [*describe_filtered(filtered, filters), *describe_submodules(submodules)]
     lines += [f"… more than {min(len(known), MAX_ENTRIES)} paths differ; the others are left out"] if cut else []
     return Outcome(
         text="\n".join(lines),
@@ -115,6 +134,8 @@ def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
             "behind": status.behind,
             "entries": [_as_data(entry) for entry in known[:MAX_ENTRIES]],
             "left_out": hidden,
+            "filters_not_run": [os.fsencode(path).decode(errors="replace") for path in filtered],
+            "submodules_not_looked_at": list(submodules),
             "truncated": cut,
         },
     )
@@ -167,7 +188,7 @@ def _targets(arguments: GitStatusArguments, ctx: ToolContext) -> tuple[Target, .
 
 async def _prepare(arguments: GitStatusArguments, ctx: ToolContext) -> Plan:
     del arguments
-    spec = open_repository(ctx).command(f'exec {GIT} "$@"', *_COMMAND)
+    spec = open_repository(ctx).command(_SCRIPT, *_COMMAND)
     return CommandPlan(spec, display="git status", render=lambda output: _render(output, ctx))
 
 

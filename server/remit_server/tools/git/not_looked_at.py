@@ -1,0 +1,64 @@
+"""What a look at a repository cannot tell, because it starts nothing of the repository's (GIT-01).
+
+A clean filter is a program: without it a file that was only touched looks modified. A submodule is a repository of its
+own, with settings of its own, so its files are not looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from remit_server.errors import ToolError
+from remit_server.tools.git.git_repository import GIT, may_be_seen, quote_path
+from remit_server.tools.spec import ToolContext
+from remit_server.workspace.content.files import read_image
+from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
+
+READ_FILTERS = f"{GIT} check-attr -z --stdin filter"
+"""Tells the filter of each path on its standard input, for a shell."""
+
+_NO_FILTER = frozenset({"unspecified", "unset"})
+_MOST_NAMED = 10
+
+
+def parse_filters(printed: bytes) -> Mapping[str, str]:
+    """Returns the paths that have a filter, with its name, from what `READ_FILTERS` printed."""
+    words = iter(os.fsdecode(printed).split("\0")[:-1])
+    return {path: name for path, _, name in zip(words, words, words, strict=False) if name not in _NO_FILTER}
+
+
+def describe_filtered(paths: Iterable[str], filters: Mapping[str, str]) -> list[str]:
+    """The sentence to say of changed files that have a filter: they may not differ at all."""
+    named = [f"{quote_path(path)} ({quote_path(filters[path])})" for path in paths if path in filters]
+    return [f"filters are not run, so these may only look changed: {_listed(named)}"] if named else []
+
+
+def submodules_of(ctx: ToolContext) -> list[str]:
+    """Returns the submodules that are there, as far as they may be told of, by what `.gitmodules` says."""
+    try:
+        data = read_image(ctx.workspace, ctx.resolve(".gitmodules"), MAX_CONFIG_BYTES).data
+    except ToolError:
+        return []
+    said = parse_config(data.decode(errors="replace"))
+    paths = {value for name, value in said if name.startswith("submodule.") and name.endswith(".path")}
+    root = ctx.workspace.root
+    return sorted(path for path in paths if _is_there(root / path / ".git") and may_be_seen(path, ctx))
+
+
+def describe_submodules(paths: Iterable[str]) -> list[str]:
+    """The sentence to say of submodules: what changed in one of them is not known."""
+    named = [quote_path(path) for path in paths]
+    return [f"files in submodules are not looked at: {_listed(named)}; open one as the workspace"] if named else []
+
+
+def _is_there(path: os.PathLike[str]) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:
+        return False
+
+
+def _listed(named: list[str]) -> str:
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + more
