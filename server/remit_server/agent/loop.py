@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -280,6 +281,7 @@ class Agent:
                             left = _chars_left(more, left)
                             turn.emit(ThinkingEvent, text=more)
                         case CallProposed(call=call):
+                            left = _chars_left(json.dumps(dict(call.arguments)), left)
                             calls.append(call)
                         case Finished():
                             finished = event

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,15 +17,16 @@ import pytest
 
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable
-from remit_server.models.ports import Gap, GenerateRequest, ToolSpec, UserMessage
+from remit_server.models.ports import CallProposed, Gap, GenerateRequest, ProposedCall, ToolSpec, UserMessage
 from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.http_exit import MOST_ANSWER_BYTES
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.reference import parse_reference
 
 READ = ToolSpec("read_file", "Read.", {"type": "object", "properties": {"path": {"type": "string"}}})
 REQUEST = GenerateRequest("s", (UserMessage("read a.py"),), {Intent.READ_FILE: (READ,)}, max_tokens=50)
-QUICK = Patience(connect_s=2, first_token_s=10, between_tokens_s=10, retries=0)
+QUICK = Patience(connect_s=2, first_token_s=60, between_tokens_s=10, retries=0)
 PATHS = {"openai": "/v1", "anthropic": "", "google": "", "ollama": ""}
 EACH = pytest.mark.parametrize("kind", list(PATHS))
 LIBRARIES = ("openai", "anthropic", "google.genai", "google.auth", "ollama")
@@ -75,10 +79,11 @@ def raw_server(answer: Answer) -> Iterator[tuple[str, list[bytes]]]:
         listener.close()
 
 
-def provider_at(url: str, kind: str) -> RemoteProvider:
+def provider_at(url: str, kind: str, engine: str | None = None) -> RemoteProvider:
+    """`mlx_lm` is asked once, and its calls are taken as they come."""
     reference = parse_reference(f"{kind}:m@{url}{PATHS[kind]}")
     assert reference is not None
-    return RemoteProvider(reference, make_client, str, patience=QUICK)
+    return RemoteProvider(reference, make_client, str, patience=QUICK, engine=engine)
 
 
 async def ask(url: str, kind: str, request: GenerateRequest = REQUEST) -> Exception | None:
@@ -147,3 +152,125 @@ async def test_MOD_15_nothing_that_a_library_reads_from_the_environment_is_sent(
         assert MARK not in "\n".join(rest).lower()
         assert {each.partition(":")[0].lower() for each in rest} <= ALLOWED
     assert names_in(tmp_path) == []
+
+
+@dataclass
+class Flood:
+    """A server's answer that does not end, or begins with what was prepared; it counts what was taken of it."""
+
+    head: bytes = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
+    begin: bytes = b""
+    again: bytes = b""
+    sent: int = 0
+    described: bool = True
+
+    def __call__(self, head: bytes, peer: socket.socket) -> None:
+        if self.described and head.startswith((b"GET ", b"POST /api/show")):
+            show(head, peer)
+            return
+        peer.sendall(self.head + b"\r\n" + self.begin)
+        while self.again:
+            peer.sendall(self.again)
+            self.sent += len(self.again)
+
+
+KB = b"x" * 65_536
+FLOODS: Mapping[str, Callable[[], Flood]] = {
+    "one line": lambda: Flood(begin=b'data: {"a": "', again=KB),
+    "one line of JSON": lambda: Flood(begin=b'{"message": {"content": "', again=KB),
+    "many lines": lambda: Flood(again=b"\n" * 65_536),
+    "an event of many lines": lambda: Flood(again=b": %b\n" % KB),
+    "an error": lambda: Flood(
+        head=b"HTTP/1.1 500 No\r\nContent-Type: application/json\r\n", begin=b'{"error": "', again=KB
+    ),
+    "a refusal in lines": lambda: Flood(head=b"HTTP/1.1 400 No\r\n", again=b"no\n" * 20_000),
+    "what is there": lambda: Flood(begin=b'{"object": "list", "data": [{"id": "', again=KB, described=False),
+    "compressed": lambda: Flood(
+        head=b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nConnection: close\r\n",
+        begin=gzip.compress(b"data: " + b"x" * 200_000_000, 1)[:1_000_000],
+    ),
+}
+
+
+STILL_HERE = {
+    "openai": b": %b\n\n" % KB,
+    "anthropic": b": %b\n\n" % KB,
+    "google": b'data: {"modelVersion": "%b"}\n\n' % KB,
+    "ollama": b'{"at": "%b"}\n' % KB,
+}
+
+
+@EACH
+async def test_MOD_13_an_answer_that_only_goes_on_is_refused_by_its_bytes(kind: str) -> None:
+    answer = Flood(again=STILL_HERE[kind])
+    with raw_server(answer) as (url, _):
+        refused = await ask(url, kind)
+    assert isinstance(refused, ModelFailed)
+    assert f"{MOST_ANSWER_BYTES:,}" in str(refused)
+    assert answer.sent <= MOST_ANSWER_BYTES + 16 * 1024 * 1024  # what the sockets hold
+
+
+@EACH
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_MOD_13_an_answer_without_end_is_refused_and_not_kept(kind: str, flood: str) -> None:
+    answer = FLOODS[flood]()
+    with raw_server(answer) as (url, _):
+        refused = await ask(url, kind)
+    assert isinstance(refused, ModelFailed)
+    at_once = flood == "an event of many lines" and kind in {"google", "ollama"}  # their protocols have no comments
+    assert ("not read to its end" in refused.what) is not at_once
+    assert answer.sent <= MOST_ANSWER_BYTES + 16 * 1024 * 1024  # what the sockets hold
+
+
+def deep(levels: int) -> str:
+    return '{"path": ' + "[" * levels + "]" * levels + "}"
+
+
+def spelled_answer(kind: str, arguments: str) -> bytes:
+    """An answer that declares an intent, or calls with these arguments, in a protocol."""
+    name = '"name": "select_active_intent"'
+    text = json.dumps(arguments)
+    match kind:
+        case "openai":
+            call = f'{{"index": 0, "id": "c", "function": {{{name}, "arguments": {text}}}}}'
+            return (
+                f'data: {{"choices": [{{"index": 0, "delta": {{"tool_calls": [{call}]}}, "finish_reason": "tool_calls"}}]}}'
+                "\n\ndata: [DONE]\n\n"
+            ).encode()
+        case "anthropic":
+            block = f'{{"type": "tool_use", "id": "c", {name}, "input": {{}}}}'
+            delta = f'{{"type": "input_json_delta", "partial_json": {text}}}'
+            events = [
+                f'{{"type": "content_block_start", "index": 0, "content_block": {block}}}',
+                f'{{"type": "content_block_delta", "index": 0, "delta": {delta}}}',
+                '{"type": "content_block_stop", "index": 0}',
+                '{"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}}',
+                '{"type": "message_stop"}',
+            ]
+            named = ((json.loads(event)["type"], event) for event in events)
+            return "".join(f"event: {what}\ndata: {event}\n\n" for what, event in named).encode()
+        case "google":
+            part = f'{{"functionCall": {{{name}, "args": {arguments}}}}}'
+            content = f'"content": {{"role": "model", "parts": [{part}]}}, "finishReason": "STOP"'
+            return f'data: {{"candidates": [{{{content}}}]}}\n\n'.encode()
+        case _:
+            call = f'{{"function": {{{name}, "arguments": {arguments}}}}}'
+            return f'{{"message": {{"content": "", "tool_calls": [{call}]}}, "done": true}}\n'.encode()
+
+
+@EACH
+@pytest.mark.parametrize("levels", [100, 480, 2_000, 200_000])
+async def test_MOD_13_arguments_that_are_nested_too_deep_are_told_in_every_protocol(kind: str, levels: int) -> None:
+    """Told to the model, or refused as no answer of the protocol; never an error of this program's."""
+    answer = Flood(begin=spelled_answer(kind, deep(levels)))
+    calls: list[ProposedCall] = []
+    with raw_server(answer) as (url, _):
+        provider = provider_at(url, kind, engine="mlx_lm")
+        try:
+            calls = [event.call async for event in provider.generate(REQUEST) if isinstance(event, CallProposed)]
+        except ModelFailed:
+            assert levels > 480
+        finally:
+            await provider.close()
+    assert [call.name for call in calls] == ["unreadable_call"] * len(calls)
+    assert calls or levels > 480

@@ -1,18 +1,31 @@
-"""The one way out of this process to a served model: the headers of a request are the ones named here (MOD-15).
+"""The one way out of this process to a served model, and back: named headers, a bounded answer (MOD-13, MOD-15).
 
 The vendors' libraries take more out of the environment than a key: names of organisations and projects, headers of any
 name and value, and what machine this is. None of that is for an address that was given with `@`.
+
+They also take an answer of any size, and an event of it whole. So its bytes are counted before a library sees them.
 """
 # pyright: basic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from remit_server.errors import ModelFailed
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
+
+MOST_ANSWER_BYTES = 32 * 1024 * 1024
+"""Of one answer. A token takes some 300 bytes where each comes as an event: this is more than a model writes."""
+MOST_EVENT_BYTES = 4 * 1024 * 1024
+"""Of one event of it, which the libraries keep until it ends: a whole call, at most."""
+MOST_LINES = 1_000_000
+"""Of one answer, each of which takes a library time."""
+
+_END_OF_LINE, _BLANK_LINE = re.compile(rb"\n"), re.compile(rb"\n\r?\n|\r\r")
 
 CREDENTIALS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -41,12 +54,50 @@ def http_options(reference: RemoteReference, patience: Patience, key: str | None
         if not any(request.extensions.get("timeout", {}).values()):  # Google's library sends requests without any limit
             request.extensions["timeout"] = limits.as_dict()
 
+    async def count_bytes(response: Any) -> None:
+        encoding = response.headers.get("content-encoding", "identity")
+        end = _END_OF_LINE if reference.provider == "ollama" else _BLANK_LINE
+        response.stream = _counted(response.stream, encoding, end, reference.host, library)
+
     return {
         "timeout": limits,
         "trust_env": not reference.is_local,
         "follow_redirects": False,
-        "event_hooks": {"request": [send_named_headers], "response": []},
+        "event_hooks": {"request": [send_named_headers], "response": [count_bytes]},
     }
+
+
+def _counted(stream: Any, encoding: str, end: re.Pattern[bytes], host: str, library: Any) -> Any:
+    """Returns the stream of an answer, which raises ModelFailed where too much comes. Events end with `end`."""
+
+    class Counted(library.AsyncByteStream):  # type: ignore[misc]
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            if encoding.strip().lower() not in {"", "identity"}:
+                raise _refused(host, f"it compressed it (`{encoding[:40]}`), which it was not asked to")
+            total = event = lines = 0
+            before = b""
+            async for data in stream:
+                total, lines = total + len(data), lines + data.count(b"\n")
+                near = before + data
+                ends = [found.end() for found in end.finditer(near)]
+                event, before = len(near) - ends[-1] if ends else event + len(data), near[-3:]
+                if total > MOST_ANSWER_BYTES:
+                    raise _refused(host, f"it is longer than {MOST_ANSWER_BYTES:,} bytes")
+                if lines > MOST_LINES:
+                    raise _refused(host, f"it has more than {MOST_LINES:,} lines")
+                if event > MOST_EVENT_BYTES:
+                    raise _refused(host, f"an event of it is longer than {MOST_EVENT_BYTES:,} bytes")
+                yield data
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Counted()
+
+
+def _refused(host: str, why: str) -> ModelFailed:
+    fix = "see whether the server is the one that you mean, and what its log says"
+    return ModelFailed(f"the answer of `{host}` was not read to its end", why, fix)
 
 
 def _headers(request: Any, provider: str, key: str | None) -> dict[str, str]:

@@ -67,13 +67,29 @@ async def stream_patiently(
 
 @contextmanager
 def read_as_foreign(name: str) -> Generator[None]:
-    """Turns what a library raises of an answer that it cannot read into ModelFailed (MOD-19)."""
+    """Turns what a library raises of an answer that it cannot read into ModelFailed (MOD-19).
+
+    Why an answer was not read on is told as it is, though a library takes it for a lost connection.
+    """
     try:
         yield
+    except (Busy, ModelUnavailable) as error:
+        if (refused := _refused_within(error)) is not None:
+            raise refused from error
+        raise
     except _UNREADABLE as error:
         why = f"what it sent cannot be read: {str(error)[:200]}"
         fix = "see whether its address and protocol are right"
         raise ModelFailed(f"`{name}` answered in another protocol", why, fix) from error
+
+
+def _refused_within(error: BaseException) -> ModelFailed | None:
+    cause = error.__cause__
+    for _ in range(5):
+        if cause is None or isinstance(cause, ModelFailed):
+            return cause
+        cause = cause.__cause__
+    return None
 
 
 def _silent(name: str, limit: float, *, begun: bool) -> ModelUnavailable:

@@ -365,7 +365,7 @@ class RemoteProvider:
                         if rest := held.rest(leaked.at):
                             yield TextDelta(rest)
                         for call in leaked.calls:
-                            yield CallProposed(call)
+                            yield CallProposed(understand(call, ask.tools))
                         yield counted.finished(piece)
                     case CallProposed(call=call):
                         called = True

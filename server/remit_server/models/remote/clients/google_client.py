@@ -10,7 +10,6 @@ from typing import Any, assert_never
 
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.ports import (
-    UNREADABLE_CALL,
     AssistantMessage,
     CallProposed,
     Effort,
@@ -37,6 +36,7 @@ from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.remote.understood import unreadable
 from remit_server.models.tool_words import shown_parameters
 
 _FOREIGN = b"skip_thought_signature_validator"
@@ -224,8 +224,7 @@ class _Heard:
             why = "the stream ended without saying how the answer ends"
             raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
         if self.reason in _UNREADABLE:
-            arguments = {"why": f"the service could not read it ({self.reason})", "spelled": self.why}
-            yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, arguments))
+            yield CallProposed(unreadable(f"the service could not read it ({self.reason})", self.why))
         elif self.reason not in {"STOP", "MAX_TOKENS"}:
             why = f"it ended with {self.reason}" + (f": {self.why}" if self.why else "")
             raise ModelFailed("the service held the answer back", why, "ask in other words, or another model")

@@ -13,7 +13,6 @@ from pydantic import JsonValue
 from remit_governance.secrets.redaction import map_strings
 from remit_server.errors import ModelFailed
 from remit_server.models.ports import (
-    UNREADABLE_CALL,
     CallProposed,
     PromptRead,
     ProposedCall,
@@ -22,7 +21,7 @@ from remit_server.models.ports import (
 )
 from remit_server.models.remote.ask import Ended, Piece
 from remit_server.models.remote.thought_aloud import ThoughtAloud
-from remit_server.models.remote.understood import well_formed
+from remit_server.models.remote.understood import unreadable, well_formed
 
 
 @dataclass(slots=True)
@@ -167,10 +166,7 @@ def read_call(name: str, arguments: str) -> ProposedCall:
     try:
         value = map_strings(json.loads(arguments or "{}"), well_formed)
     except (ValueError, RecursionError) as error:
-        why = f"its arguments are no JSON: {error}"
-        return ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": why, "spelled": well_formed(arguments)})
+        return unreadable(f"its arguments are no JSON: {error}", arguments)
     if not isinstance(value, dict):
-        return ProposedCall(
-            new_call_id(), UNREADABLE_CALL, {"why": "its arguments are no object", "spelled": arguments}
-        )
+        return unreadable("its arguments are no object", arguments)
     return ProposedCall(new_call_id(), name, cast("dict[str, JsonValue]", value))
