@@ -86,7 +86,8 @@ def complain(error: ErrorPayload, *, as_json: bool) -> None:
     if as_json:
         print_json({"error": error.model_dump(mode="json")})
         return
-    sys.stderr.write(f"remit: {error.what}\n  why: {error.why}\n  fix: {error.fix}\n")
+    lines = f"remit: {error.what}\n  why: {error.why}\n  fix: {error.fix}\n"
+    sys.stderr.write(visible_again(lines))  # it may quote an argument, a file's name or a server's words
 
 
 def show(event: Event) -> None:
@@ -118,7 +119,7 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
     match event:
         case RunStarted():
             where = f" · sent to {event.sent_to}" if event.sent_to else ""
-            yield style_text(f"model {event.model}{where} · workspace {event.workspace}", "dim")
+            yield style_text(visible_again(f"model {event.model}{where} · workspace {event.workspace}", "show"), "dim")
         case IntentSelected():
             switch = f" (was {event.previous})" if event.previous else ""
             yield f"{style_text(f'[{event.intent}]', 'magenta')}{switch} step {event.step}"

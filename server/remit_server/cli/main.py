@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, cast
 
+from remit_governance.visible import visible_again
 from remit_server import __version__, streams
 from remit_server.cli.output import unwritten
 
@@ -186,10 +187,17 @@ STARTING = "Remit is starting …\r"
 
 
 class WholeWords(argparse.ArgumentParser):
-    """A parser, with subparsers, without abbreviated options: `--mode` is not `--model`."""
+    """A parser, with subparsers, without abbreviated options: `--mode` is not `--model`.
+
+    What it says of an argument shows each hidden character of it.
+    """
 
     def __init__(self, **how: Any) -> None:
         super().__init__(**how, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the usage and what is wrong, and ends the process with 2."""
+        super().error(visible_again(message))
 
 
 def is_prompt(words: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ import getpass
 import os
 import sys
 
+from remit_governance.visible import visible
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
@@ -41,13 +42,14 @@ def _set(arguments: argparse.Namespace) -> int:
     if not (key := key.strip()):
         raise WrongUsage("no key was stored", "nothing was given", "type the key, or pipe it in")
     keys.store(arguments.name, key)
-    say(f"the key for {arguments.name} is stored")
+    say(f"the key for {visible(arguments.name, 'show')} is stored")
     return DONE
 
 
 def _remove(arguments: argparse.Namespace) -> int:
     removed = keys.remove(arguments.name)
-    say(f"the key for {arguments.name} is removed" if removed else f"there was no key for {arguments.name}")
+    name = visible(arguments.name, "show")
+    say(f"the key for {name} is removed" if removed else f"there was no key for {name}")
     return DONE if removed else FAILED
 
 

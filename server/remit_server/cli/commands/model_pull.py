@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from remit_governance.visible import visible
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
 from remit_server.cli.usage import WrongUsage
@@ -91,7 +92,9 @@ def make_reporter(*, as_json: bool) -> Callable[[Progress], None]:
             print_json({"kind": "progress", **asdict(progress)})
         elif sys.stderr.isatty():
             done, total = progress.done / MIB, progress.total / MIB
-            sys.stderr.write(f"\r\x1b[K{done:,.1f} of {total:,.1f} MiB · {progress.file}" + ("\n" if over else ""))
+            sys.stderr.write(
+                f"\r\x1b[K{done:,.1f} of {total:,.1f} MiB · {visible(progress.file, 'show')}" + ("\n" if over else "")
+            )
             sys.stderr.flush()
 
     return tell

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
+from remit_governance.visible import visible_again
 from remit_server.cli.commands.model_list import draw_choice, look
 from remit_server.cli.console import complain, print_json, say
 from remit_server.cli.main import DONE, FAILED
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         say("nothing was changed")
         return DONE
     if not arguments.json:
-        say(f"trying one step with {reference} …")
+        say(f"trying one step with {visible_again(reference, 'show')} …")
     connected = asyncio.run(connect_model(reference, None))
     problem = connected.report.problem
     if arguments.json:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from remit_governance.errors import PolicyError
 from remit_governance.policy.language.load import load_policy, load_rule, load_rules
+from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE, FAILED
 from remit_server.runtime.policy.policies import load_permissions, problems_of_rules
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"ok": good, "problems": problems})
     else:
-        say("\n".join(problems) or "no problem found")
+        say("\n".join(visible_again(each) for each in problems) or "no problem found")
     return DONE if good else FAILED
 
 

@@ -15,6 +15,7 @@ from remit_governance.policy.decision.explain import explain
 from remit_governance.policy.language.action_form import parse_question
 from remit_governance.policy.language.load import load_policy
 from remit_governance.policy.rules import Policy
+from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import WrongUsage, json_object
@@ -108,4 +109,5 @@ def _show(decision: dict[str, Any]) -> None:
         say(f"  {'refused':>14}  the intent gate: {decision['gate']}")
     for reason in decision["reasons"]:
         place = f"  ({reason['file']}:{reason['line']})" if reason["file"] else ""
-        say(f"  {reason['action']:>14}  {reason['rule'] or reason['layer']}: {reason['reason']}{place}")
+        why = f"{reason['rule'] or reason['layer']}: {reason['reason']}{place}"
+        say(f"  {reason['action']:>14}  {visible_again(why)}")

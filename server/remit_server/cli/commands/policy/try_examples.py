@@ -10,6 +10,7 @@ from remit_governance.policy.language.compile import Source
 from remit_governance.policy.language.load import read_source
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.review.selftest import RuleTest, rule_tests
+from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.runtime.policy.policy_files import own_sources
@@ -65,9 +66,9 @@ def _show(tests: list[RuleTest], problems: list[str]) -> None:
     for problem in problems:
         say(problem)
     for test in tests:
-        say(f"{_mark(test)}  {test.name} ({test.file}:{test.line}): {_count_words(test)}")
+        say(f"{_mark(test)}  {visible_again(f'{test.name} ({test.file}:{test.line})', 'show')}: {_count_words(test)}")
         for failure in test.failures:
-            say(f"   {failure}")
+            say(f"   {visible_again(str(failure))}")
     examples, failed = sum(test.examples for test in tests), sum(len(test.failures) for test in tests)
     bare = sum(not test.examples for test in tests)
     say(f"{len(tests)} rules, {examples} examples, {failed} failed; {bare} rules without examples")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from remit_governance.visible import visible
 from remit_server.cli.commands.session.chosen import add_session, chosen
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
@@ -24,5 +25,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"session_id": named.session_id, "name": named.name})
     else:
-        say(f"{named.session_id} is called {named.name} now")
+        say(f"{named.session_id} is called {visible(named.name or '', 'show')} now")
     return DONE
