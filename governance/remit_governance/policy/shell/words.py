@@ -24,13 +24,18 @@ _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*]", re.ASCII)
 _REVISION = re.compile(
     r"\$\((?:git (?:rev-parse(?: --(?:short|verify|abbrev-ref|show-toplevel))*|merge-base"
     r"|describe(?: --(?:tags|always|dirty|abbrev=\d+))*|branch --show-current|symbolic-ref --short)"
-    r"(?: [\w./@~^][\w./@~^-]*)*|date(?: -u)?(?: [\"']?\+[%\w:.-]+[\"']?)|uname(?: -[a-z])?|hostname|whoami|pwd"
+    r"(?: [\w./@~^][\w./@~^-]*)*"
+    r"|date(?: -u| --utc| (?:-d ?|--date[= ])(?:\w[\w:.+-]*|\"\w[\w :.+-]*\"|'\w[\w :.+-]*'))*"
+    r"(?: [\"']?\+[%\w:.-]+[\"']?| -I[a-z]*| --iso-8601(?:=[a-z]+)?)|uname(?: -[a-z])?|hostname|whoami|pwd"
     r"|(?:which|command -v) [a-z][\w.-]*)\)",
     re.ASCII,
 )
 """Commands that print the name of a commit, a branch, a folder or a time: one word, which begins with no dash."""
 _LISTED = re.compile(
-    r"\$\(git (?:ls-files|diff --name-only|diff --cached --name-only)(?: [\w./*@'\"~^-]+)*\)", re.ASCII
+    r"\$\((?:git (?:ls-files|diff --name-only|diff --cached --name-only)(?: [\w./*@'\"~^-]+)*"
+    r"|find(?: \w[\w./-]*| \.[\w./-]*)+(?: -not| -o| -print| -(?:i?name|i?path|type|maxdepth|mindepth|size|mtime)"
+    r" [\"']?[\w./*+-]+[\"']?)*)\)",
+    re.ASCII,
 )
 """Commands that print files of the workspace, any number of them."""
 _NUMBERS = re.compile(

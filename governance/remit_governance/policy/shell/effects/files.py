@@ -140,7 +140,7 @@ _FILES: Mapping[str, Program] = {
         version, x509, asn1parse, dgst, verify, ciphers, list, crl, crl2pkcs7, pkcs7, errstr, rand, prime, sha256,
         md5,
         help""",
-        changes="genrsa, genpkey, ecparam, req, base64, enc",
+        changes="genrsa, genpkey, ecparam, req, base64",
         unknown="-engine|-provider|-provider-path|-config|-sign|-writerand",
         files="-out -keyout -CAserial",
     ),

@@ -43,6 +43,9 @@ GIT = Program(
         stash drop|clear, submodule deinit, submodule update -f|--force,
         switch -f|-C|--force|--discard-changes|--force-create, symbolic-ref -d|--delete, tag -d|-f|--delete|--force,
         update-ref, worktree add|remove -f|-B|--force""",
+    fetches="""
+        clone --recurse-submodules|--recursive, pull --recurse-submodules,
+        submodule update --init|--remote|--recursive""",
     sends="http-push, imap-send, lfs push, push, send-email, send-pack",
     unknown="""
         --exec, --ext-diff, --open-files-in-pager, --receive-pack, --textconv, --upload-pack, archive --remote,

@@ -35,6 +35,7 @@ from remit_governance.policy.shell.effects.system import (
     of_git,
     of_kill,
     of_kubernetes,
+    of_link,
     of_media,
     of_move,
     of_pager,
@@ -101,6 +102,8 @@ def effect_in_project(command: tuple[str, ...]) -> Effect:
     program = command[0].removeprefix("./")
     if program in {"configure", "bin/dev"}:
         return "runs"
+    if program == "manage.py":
+        return effect_of(("python", program, *command[1:]))
     if program in {"gradlew", "mvnw"}:
         return strongest([effect_of((program.removesuffix("w"), *command[1:])), "runs"])
     inner = _WRAPPED_IN.fullmatch(command[0])
@@ -377,6 +380,7 @@ JUDGES: Mapping[str, Judge] = MappingProxyType(
         "julia": of_julia,
         "kill": of_kill,
         "kubectl": of_kubernetes,
+        "ln": of_link,
         "mv": of_move,
         "printenv": of_printenv,
         "mvn": of_maven,

@@ -117,7 +117,7 @@ SERVICES: Mapping[str, Program] = MappingProxyType(
                 issue list|view|status, pr list|view|status|checks|diff, run list|view|watch, repo view|list,
                 attestation verify,
                 release list|view, workflow list|view, auth status, status, search, label list, gist list|view,
-                cache list, secret list, variable list, ruleset list|view|check, project list|view, org list,
+                cache list, ruleset list|view|check, project list|view, org list,
                 ssh-key list, gpg-key list, codespace list, api""",
             changes="pr checkout, run download, release download, repo clone, repo set-default",
             unknown="""

@@ -48,8 +48,19 @@ def of_remove(arguments: Words) -> Effect | None:
 
 
 def of_copy(arguments: Words) -> Effect | None:
-    """Nothing, copied onto a file, empties it."""
+    """Nothing, copied onto a file, empties it; a copy that is a link is one."""
+    if any(map(_LINKS.fullmatch, arguments)):
+        return of_link(arguments)
     return "loses" if "/dev/null" in arguments[:-1] else None
+
+
+_LINKS = re.compile(r"-[a-zA-Z]*[sl][a-zA-Z]*|--symbolic-link|--link")
+
+
+def of_link(arguments: Words) -> Effect | None:
+    """A link to what lies elsewhere takes whatever is done with its name out of the project."""
+    places = (word.partition("=")[2] if word.startswith("--") else word for word in arguments)
+    return "unknown" if any(place.startswith(("/", "~")) for place in places) else None
 
 
 _OPENS = re.compile(
