@@ -7,6 +7,7 @@ One half is only counted: a failure names lines of the other half alone.
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 
 import pytest
@@ -23,6 +24,7 @@ from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Policy
 from remit_governance.policy.shell.effects.judging import PROGRAMS
 from remit_governance.policy.shell.effects.program_row import ORDER
+from remit_governance.policy.shell.parse import read_script
 from remit_governance.values import Action, Verdict
 
 CASES = read_cases()
@@ -219,10 +221,46 @@ def test_what_only_shows_or_builds_is_neither_high_nor_asked_about(line: str) ->
     assert Case(line, HARMLESS, "tune").verdict is Verdict.ALLOW
 
 
-@rows("body", ["x $(rm y)", "x `rm y`", 'x" ; rm y; "', "EOF\n)\"; rm y; echo \"$(cat <<'EOF'", "x \\"])
+def _message(body: str) -> str:
+    return f"git commit -m \"$(cat <<'EOF'\n{body}\nEOF\n)\""
+
+
+@rows(
+    "body",
+    [
+        *("x $(rm y)", "EOF\n)\"; rm y; echo \"$(cat <<'EOF'", "x \\", "x \\` y"),
+        # Where a shell counts parentheses, the text would end at the lone one, and what stands in backticks would run.
+        *("1) `rm y`", "((x) `rm y`", "(`x) `rm y`", "x\nEOF\nrm y"),
+    ],
+)
 def test_THR_shell_a_message_that_may_run_something_is_never_certain(body: str) -> None:
-    line = f"git commit -m \"$(cat <<'EOF'\n{body}\nEOF\n)\""
-    assert risk_of(Action("process.exec", script=line)) == "high"
+    assert risk_of(Action("process.exec", script=_message(body))) == "high"
+
+
+def test_THR_shell_a_message_that_may_end_later_is_never_certain() -> None:
+    """A shell that counts quotes may find its end in what stands behind it."""
+    assert read_script(f"{_message('`rm y`')} && echo ')\" ; rm y; \"'").doubts
+
+
+QUOTING = [
+    "x `rm y`",
+    'x" ; rm y; "',
+    'fix "a" and `b()` (see #4)',
+    "don't `rm y`, it's \"one\" quote",
+    'a " alone',
+    "` alone",
+]
+
+
+@rows("body", QUOTING)
+def test_CMD_01_quotes_and_backticks_in_a_quoted_message_are_text(body: str) -> None:
+    """Its programs are `cat`, which gives the text, and `git`; a real shell starts no other."""
+    reading = read_script(_message(body))
+    assert (reading.doubts, [argv[:3] for argv in reading.commands]) == ((), [("git", "commit", "-m")])
+    for shell in ("bash", "sh"):
+        script = f'git() {{ printf %s "$3"; }}; rm() {{ echo RAN; }}; b() {{ echo RAN; }}; {_message(body)}'
+        ran = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True)
+        assert ran.stdout == body
 
 
 @rows(

@@ -22,6 +22,13 @@ _TOLD = re.compile(
 )
 """A text that a here-document holds and a substitution makes one word of, with no sign that means more than itself in
 either: `git commit -m "$(cat <<'EOF' … EOF)"`. Nothing before it is quoted."""
+_TOLD_IN_ANY = re.compile(
+    r"\A([\w./ &;=:,@+\n-]*)\"\$\(cat <<[ ]?(?:'(\w+)'|\"(\w+)\")\n"
+    r"((?:(?!(?:\2|\3)\n)(?:[^()$\\\n]|\([^()\"'`\\$\n]*\))*\n)*)(?:\2|\3)\n[ \t]*\)\"(?=[^)]*\Z)",
+    re.ASCII,
+)
+"""The same with quotes and backticks, which mean nothing in it. bash 3.2 looks for the end of the substitution by
+counting parentheses and quotes, and knows no here-document: so there is one place where it can be found, else none."""
 _EXPANDED = re.compile(r"`|\$[({\[]|\\\n")
 _QUOTED = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$(?![({]))*"|\\."""
 _PLAIN = r"""<<<|\$(?![({'"])|[^'"\\$`]"""
@@ -48,7 +55,7 @@ class _Script:
 
 def without_here_documents(text: str) -> str | None:
     """The script with each program that is fed a here-document reading `FED`; None where that cannot be told."""
-    told = _TOLD.match(text)
+    told = _TOLD.match(text) or _TOLD_IN_ANY.match(text)
     if told is not None:
         text = f"{told[1]}'{told[4].replace(chr(39), ' ')}'{text[told.end() :]}"
     if "<<" not in text.replace("<<<", ""):
