@@ -490,3 +490,15 @@ async def test_THR_sandbox_a_workspace_too_large_to_look_through_runs_nothing(
     answer = await result(bench, "run_command", command="cat .env", asker=Answering())
     assert answer.error is not None
     assert answer.error.code == "limit_reached"
+
+
+@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="there is no bash on this machine")
+async def test_CMD_07_a_line_for_bash_does_what_bash_does(bench: Bench) -> None:
+    line = (
+        "set -o pipefail; mkdir -p src/{a,b} && touch src/{a,b}/x; [[ -d src/a ]] && cat <<< yes; echo -e 'one\\ttwo'"
+    )
+    answer = await result(bench, "run_command", command=line, asker=Answering())
+    assert answer.error is None, answer.error
+    assert "yes" in answer.output
+    assert "one\ttwo" in answer.output
+    assert [(bench.workspace / "src" / name / "x").exists() for name in "ab"] == [True, True]

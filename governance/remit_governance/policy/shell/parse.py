@@ -85,7 +85,7 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
         draft.doubt("a word goes on over the end of a line")
     if _ODD_START.search(plain):
         draft.doubt("a line or a word begins with a backslash and a blank")
-    root = _parser().parse(to_parse(plain)).root_node
+    root = parsed(plain)
     if root.has_error:
         draft.doubt("it is no well-formed command line")
     before = draft.values, draft.constants, draft.assigned
@@ -94,6 +94,11 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
     draft.values, draft.constants, draft.assigned = before
     if any(argv[0] == "read" and not draft.looped.isdisjoint(argv[1:]) for argv in draft.commands):
         draft.doubt("a loop's variable gets another value while it runs")
+
+
+def parsed(plain: str) -> Node:
+    """The tree of a script without here-documents; a part that is no well-formed command line is an `ERROR` in it."""
+    return _parser().parse(to_parse(plain)).root_node
 
 
 @lru_cache(maxsize=1)

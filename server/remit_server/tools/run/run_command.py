@@ -18,6 +18,7 @@ from remit_server.sandbox.network.proxy_socket import network_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.run.colours import without_colours
+from remit_server.tools.run.command_shell import shell_argv
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
 MAX_SHOWN_CHARS = 20_000
@@ -27,7 +28,7 @@ MAX_HOSTS = 16
 class RunCommandArguments(Arguments):
     """Arguments of `run_command`."""
 
-    command: str = Field(min_length=1, max_length=20_000, description="shell command")
+    command: str = Field(min_length=1, max_length=20_000, description="command line, for bash if there is one")
     working_dir: str = Field(default=".", max_length=4096, description="folder, relative to the workspace")
     network: list[Annotated[str, Field(max_length=300)]] = Field(
         default=[], max_length=MAX_HOSTS, description="hosts it has to reach over https, each host or host:port"
@@ -38,6 +39,7 @@ class RunCommandArguments(Arguments):
 def _targets(arguments: RunCommandArguments, ctx: ToolContext) -> tuple[Target, ...]:
     folder = ctx.resolve(arguments.working_dir)
     command = _check_command(arguments.command)
+    shell_argv(command)
     runs = Target("process.exec", command=command_words(command), script=command, cwd=folder)
     return (runs, *(Target("net.connect", host=str(endpoint)) for endpoint in _endpoints(arguments.network)))
 
@@ -48,7 +50,7 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
     os.close(ctx.workspace.open_folder(folder))
     endpoints = _endpoints(arguments.network)
     spec = CommandSpec(
-        argv=("/bin/sh", "-c", command),
+        argv=shell_argv(command),
         cwd=folder.absolute,
         workspace=ctx.workspace.root,
         environment=command_environment(os.environ) | (network_environment(endpoints) if endpoints else {}),

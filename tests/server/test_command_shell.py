@@ -1,0 +1,54 @@
+"""Which shell runs a command line, and what it refuses to misread (CMD-07)."""
+
+from __future__ import annotations
+
+import pytest
+
+from remit_governance.policy.shell.bash_words import bash_words
+from remit_server.errors import ToolError
+from remit_server.tools.run.command_shell import shell_argv
+
+OWN_IMAGE = {"REMIT_SANDBOX_IMAGE": "mine"}
+
+ONLY_BASH = {
+    "mkdir -p src/{a,b}": "src/{a,b}",
+    "echo {1..3}": "{1..3}",
+    "set -o pipefail; ls | wc": "set pipefail",
+    "source x": "source",
+    "[[ -f a ]] && ls": "[[",
+    "diff <(ls a) b": "<(ls a)",
+    "cat <<< hi": "<<< hi",
+    "a=(1 2)": "(1 2)",
+    "echo $'x'": "$'x'",
+    "ls &> out": "&>",
+    "ls |& cat": "|&",
+    "function f { ls; }": "function",
+    "echo ${a//x/y}": "${a//x/y}",
+    "declare -A a": "declare",
+    "echo -e x": "echo -e",
+}
+
+
+@pytest.mark.parametrize("line", ONLY_BASH)
+def test_CMD_07_where_no_bash_runs_it_a_bash_word_is_refused_by_its_name(line: str) -> None:
+    assert bash_words(line) == (ONLY_BASH[line],)
+    with pytest.raises(ToolError, match="only bash understands") as refused:
+        shell_argv(line, OWN_IMAGE)
+    assert f"`{ONLY_BASH[line]}`" in refused.value.why
+    assert refused.value.code == "invalid_arguments"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "ls -la && cat a | sort > b 2>&1",
+            "[ -f a ] || . ./x",
+            'echo \'{a,b}\' "{1..3}" "[["',
+            "find . -exec wc {} +",
+        ),
+        *("awk '{print $1,$2}' f", "grep -E '[[:space:]]' a", "cat <<EOF\nsource {a,b}\nEOF", "echo ${a:-b} ${b%.c}"),
+    ],
+)
+def test_CMD_07_a_line_for_any_shell_runs_by_any(line: str) -> None:
+    assert shell_argv(line, OWN_IMAGE) == ("/bin/sh", "-c", line)
