@@ -58,6 +58,12 @@ def test_CFG_01_every_setting_has_values_here() -> None:
     assert len({variable_of(*key) for key in KEYS}) == len(KEYS)
 
 
+def test_CFG_01_a_blank_variable_names_nothing(here: Places) -> None:
+    for blank in ("", " ", "\t\n"):
+        found = resolve(here.workspace, here.environment | {"REMIT_MODEL": blank, "REMIT_SEED": blank})
+        assert found == resolve(here.workspace, here.environment)
+
+
 def test_CFG_01_the_later_layer_counts_and_says_where(here: Places) -> None:
     key = ("model", "seed")
     assert (here.resolved().value(key), here.resolved().origins[key].layer) == (0, "default")

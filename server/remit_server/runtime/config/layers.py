@@ -86,7 +86,8 @@ def resolve(
     for key, value in (editor or {}).items():
         if _taken(key, value, values):
             values[key], origins[key] = value, Origin("editor")
-    variables = {key: text for key in KEYS if (text := env.get(variable_of(*key)))}
+    # Blank is as good as empty: nobody has named anything.
+    variables = {key: text for key in KEYS if (text := env.get(variable_of(*key), "")).strip()}
     for key, text in variables.items():
         values[key], origins[key] = _parsed(key, text, variable_of(*key)), Origin("environment", variable_of(*key))
     for key, text in (given or {}).items():
