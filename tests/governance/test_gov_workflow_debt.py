@@ -11,6 +11,7 @@ from remit_governance.workflow.debt import (
     Standing,
     Thresholds,
     count_explore,
+    count_measurement,
     count_strict,
     opening,
     standing_of,
@@ -102,3 +103,20 @@ def test_FLW_08_what_another_runner_measured_pays_no_debt() -> None:
     assert count_explore(account, other) == account
     assert count_strict(account, other) == account
     assert count_strict(count_strict(None, covered(90)), other) == Account("jest", 100.0, 100.0)
+
+
+@given(commits, measurements, st.booleans())
+def test_FLW_08_a_run_without_a_commit_makes_no_debt_of_what_is_not_committed(
+    steps: list[tuple[bool, Coverage]], measured: Coverage, is_committed: bool
+) -> None:
+    before = after(steps)
+    if before is None:
+        return
+    now = count_measurement(before, measured, THRESHOLDS, is_committed=is_committed)
+    assert now.baseline == before.baseline
+    if is_committed:
+        assert now.now == measured.points
+    else:
+        was, would = standing_of(before, THRESHOLDS), standing_of(count_explore(before, measured), THRESHOLDS)
+        ends = was is Standing.LOCKED and would is not Standing.LOCKED
+        assert now.now == (measured.points if ends else before.now)

@@ -92,12 +92,35 @@ def count_explore(account: Account, measured: Coverage) -> Account:
     return replace(account, now=measured.points) if is_comparable(account, measured) else account
 
 
+def count_measurement(account: Account, measured: Coverage, thresholds: Thresholds, *, is_committed: bool) -> Account:
+    """Returns the account after a run that no commit followed: what is committed counts as it is, and what is not yet
+    ends a lock that it wins back, but makes no debt.
+    """
+    found = count_explore(account, measured)
+    wins_back = standing_of(account, thresholds) is Standing.LOCKED and found.debt <= thresholds.lock
+    return found if is_committed or wins_back else account
+
+
+def describe_cost(account: Account, measured: Coverage, thresholds: Thresholds) -> tuple[str, str]:
+    """Says why a commit of explore mode costs too much, and what would have it made."""
+    debt, needed = count_explore(account, measured).debt, _needed(account, thresholds)
+    why = (
+        f"coverage by {account.by} is {measured.points:.1f} %, the baseline {account.baseline:.1f} %: a debt of "
+        f"{debt:.1f} points, and {thresholds.lock:g} are the most"
+    )
+    return why, f"write tests that bring coverage to {needed:.1f} % or more, run all tests with `coverage`, then commit"
+
+
+def _needed(account: Account, thresholds: Thresholds) -> float:
+    return max(0.0, account.baseline - thresholds.lock)
+
+
 def opening(account: Account, thresholds: Thresholds) -> str:
     """Says what opens explore mode again."""
-    needed = max(0.0, account.baseline - thresholds.lock)
+    needed = _needed(account, thresholds)
     return (
-        f"work in strict mode (`/strict`) and commit tests that bring coverage from {account.now:.1f} % back to "
-        f"{needed:.1f} % or more"
+        f"write tests in strict mode (`/strict`) that bring coverage from {account.now:.1f} % back to "
+        f"{needed:.1f} % or more, and run all tests with `coverage`: the lock ends with that run"
     )
 
 

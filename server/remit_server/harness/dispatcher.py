@@ -36,6 +36,7 @@ from remit_server.harness.stages.prepare import Prepared, prepare
 from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context, resolve, resolve_targets
 from remit_server.harness.stages.state import check_state
 from remit_server.harness.turn import Turn
+from remit_server.harness.workflow.budget import refuse_locked
 from remit_server.harness.workflow.follow import follow_outcome, following, note_changes
 from remit_server.harness.workflow.types_alone import refuse_code
 from remit_server.harness.writes.collected_plan import actions_of, arguments_of, review_tool
@@ -125,6 +126,7 @@ class Dispatcher:
 
     async def _judge(self, parsed: ParsedCall, ctx: CallContext, record: CallRecord) -> JudgedCall:
         resolved = await retry_read(lambda: resolve(parsed, ctx), record.record_retry)
+        refuse_locked(resolved, ctx)
         return await judge(resolved, ctx, record)
 
     async def _review_before(self, ctx: CallContext, record: CallRecord) -> None:

@@ -95,25 +95,71 @@ def commits(bench: Bench) -> int:
     return len(told.stdout.splitlines())
 
 
-async def test_FLW_08_a_commit_that_costs_too_much_locks_explore_mode_until_strict_mode_wins_it_back(
+async def test_FLW_08_a_commit_that_costs_too_much_is_held_and_is_no_debt(make_bench: Any) -> None:
+    """What its refusal names works: tests that bring coverage back, in the mode the session is in."""
+    steps = [
+        READ,
+        write("cart.mjs", UNTESTED.replace("ONE", "one")),
+        RUN,
+        COMMIT,
+        write("cart.test.mjs", LAST_TEST),
+        RUN,
+    ]
+    bench = await go_on(make_bench, *steps, COMMIT)
+    await bench.ask(own_mode("explore"), "Add prices")
+    (held,) = failures(bench)
+    assert "bring coverage to 95.0 % or more" in held
+    assert commits(bench) == 2
+    assert account(bench) == Account("node", 100, 100)
+
+
+async def test_FLW_08_what_was_taken_back_after_a_held_commit_leaves_nothing_locked(make_bench: Any) -> None:
+    bench = await go_on(make_bench, write("cart.mjs", UNTESTED), RUN, COMMIT, DONE, write("notes.md", "# Notes\n"))
+    await bench.ask(own_mode("explore"), "Add prices")
+    subprocess.run(["git", "checkout", "-q", "."], cwd=bench.workspace, check=True)
+    await bench.ask(own_mode("strict"), own_mode("explore"), "Write notes")
+    assert len(failures(bench)) == 1
+    assert (bench.workspace / "notes.md").exists()
+
+
+async def test_FLW_08_a_lock_ends_with_the_run_that_its_refusal_names(make_bench: Any) -> None:
+    """Tests of code that is there pass at once: no commit of strict mode is needed, only that they are measured."""
+    tests = LAST_TEST.replace("'one'", "'ONE'")
+    bench = await prepare(make_bench, READ, PLAN, write("cart.test.mjs", tests), RUN, DONE, write("cart.mjs", REPAIRED))
+    (bench.workspace / "cart.mjs").write_text(UNTESTED)
+    update_account(bench.settings.coverage_file, lambda _: Account("node", 100, 60))
+    await bench.ask(own_mode("explore"), "Add prices")
+    (locked,) = failures(bench)
+    assert "the lock ends with that run" in locked
+    await bench.ask("Write the tests that are missing")
+    found = account(bench)
+    assert found is not None
+    assert found.debt == 0
+    await bench.ask(own_mode("explore"), "Go on")
+    assert (bench.workspace / "cart.mjs").read_text() == REPAIRED
+
+
+async def test_FLW_08_coverage_that_is_committed_locks_explore_mode_until_strict_mode_wins_it_back(
     make_bench: Any,
 ) -> None:
-    lose = [write("cart.mjs", UNTESTED), RUN, COMMIT, write("cart.mjs", BETTER), BARE_RUN, DONE]
+    lose = [RUN, write("cart.mjs", BETTER), write("notes.md", "# Notes\n"), DONE]
     win = [READ, PLAN, write("cart.test.mjs", LAST_TEST), RUN, write("cart.mjs", REPAIRED), RUN, COMMIT, DONE]
     bench = await begin(make_bench, *lose, *win, write("cart.mjs", REPAIRED + "\n"))
     assert account(bench) == Account("node", 100.0, 100.0)
     assert "budget: coverage by node is 100.0 %" in bench.of("tool_result")[-1].output
+    (bench.workspace / "cart.mjs").write_text(UNTESTED)
+    subprocess.run(["git", "commit", "-q", "-a", "-m", "mine"], cwd=bench.workspace, check=True)
     await bench.ask(own_mode("explore"), "Add prices")
-    held, written = failures(bench)
-    assert SAYS.explore_mode_is_locked in held
+    (written,) = failures(bench)
+    assert SAYS.explore_mode_is_locked in written
     assert "`/strict`" in written
     assert "to 95.0 % or more" in written
     assert (bench.workspace / "cart.mjs").read_text() == UNTESTED
-    assert commits(bench) == 2
+    assert (bench.workspace / "notes.md").exists(), "what no test can come before costs nothing"
     await bench.ask(own_mode("debug"))
     assert bench.runtime.status().mode == "explore"
     await bench.ask(own_mode("strict"), "Win it back")
-    assert commits(bench) == 3
+    assert commits(bench) == 4
     found = account(bench)
     assert found is not None
     assert found.debt == 0

@@ -125,7 +125,7 @@ async def test_FLW_08_the_budget_is_told_and_a_locked_explore_mode_says_what_ope
         assert SAYS.explore_mode_is_locked in said
         sent = await value(client, "remit.chat.send", text="/debug")
         assert sent["result"]["status"] == "denied"
-        assert any(SAYS.work_in_strict_mode_strict in str(told) for told in client.notifications)
+        assert any(SAYS.write_tests_in_strict_mode in str(told) for told in client.notifications)
         status = (await value(client, "remit.chat.read", text="/status"))["text"]
         assert "explore mode" in status
     finally:

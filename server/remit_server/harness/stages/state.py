@@ -12,7 +12,6 @@ from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.stages.gate import opened_tools
 from remit_server.harness.stages.parse import ParsedCall
-from remit_server.harness.workflow.budget import refuse_locked
 
 USABLE_IN: Mapping[str, frozenset[State]] = MappingProxyType(
     {
@@ -26,9 +25,7 @@ USABLE_IN: Mapping[str, frozenset[State]] = MappingProxyType(
 
 
 def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
-    """Returns the call where the state has a use for its tool. Raises ToolError (`tool_unavailable`), and `denied`
-    where explore mode is locked (FLW-08)."""
-    refuse_locked(parsed.tool.name, parsed.tool.effect, ctx)
+    """Returns the call where the state has a use for its tool. Raises ToolError (`tool_unavailable`)."""
     position, name = ctx.turn.memory.position, parsed.tool.name
     states = USABLE_IN.get(name)
     if states is None or position.state in states or ctx.turn.place_for("fs.write", name).state in states:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.values import Effect
@@ -11,8 +11,10 @@ from remit_governance.workflow.debt import (
     Coverage,
     Standing,
     count_explore,
+    count_measurement,
     count_strict,
     describe_account,
+    describe_cost,
     is_comparable,
     opening,
     standing_of,
@@ -23,16 +25,23 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.record.audit_append import append
+from remit_server.harness.stages.resolve import ResolvedCall
 from remit_server.harness.workflow.budget_file import read_account, update_account
 
 _HELD_EFFECTS = frozenset({Effect.WRITE, Effect.EXECUTE})
 RUN_TESTS = "run_tests"
 
 
-def refuse_locked(tool: str, effect: Effect, ctx: CallContext) -> None:
-    """Raises ToolError where the call would change something in a locked explore mode; measuring stays possible."""
-    if effect in _HELD_EFFECTS and tool != RUN_TESTS and _is_held(ctx):
-        _refuse_if_locked(tool, _read(ctx), ctx)
+def refuse_locked(resolved: ResolvedCall, ctx: CallContext) -> None:
+    """Raises ToolError where the call would change something in a locked explore mode. Measuring stays possible, what
+    no test can come before costs nothing, and a commit is held by what it costs itself.
+    """
+    tool = resolved.tool
+    if tool.effect in _HELD_EFFECTS and tool.name not in {RUN_TESTS, "git_commit"} and _is_held(ctx):
+        written = [action.path for action in resolved.actions if action.syscall in {"fs.write", "fs.delete"}]
+        paths = [path for path in written if path is not None]
+        if tool.effect is not Effect.WRITE or not paths or _needs_tests(paths, ctx):
+            _refuse_if_locked(tool.name, _read(ctx), ctx)
 
 
 def refuse_mode(mode: Mode, ctx: CallContext) -> None:
@@ -44,7 +53,7 @@ def refuse_mode(mode: Mode, ctx: CallContext) -> None:
 def hold_commit(paths: Iterable[str], ctx: CallContext) -> None:
     """Holds a commit of explore mode to the budget, before anybody is asked about it. Raises ToolError.
 
-    What costs too much is counted at once, which locks explore mode. Files that no test can come before cost nothing.
+    What is held is no debt: nothing of it is committed. Files that no test can come before cost nothing.
     """
     account = _read(ctx) if _is_held(ctx) else None
     if account is None or not _needs_tests(paths, ctx):
@@ -52,8 +61,21 @@ def hold_commit(paths: Iterable[str], ctx: CallContext) -> None:
     measured = ctx.turn.memory.measured
     if measured is None or not is_comparable(account, measured):
         raise _not_measured(account, measured)
-    if standing_of(count_explore(account, measured), ctx.parts.workflow().thresholds) is Standing.LOCKED:
-        _refuse_if_locked("git_commit", _count(measured, ctx), ctx)
+    thresholds = ctx.parts.workflow().thresholds
+    if standing_of(count_explore(account, measured), thresholds) is Standing.LOCKED:
+        raise ToolError("`git_commit` was held", *describe_cost(account, measured, thresholds), code=ErrorCode.DENIED)
+
+
+def count_run(measured: Coverage, ctx: CallContext, *, is_committed: bool) -> None:
+    """Counts what a run of all tests measured, in any mode and by whomever. Raises ToolError."""
+    if ctx.parts.coverage_file is None:
+        return
+    thresholds = ctx.parts.workflow().thresholds
+
+    def change(before: Account | None) -> Account | None:
+        return before and count_measurement(before, measured, thresholds, is_committed=is_committed)
+
+    _update(change, ctx)
 
 
 def count_commit(paths: Iterable[str], ctx: CallContext) -> str:
@@ -73,17 +95,26 @@ def count_commit(paths: Iterable[str], ctx: CallContext) -> str:
 
 
 def _count(measured: Coverage, ctx: CallContext) -> Account | None:
-    """Counts a measurement in the session's mode, audited before it is told."""
-    assert ctx.parts.coverage_file is not None
+    """Counts the measurement of a commit in the session's mode."""
     strict = ctx.turn.memory.position.mode is Mode.STRICT
 
     def change(before: Account | None) -> Account | None:
-        after = count_strict(before, measured) if strict else before and count_explore(before, measured)
+        return count_strict(before, measured) if strict else before and count_explore(before, measured)
+
+    return _update(change, ctx)
+
+
+def _update(change: Callable[[Account | None], Account | None], ctx: CallContext) -> Account | None:
+    """Changes the account, audited before it is told. Raises ToolError."""
+    assert ctx.parts.coverage_file is not None
+
+    def recorded(before: Account | None) -> Account | None:
+        after = change(before)
         if after is not None and after != before:
             _record(before, after, ctx)
         return after
 
-    return update_account(ctx.parts.coverage_file, change)
+    return update_account(ctx.parts.coverage_file, recorded)
 
 
 def _record(before: Account | None, after: Account, ctx: CallContext) -> None:

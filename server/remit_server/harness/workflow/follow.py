@@ -22,11 +22,11 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.merge import Merged
 from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.stages.resolve import make_tool_context
-from remit_server.harness.workflow.budget import count_commit, refuse_mode
+from remit_server.harness.workflow.budget import count_commit, count_run, refuse_mode
 from remit_server.harness.workflow.moves import move, set_mode
 from remit_server.harness.workflow.run_report import read_coverage, read_run
 from remit_server.harness.workflow.test_snapshot import snapshot_tests
-from remit_server.harness.workflow.tested_files import Tested, digest_tested
+from remit_server.harness.workflow.tested_files import Tested, digest_tested, is_committed
 from remit_server.harness.workflow.unsaved import name_unsaved
 from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
@@ -105,7 +105,9 @@ async def follow_outcome(
         note_changes(ctx)
     if parsed.tool.name == "run_tests":
         # What the run itself left behind is no later change.
-        ctx.turn.memory.measured = _measured(merged, parsed)
+        measured = ctx.turn.memory.measured = _measured(merged, parsed)
+        if measured is not None:
+            count_run(measured, ctx, is_committed=await asyncio.to_thread(is_committed, ctx))
     moved = ctx.turn.memory.position.state is not before
     notes = [note for note in (said, describe(ctx.turn.memory.position) if moved or said else "") if note]
     tells = ctx.turn.memory.position.mode is Mode.STRICT or parsed.tool.name == "git_commit" or bool(unsaved)

@@ -13,7 +13,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.stages.resolve import make_tool_context
 from remit_server.harness.workflow.test_snapshot import digest_files
-from remit_server.tools.git.git_commit import commit_of_all
+from remit_server.tools.git.git_commit import NothingDiffers, commit_of_all
 from remit_server.tools.spec import CommitPlan, FileChange
 from remit_server.workspace.content.files import digest_of
 
@@ -43,6 +43,17 @@ def plan_of_all(ctx: CallContext) -> CommitPlan | None:
         return commit_of_all(make_tool_context("git_commit", ctx.turn, ctx.parts))
     except ToolError:
         return None
+
+
+def is_committed(ctx: CallContext) -> bool:
+    """Tells whether no file differs from the last commit; not where that cannot be told."""
+    try:
+        commit_of_all(make_tool_context("git_commit", ctx.turn, ctx.parts))
+    except NothingDiffers:
+        return True
+    except ToolError:
+        return False
+    return False
 
 
 def untested_paths(changes: Iterable[FileChange], tested: Mapping[str, str | None]) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from dulwich.index import IndexChecksumWriter, write_index_dict
 from pydantic import Field
 
 from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
 from remit_server.tools.git.commit.attributes import Attributes
 from remit_server.tools.git.commit.files import EXECUTABLE, WorkingTree, path_of
 from remit_server.tools.git.commit.identity import author_of, tidy_message
@@ -37,6 +39,10 @@ from remit_server.workspace.paths.workspace_path import WorkspacePath
 SYSCALL = "git.commit"
 _MAX_ATTRIBUTES = 256 * 1024
 _MAX_SHOWN = 50
+
+
+class NothingDiffers(ToolError):
+    """There is nothing to commit: what could be committed is as in the last commit."""
 
 
 class GitCommitArguments(Arguments):
@@ -86,7 +92,7 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
         )
     changed = differences(selected, committed)
     if not changed:
-        raise commit_refusal(*_nothing(selected))
+        raise NothingDiffers("cannot commit", *_nothing(selected), code=ErrorCode.INVALID_ARGUMENTS)
     root, trees = trees_of(selected.files)
     changes = tuple(_change(name, selected, committed, repository, ctx) for name in changed)
     remarks = _remarks(repository, selected)
