@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from remit_governance.audit.log.unfinished_calls import NOT_KNOWN, unfinished_calls
@@ -51,6 +52,25 @@ def test_a_call_of_a_process_that_died_is_settled_once_nobody_else_uses_the_log(
     assert (after.kind, after.tool_call_id, after.tool_name) == (AuditKind.TOOL_OUTCOME, "c", before.tool_name)
     assert after.output_summary == after.deny_reason == NOT_KNOWN
     assert isinstance(verify(path), Verified)
+
+
+def test_AUD_07_tokens_and_sandboxes_of_a_process_that_died_are_ended_before_their_call(tmp_path: Path) -> None:
+    call = event(AuditKind.TOOL_INTENT, "c")
+    of_sandbox = {"sandbox": "b", "pid": "7"}
+    over = replace(call, kind=AuditKind.CAPABILITY_ISSUED, capability_id="over")
+    token = replace(call, kind=AuditKind.CAPABILITY_ISSUED, capability_id="t", metadata=of_sandbox)
+    box = replace(call, kind=AuditKind.SANDBOX_CREATED, metadata=of_sandbox)
+    gone = replace(box, metadata={"sandbox": "a"})
+    with AuditLog(tmp_path / "a") as log:
+        for begun in (call, over, replace(over, kind=AuditKind.CAPABILITY_EXPIRED), gone):
+            log.append(begun)
+        for begun in (replace(gone, kind=AuditKind.SANDBOX_FAILED), box, token):
+            log.append(begun)
+        assert (log.settle(), log.settle()) == (3, 0)
+    *_, first, second, last = (record.event for record in query_audit(tmp_path / "a"))
+    assert (first.kind, first.metadata["sandbox"]) == (AuditKind.SANDBOX_DESTROYED, "b")
+    assert (second.kind, second.capability_id) == (AuditKind.CAPABILITY_ENDED, "t")
+    assert (last.kind, last.tool_call_id) == (AuditKind.TOOL_OUTCOME, "c")
 
 
 def test_a_log_open_twice_is_used_by_somebody_else(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
-"""Calls, servers and changes of the policy that had begun when their process died: each gets its second record later
-(AUD-07)."""
+"""What had begun when its process died, such as calls, their tokens and sandboxes, changes of the policy and servers:
+each gets its second record later (AUD-07)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 
@@ -15,27 +16,57 @@ NOT_KNOWN = "interrupted: the process ended during this call, and whether it was
 
 NOT_IN_ORDER = "the server did not end in order: its process was killed, or what it recorded last was removed"
 
-_ENDS = frozenset({AuditKind.TOOL_OUTCOME, AuditKind.POLICY_UPDATE, AuditKind.KERNEL_SHUTDOWN})
+WITH_ITS_SERVER = "the process that it belonged to ended"
+"""Why a token or a sandbox is over that nobody has seen the end of: neither outlives the server."""
+
+_ENDS = frozenset(
+    {
+        *(AuditKind.TOOL_OUTCOME, AuditKind.POLICY_UPDATE, AuditKind.KERNEL_SHUTDOWN),
+        *(AuditKind.CAPABILITY_ENDED, AuditKind.CAPABILITY_REVOKED, AuditKind.CAPABILITY_EXPIRED),
+        *(AuditKind.SANDBOX_DESTROYED, AuditKind.SANDBOX_FAILED),
+    }
+)
+_OF_CALLS: Mapping[AuditKind, AuditKind] = MappingProxyType(
+    {
+        AuditKind.CAPABILITY_ISSUED: AuditKind.CAPABILITY_ENDED,
+        AuditKind.SANDBOX_CREATED: AuditKind.SANDBOX_DESTROYED,
+    }
+)
+"""What a call has while it runs, and how its end is recorded."""
+_TOKENS = frozenset(kind for kind in AuditKind if kind.value.startswith("capability_"))
+_SANDBOXES = frozenset({AuditKind.SANDBOX_CREATED, AuditKind.SANDBOX_DESTROYED, AuditKind.SANDBOX_FAILED})
 
 
 def unfinished_calls(events: Iterable[AuditEvent]) -> tuple[AuditEvent, ...]:
     """Those of `events`, which are in order, that announce something of which nothing more is heard.
 
-    Servers come last: as long as one has not ended, what has no signature may be of one that was killed.
+    What a call had comes before the call. Servers come last: as long as one has not ended, what has no signature may be
+    of one that was killed.
     """
     begun: dict[tuple[str | None, ...], list[AuditEvent]] = {}
     for event in events:
-        call = (event.session_id, event.turn_id, event.tool_call_id, _server(event))
+        begins = (event.session_id, event.turn_id, event.tool_call_id, *_had(event), _server(event))
         if _announces(event):
-            begun.setdefault(call, []).append(event)
-        elif event.kind in _ENDS and begun.get(call):
-            begun[call].pop()
-    return tuple(sorted((event for left in begun.values() for event in left), key=_starts))
+            begun.setdefault(begins, []).append(event)
+        elif event.kind in _ENDS and begun.get(begins):
+            begun[begins].pop()
+    return tuple(sorted((event for left in begun.values() for event in left), key=_place))
+
+
+def _place(event: AuditEvent) -> int:
+    return 0 if event.kind in _OF_CALLS else 2 if _starts(event) else 1
+
+
+def _had(event: AuditEvent) -> tuple[str | None, str | None]:
+    """Which token, and which sandbox, the record is about; None for any other record."""
+    token = event.capability_id if event.kind in _TOKENS else None
+    return token, event.metadata.get("sandbox") if event.kind in _SANDBOXES else None
 
 
 def _announces(event: AuditEvent) -> bool:
     update = event.kind is AuditKind.POLICY_UPDATE and event.output_summary == BEGUN
-    return update or event.kind is AuditKind.TOOL_INTENT or bool(_starts(event) and _server(event))
+    begins = event.kind is AuditKind.TOOL_INTENT or event.kind in _OF_CALLS
+    return update or begins or bool(_starts(event) and _server(event))
 
 
 def _starts(event: AuditEvent) -> bool:
@@ -51,6 +82,8 @@ def outcome_not_known(announced: AuditEvent) -> AuditEvent:
     """The second record of what was announced by a process that died then."""
     if _starts(announced):
         return replace(announced, kind=AuditKind.KERNEL_SHUTDOWN, output_summary=NOT_IN_ORDER)
+    if (end := _OF_CALLS.get(announced.kind)) is not None:
+        return replace(announced, kind=end, metadata={**announced.metadata, "why": WITH_ITS_SERVER})
     return replace(
         announced,
         kind=AuditKind.TOOL_OUTCOME if announced.kind is AuditKind.TOOL_INTENT else announced.kind,
