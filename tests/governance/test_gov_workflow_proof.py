@@ -56,6 +56,27 @@ def test_FLW_04_what_is_no_proof_says_why(run: TestRun, before: TestFiles, now: 
     assert why in said.why
 
 
+@rows(
+    ("conftest", "left", "is_red"),
+    [
+        ("import pytest\nimport pytest_asyncio\n\n@pytest.fixture\ndef shop(): return {}\n", {"tests/conftest.py": ""}, True),
+        ("def pytest_runtest_makereport(): ...\n", {"tests/conftest.py": ""}, False),
+        ("def pytest_runtest_makereport(): ...\n", {}, True),
+        ("pytest_plugins = ['p']\n", None, False),
+        ("from forge import *\n", None, False),
+        ("from forge import f as pytest_runtest_call\n", None, False),
+        ("globals()['py' + 'test_runtest_call'] = print\n", None, False),
+        ("def shop(request): request.config.pluginmanager.register(1)\n", None, False),
+        ("def (:\n", None, False),
+    ],
+)  # fmt: skip
+def test_THR_workflow_a_conftest_of_the_session_holds_fixtures_alone(
+    conftest: str, left: dict[str, str] | None, is_red: bool
+) -> None:
+    now = TestFiles({**NOW.texts, "tests/conftest.py": conftest})
+    assert isinstance(prove_red(TestRun((FAILED,)), BEFORE, now, left), Red) == is_red
+
+
 OF_PERSON = "from help import rows\n\ndef test_theirs():\n    assert rows() == 3\n"
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Literal
 
 from remit_governance.canonical import canonical, digest_bytes
+from remit_governance.workflow.shared_fixtures import beyond_fixtures
 from remit_governance.workflow.test_pieces import name_test, whole_of
 
 MOST_NAMED = 5
@@ -107,8 +109,9 @@ def prove_red(
     `left` is what the session last left in each file that it ever wrote: what a test has beyond that is the person's.
     None where that is not known, and then no test is taken for theirs.
     """
-    if run.doubt:
-        return NotProven(f"the run is not believed: {run.doubt}")
+    doubted = f"the run is not believed: {run.doubt}" if run.doubt else _more_than_fixtures(before, now, left)
+    if doubted:
+        return NotProven(doubted)
     failed = [case for case in run.cases if case.ending in {"failed", "error"}]
     if not any(case.ending in {"failed", "passed"} for case in run.cases) and not failed:
         return NotProven("no test ran")
@@ -123,6 +126,16 @@ def prove_red(
         return NotProven(f"{why}; let a test assert first that what it needs is there")
     why = f"the tests that failed are neither new nor changed, nor the person's: {_names(by_assertion)}"
     return NotProven(f"{why}; write another, or an assertion more in one of them")
+
+
+def _more_than_fixtures(before: TestFiles, now: TestFiles, left: Mapping[str, str] | None) -> str:
+    """Says which `conftest.py` that the session has written since does more than share fixtures; empty for none."""
+    for path in before.differing(now):
+        is_own = path in now.texts and (left is None or path in left)
+        if is_own and PurePosixPath(path).name == "conftest.py" and (more := beyond_fixtures(now.texts[path])):
+            named = ", ".join(more[:MOST_NAMED])
+            return f"`{path}` may hold fixtures alone, and has {named}; leave the rest to the person"
+    return ""
 
 
 def _of_person(failed: Sequence[TestCase], now: TestFiles, left: Mapping[str, str] | None) -> list[TestCase]:

@@ -121,6 +121,20 @@ async def test_FLW_04_a_failing_test_that_the_session_wrote_before_its_plan_is_n
     assert states(bench)[-1] == "test_writing"
 
 
+async def test_FLW_03_fixtures_that_tests_share_are_written_with_them_and_locked_then(make_bench: Any) -> None:
+    path = "tests/conftest.py"
+    share = {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content="import pytest\n")]}
+    again = {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content="x = 1\n")]}
+    bench = await make_bench(PLAN, READ, share, WRITE_TEST, RUN, again, DONE, mode=Mode.STRICT)
+    (bench.workspace / "a.py").unlink()
+    (bench.workspace / "config.py").write_text(SOURCE)
+    (bench.workspace / "test_config.py").write_text(OLD_TEST)
+    await bench.ask("Add error handling to parse_config", asker=Answering())
+    assert states(bench)[-1] == "code_writing"
+    assert len(failures(bench)) == 1
+    assert (bench.workspace / path).read_text() == "import pytest\n"
+
+
 MANY_TESTS = """import unittest
 
 

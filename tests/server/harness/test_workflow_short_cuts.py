@@ -100,7 +100,7 @@ SHORT_CUTS: dict[str, ShortCut] = {
     ),
     "a removal": ShortCut((code("delete_file", path="cart.py"),)),
     "a diff": ShortCut((code("apply_diff", diff=DIFF),)),
-    "conftest": ShortCut((write("tests/conftest.py", "def pytest_runtest_makereport(): ...\n"),), RUNNERS),
+    "conftest": ShortCut((write("conftest.py", "def pytest_runtest_makereport(): ...\n"),), RUNNERS),
     "sitecustomize": ShortCut((write("tests/sitecustomize.py", "import sys\n"),), RUNNERS),
     "a file of paths": ShortCut((write("tests/x.pth", "import sys\n"),), RUNNERS),
     "options of pytest": ShortCut((write("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--co'\n"),), FIRST),
