@@ -14,6 +14,7 @@ from rows import rows
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run.testing.finding import Facts, Place, elsewhere, fitting, home_of, nearest
+from remit_server.tools.run.testing.missing_modules import advise_on_missing
 from remit_server.tools.run.testing.narrowing import cargo_targets, go_packages, node_files
 from remit_server.tools.run.testing.report import MAX_LISTED, render_report
 from remit_server.tools.run.testing.reports.cargo_text import cargo_results
@@ -477,3 +478,19 @@ def test_ids_below_a_project_are_told_from_the_top() -> None:
     told = render_report(CommandOutput(101, b"\0digest\na report\0key\0", b""), choice, ROOT / "rust", str).text
     assert "FAILED rust/tests::ok (error) rust/src/lib.rs:3" in told
     assert "not run, though there are such tests too: node (name a `runner`)" in told
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("E   ModuleNotFoundError: No module named 'calc'", 'sys.path.insert(0, "src")'),
+        ("ModuleNotFoundError: No module named 'shop'", 'sys.path.insert(0, "lib")'),
+        ("ModuleNotFoundError: No module named 'requests'", "install it in `.venv`"),
+        ("ModuleNotFoundError: No module named 'calc.tax'", ""),
+        ("AttributeError: no", ""),
+    ],
+)
+def test_FLW_04_a_module_of_the_workspace_is_told_from_a_package(message: str, advice: str) -> None:
+    said = advise_on_missing(message, ["src/calc.py", "lib/shop/__init__.py", "tests/test_calc.py"])
+    assert advice in said
+    assert bool(said) == bool(advice)

@@ -17,6 +17,7 @@ from remit_governance.workflow.shared_fixtures import beyond_fixtures
 from remit_governance.workflow.test_pieces import name_test, whole_of
 
 MOST_NAMED = 5
+ASSERT_FIRST = "let a test assert first that what it needs is there"
 ONLY_ALL = "only a run of all tests counts: call run_tests without a path or a filter"
 
 Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
@@ -24,8 +25,8 @@ Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """One test of a run: its id as the runner gives it, how it ended, whether an assertion failed in it, and the file
-    that is told of it.
+    """One test of a run: its id as the runner gives it, how it ended, whether an assertion failed in it, the file that
+    is told of it, and what would help, where what broke says so.
     """
 
     __test__ = False
@@ -34,6 +35,7 @@ class TestCase:
     ending: Ending
     by_assertion: bool = False
     file: str | None = None
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def prove_red(
         return Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
     if not by_assertion:
         why = f"no test failed by an assertion; what broke is no proof: {_names(failed)}"
-        return NotProven(f"{why}; let a test assert first that what it needs is there")
+        return NotProven(f"{why}; {next((case.advice for case in failed if case.advice), ASSERT_FIRST)}")
     why = f"the tests that failed are neither new nor changed, nor the person's: {_names(by_assertion)}"
     return NotProven(f"{why}; write another, or an assertion more in one of them")
 

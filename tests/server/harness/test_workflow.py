@@ -135,6 +135,20 @@ async def test_FLW_03_fixtures_that_tests_share_are_written_with_them_and_locked
     assert (bench.workspace / path).read_text() == "import pytest\n"
 
 
+async def test_FLW_04_advice_on_a_module_that_is_not_found_can_be_followed(make_bench: Any) -> None:
+    found = "import sys; sys.path.insert(0, 'src')\n" + NEW_TEST
+    again = {"calls": [intent("WRITE_FILE"), call("write_file", path="test_config.py", content=found)]}
+    bench = await make_bench(PLAN, READ, WRITE_TEST, RUN, again, RUN, DONE, mode=Mode.STRICT)
+    (bench.workspace / "a.py").unlink()
+    (bench.workspace / "src").mkdir()
+    (bench.workspace / "src/config.py").write_text(SOURCE)
+    (bench.workspace / "test_config.py").write_text(OLD_TEST)
+    await bench.ask("Add error handling to parse_config")
+    told, _ = (event.output for event in bench.of("tool_result") if event.tool == "run_tests")
+    assert 'sys.path.insert(0, "src")' in told
+    assert states(bench)[-1] == "code_writing"
+
+
 MANY_TESTS = """import unittest
 
 

@@ -17,6 +17,7 @@ from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run.colours import without_colours
 from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.run.testing.finding import Place
+from remit_server.tools.run.testing.missing_modules import advise_on_missing
 from remit_server.tools.run.testing.reports.channel import read_channel
 from remit_server.tools.run.testing.reports.coverage import FileCoverage, percent
 from remit_server.tools.run.testing.reports.results import BadReport, Report, Result
@@ -80,7 +81,7 @@ def render_report(
         },
         exit_code=output.exit_code,
         tests=tuple(
-            TestCase(redact(test.id), test.ending, by_assertion=test.kind == "assertion", file=test.file)
+            TestCase(redact(test.id), test.ending, test.kind == "assertion", test.file, _advise(test, choice))
             for test in tests
         ),
     )
@@ -112,6 +113,13 @@ def _relative_to_top(test: Result, choice: Choice) -> Result:
         below = f"{choice.folder}/{file}"
         file = file if file in choice.files and below not in choice.files else below
     return replace(test, id=f"{choice.folder}/{test.id}", file=file)
+
+
+def _advise(test: Result, choice: Choice) -> str:
+    """Returns what helps a test that broke, where its runner's words say so."""
+    here = "" if choice.folder == "." else f"{choice.folder}/"
+    below = (path.removeprefix(here) for path in sorted(choice.files) if path.startswith(here))
+    return advise_on_missing(test.message, below) if test.ending in {"failed", "error"} else ""
 
 
 def _others(others: Sequence[Place]) -> list[str]:
