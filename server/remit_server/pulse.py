@@ -15,6 +15,11 @@ def is_in_container() -> bool:
     return os.environ.get(SOCKET, "").startswith(INSIDE)
 
 
+def has_bootstrap() -> bool:
+    """Returns whether `remit bootstrap` keeps this server up, and may have started it in place of another."""
+    return bool(os.environ.get(SOCKET))
+
+
 @asynccontextmanager
 async def answering_pings() -> AsyncGenerator[None]:
     """Answers until the end, which is said where it is in order; without a bootstrap nothing is done."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -48,17 +49,26 @@ def server_of(process: subprocess.Popen[bytes]) -> int:
 
 def initialized(process: subprocess.Popen[bytes], number: int) -> bool:
     """Whether the server answers `initialize`, over the bootstrap's own streams."""
+    send(process, number, "initialize", {"processId": None, "capabilities": {}})
+    return "capabilities" in received(process)["result"]
+
+
+def send(process: subprocess.Popen[bytes], number: int, method: str, params: dict[str, Any]) -> None:
     assert process.stdin is not None
-    assert process.stdout is not None
-    body = {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": {"processId": None, "capabilities": {}}}
-    text = json.dumps(body).encode()
+    text = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
     process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
     process.stdin.flush()
+
+
+def received(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """The next message to the client."""
+    assert process.stdout is not None
     length = 0
     while (line := process.stdout.readline()) not in {b"\r\n", b""}:
         name, _, value = line.partition(b":")
         length = int(value) if name.lower() == b"content-length" else length
-    return "capabilities" in json.loads(process.stdout.read(length))["result"]
+    found: dict[str, Any] = json.loads(process.stdout.read(length))
+    return found
 
 
 def lines(process: subprocess.Popen[bytes], ends: str) -> Iterator[str]:
@@ -83,6 +93,24 @@ def test_CLI_13_a_server_that_is_killed_again_and_again_is_given_up_with_the_rea
         assert process.wait(30) == 1
     assert SAYS.error_the_server_is_not in said
     assert "why: it was ended by SIGKILL, after 3 restarts in 5 minutes" in said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="its children are read from /proc")
+def test_CLI_13_a_client_that_goes_on_after_a_restart_is_told_once_and_can_connect_again(tmp_path: Path) -> None:
+    with running([*REMIT, "bootstrap"], tmp_path) as process:
+        assert initialized(process, 1)
+        os.kill(server_of(process), signal.SIGKILL)
+        assert list(lines(process, SAYS.the_server_was_restarted))
+        for number in (2, 3):
+            send(process, number, "remit/status", {})
+        told, *refused = (received(process) for _ in range(3))
+        assert told["method"] == "window/showMessage"
+        assert told["params"]["type"] == 1
+        assert [(each["id"], each["error"]["code"]) for each in refused] == [(2, -32002), (3, -32002)]
+        assert initialized(process, 4)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from pygls.exceptions import (
 )
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
+from remit_server.pulse import has_bootstrap
 from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.client import Client, announces_completion, describe_client, workspace_roots
 from remit_server.transports.lsp.rpc.client_quirks import mend_envelope
@@ -76,6 +77,9 @@ _OURS_ALONE = (
 
 _WITHOUT_PARAMS = frozenset({lsp.SHUTDOWN, lsp.EXIT})
 _METHOD_SHOWN = 100
+RESTARTED = (
+    "Remit's server was started again and knows nothing of this editor: restart the language server in the editor"
+)
 
 
 class Life(Protocol):
@@ -108,6 +112,7 @@ class RemitProtocol(LanguageServerProtocol):
     def __init__(self, server: LanguageServer, converter: cattrs.Converter) -> None:
         super().__init__(server, converter)
         self.phase = Phase.NEW
+        self._told_of_restart = False
         self._running: dict[MessageId, asyncio.Future[Any]] = {}
         self._notified: set[asyncio.Future[Any]] = set()
         self._closing: asyncio.Task[Any] | None = None
@@ -210,11 +215,22 @@ class RemitProtocol(LanguageServerProtocol):
 
     def _check_phase(self, method: str) -> None:
         if self.phase is Phase.NEW and method != lsp.INITIALIZE:
+            self._tell_of_restart()
             raise JsonRpcServerNotInitialized("the server is not initialized: send `initialize` first")
         if self.phase is Phase.OPEN and method == lsp.INITIALIZE:
             raise JsonRpcInvalidRequest("invalid request: the server is already initialized")
         if self.phase is Phase.SHUT_DOWN:
             raise JsonRpcInvalidRequest("invalid request: the server is shutting down")
+
+    def _tell_of_restart(self) -> None:
+        """Tells the person once why nothing answers: the client believes that it is connected, as it was to the server
+        that the bootstrap has started again (CLI-13).
+        """
+        if self._told_of_restart or not has_bootstrap():
+            return
+        self._told_of_restart = True
+        params = lsp.ShowMessageParams(type=lsp.MessageType.Error, message=RESTARTED)
+        self.notify(lsp.WINDOW_SHOW_MESSAGE, params)
 
     def _handler(self, method: str) -> Handler:
         """Returns a method's handler. Raises JsonRpcMethodNotFound."""
