@@ -146,7 +146,9 @@ async def test_conflicts_and_submodules(make_bench: Any, tmp_path: Path) -> None
     bench = await asked(make_bench, call("git_status"), call("git_diff"))
     said = ["on branch main", "conflicts:", "  b.py", "not staged:", "  modified: sub"]
     assert output(bench).splitlines()[:-1] == said
-    assert next(r.data for r in bench.of("tool_result") if r.tool == "git_status")["submodules_not_looked_at"] == ["sub"]
+    assert next(r.data for r in bench.of("tool_result") if r.tool == "git_status")["submodules_not_looked_at"] == [
+        "sub"
+    ]
     diff = output(bench, 1)
     assert "  conflict: b.py" in diff
     assert "++<<<<<<< HEAD" in diff
