@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rows import rows
 
+from remit_governance.secrets.redaction import Redactor
 from remit_server.models.ports import Gap
-from remit_server.runtime.gap import MOST_AFTER, MOST_BEFORE, STEP, fit, gap_at, has_ended
+from remit_server.runtime.gap import MOST_AFTER, MOST_BEFORE, STEP, fit, gap_at, has_ended, redacted_gap
 
 TEXTS = st.text(st.sampled_from("ab ()\n\t:}é🙂\u200b\u202e\x1b\r"), max_size=200)
 GAPS = st.builds(Gap, TEXTS, TEXTS)
@@ -76,3 +78,37 @@ def test_LSP_12_the_beginning_that_is_shown_stays_the_same_over_many_keys() -> N
     text = "a line of code\n" * 2_000
     begins = {offset - len(gap_at(text, offset).before) for offset in range(20_000, 20_000 + STEP)}
     assert len(begins) <= 2
+
+
+TOKEN = "ghp_" + "aB3dE5fG7h" * 3 + "xyz123"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + f"{'aB3d+5fG' * 8}\n" * 60 + "-----END RSA PRIVATE KEY-----\n"
+LINE = "value = compute(1)\n"
+
+
+@pytest.mark.parametrize("secret", [TOKEN, PEM], ids=["token", "pem"])
+@pytest.mark.parametrize("filling", [LINE, "x"], ids=["lines", "one long line"])
+@given(st.integers(-1_100, 100), st.sampled_from(["begin", "middle", "end"]), st.booleans())
+def test_SEC_01_a_secret_is_whole_when_it_is_looked_for_wherever_a_completion_is_cut(
+    secret: str, filling: str, nudge: int, part: str, behind: bool
+) -> None:
+    """It lies anywhere around the two cuts and the cursor; what is shown holds no eight characters of it in a row."""
+    far = (filling * 20_000)[:20_000]
+    edge = (MOST_AFTER if behind else MOST_BEFORE) + nudge
+    inner = {"begin": 0, "middle": len(secret) // 2, "end": len(secret)}[part]
+    near = (filling * edge)[: max(0, edge - inner)]
+    planted = f"\n{secret}\n" if filling == LINE else f" {secret} "
+    text, offset = (
+        (far + near + planted + far, len(far)) if behind else (far + planted + near, len(far + planted + near))
+    )
+    gap = redacted_gap(text, offset, Redactor().redact)
+    assert gap is not None
+    shown = gap.before + gap.after
+    body = secret.replace("-----BEGIN RSA PRIVATE KEY-----", "").replace("-----END RSA PRIVATE KEY-----", "")
+    assert not any(body[at : at + 8] in shown for at in range(min(len(body), 100) - 8))
+
+
+@pytest.mark.parametrize("secret", [TOKEN, PEM], ids=["token", "pem"])
+def test_SEC_01_nothing_is_completed_within_a_secret(secret: str) -> None:
+    for at in range(1, len(secret) - 1, 1 + len(secret) // 60):
+        gap = redacted_gap(f"k = '\n{secret}\n'", 6 + at, Redactor().redact)
+        assert gap is None or secret[at - 4 : at + 4] not in gap.before + gap.after

@@ -6,6 +6,7 @@ is recorded but how often something was offered.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
@@ -20,7 +21,7 @@ from remit_server.harness.ports import NobodyToAsk
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.models.ports import GenerateRequest, LocalEngine, ModelProvider, TextDelta
 from remit_server.runtime.chosen_models import ChosenModels
-from remit_server.runtime.gap import fit, gap_at, has_ended
+from remit_server.runtime.gap import fit, has_ended, redacted_gap
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.trust import brought
 
@@ -82,7 +83,10 @@ class Completer:
         return found or None
 
     async def _ask(self, model: ModelProvider, path: str, text: str, offset: int) -> str:
-        gap = gap_at(text, offset, model.context_tokens)
+        redact = self.dispatcher.parts.redactor.redact
+        gap = await asyncio.to_thread(redacted_gap, text, offset, redact, model.context_tokens)
+        if gap is None:
+            return ""
         request = GenerateRequest(
             session_id=f"{SESSION}\n{path}",
             messages=(),

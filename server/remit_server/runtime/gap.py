@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from remit_governance.visible import without_hidden
 from remit_server.models.ports import Gap
@@ -34,6 +35,17 @@ def gap_at(text: str, offset: int, window: int | None = None) -> Gap:
         end = after.rfind("\n", 0, most_after)
         after = after[: end if end > 0 else most_after]
     return Gap(before, after)
+
+
+def redacted_gap(text: str, offset: int, redact: Callable[[str], str], window: int | None = None) -> Gap | None:
+    """Returns the text around an offset as `gap_at` does, without its secrets; None where one lies across the offset.
+
+    The whole text is redacted and cut after that: nothing recognises a part of a secret (SEC-01).
+    """
+    before, after = redact(text[:offset]), redact(text[offset:])
+    if redact(text) != before + after:
+        return None
+    return gap_at(before + after, len(before), window)
 
 
 def has_ended(answer: str, gap: Gap) -> bool:

@@ -230,5 +230,5 @@ def _read_output(output: CommandOutput, found: Found, ask: Ask, notes: tuple[str
 
 
 def _last_words(output: CommandOutput, ctx: ToolContext) -> str:
-    said = ctx.redact(output.stderr[-4_000:].decode(errors="replace")).strip().splitlines()
+    said = ctx.redact(output.stderr.decode(errors="replace")).strip().splitlines()  # whole: a cut secret is not seen
     return f"; it last printed: {visible(said[-1], 'show')[:200]}" if said else ""
