@@ -117,6 +117,7 @@ def find_leaked_calls(text: str, tools: Sequence[ToolSpec]) -> Leaked:
                 continue
             if all(call.name in schemas for call in calls):
                 return Leaked(tuple(ProposedCall(new_call_id(), call.name, call.arguments) for call in calls), at)
+        quoted = quoted or any(_is_followed(row, said, at) for row in rows)
         if not quoted and any(_is_broken(row, said, at) for row in rows):
             why = f"its text ends with `{rows[0].marker}`, and what follows is no call of a tool that was offered"
             fix = "let the server parse the model's tool calls (llama-server: `--jinja`), or use another model"
@@ -183,6 +184,25 @@ def _end_of_json(said: str, at: int) -> int:
         raise UnreadableCall(f"the call is not JSON: {error}") from error
 
 
+def _is_followed(row: Dialect, said: str, at: int) -> bool:
+    """Whether text follows a call that is whole but for its end, so that the next end belongs to another call."""
+    head = _HEADS[row.name].match(said, at)
+    inner = row.after_arguments.strip()
+    if head is None or not row.end:
+        return False
+    try:
+        if isinstance(row.encoding, JsonObject) or _OBJECT.match(said, head.end()):
+            end = _end_of_json(said, head.end())
+        elif inner:
+            end = said.index(inner, head.end()) + len(inner)
+        else:
+            return False
+    except (UnreadableCall, ValueError):
+        return False
+    rest = said[end:].lstrip()
+    return bool(rest) and not rest.startswith((row.end, row.marker))
+
+
 def _is_broken(row: Dialect, said: str, at: int) -> bool:
     """Whether a text goes on to its end as a call, which could not be read; one that text follows is no call."""
     head = _HEADS[row.name].match(said, at)
@@ -190,10 +210,12 @@ def _is_broken(row: Dialect, said: str, at: int) -> bool:
         return False
     if not row.end:
         try:
-            rest = said[_end_of_json(said, at) :].lstrip()
+            while head is not None:
+                at = _end_of_json(said, at)
+                head = _HEADS[row.name].match(said, at)
         except UnreadableCall:
             return True
-        return not rest or rest.startswith((row.marker, ";"))
+        return not said[at:].strip() or said[at:].lstrip().startswith(";")
     while head is not None:
         closed = said.find(row.end, head.end())
         if closed < 0:
