@@ -80,6 +80,44 @@ async def test_an_empty_file_is_removed_and_one_that_is_not_empty_stays(make_ben
     assert SAYS.not_all_of_its_lines in said(bench)
 
 
+def envelope(body: str) -> str:
+    return f"*** Begin Patch\n{body}*** End Patch\n"
+
+
+async def test_TOOL_05_a_patch_in_an_envelope_is_applied_as_it_says(make_bench: Any) -> None:
+    body = (
+        "*** Update File: x\n@@ def one():\n a\n-b\n+B\n@@\n-d\n+D\n*** End of File\n*** Add File: new/n.txt\n+one\n+\n"
+        "*** Delete File: gone\n*** Update File: here\n*** Move to: there\n@@\n-h\n+H\n"
+    )
+    files = {"x": b"a\nb\nc\nd\n", "gone": b"g\n", "here": b"h\n"}
+    bench = await patched(make_bench, f"```\n{envelope(body)}```\n", files)
+    assert tree(bench) == {"a.py": SHOP.encode(), "x": b"a\nB\nc\nD\n", "new/n.txt": b"one\n\n", "there": b"H\n"}
+
+
+@pytest.mark.parametrize(
+    "diff",
+    [
+        "*** Begin Patch\n*** Update File: x\n@@\n-a\n+b\n",
+        envelope(""),
+        envelope("@@\n-a\n+c\n"),
+        envelope("*** Update File: x\n"),
+        envelope("*** Update File: x\n@@\n-a\n+c\nlost\n"),
+        envelope("*** Update File: x\n@@\n-a\n+a\n"),
+        envelope("*** Add File: y\n+a\nlost\n"),
+        envelope("*** Add File: x\n+a\n"),
+        envelope("*** Delete File: x\n-a\n"),
+        envelope("*** Update File: x\n@@\n-nowhere\n+c\n"),
+        envelope("*** Update File: x\n@@\n-a\n+c\n*** Update File: nosuch\n@@\n-a\n+c\n"),
+        envelope("*** Update File: x\n@@\n-a\n+c\n") + "--- a/x\n+++ b/x\n@@ -2 +2 @@\n-b\n+c\n",
+        envelope("*** Delete File: ../out\n"),
+    ],
+)
+async def test_TOOL_05_a_patch_in_an_envelope_is_done_whole_or_not_at_all(make_bench: Any, diff: str) -> None:
+    bench = await patched(make_bench, diff, {"x": b"a\nb\n"})
+    assert bench.of("tool_result")[0].error is not None
+    assert tree(bench) == {"a.py": SHOP.encode(), "x": b"a\nb\n"}
+
+
 GIT = "diff --git a/x b/x\n"
 UNDONE = {
     "binary": (GIT + "index 1111111..2222222 100644\nBinary files a/x and b/x differ\n", "a binary file cannot"),

@@ -47,6 +47,8 @@ def _plan_creation(patch: FilePatch, ctx: ToolContext) -> Planned:
 
 def _plan_removal(patch: FilePatch, source: WorkspacePath, ctx: ToolContext) -> Planned:
     image = read_saved_image(source, ctx)
+    if patch.whole:
+        return [FileChange(source, image, None)], [f"{patch.old}: deleted"]
     left = edit_image(patch, image, ctx.redact)[0] if patch.hunks else image.data
     if left and (not patch.hunks or Text.decode(left, source.relative).content):
         raise diff_refusal(patch, "the diff removes the file, but not all of its lines", "use delete_file")

@@ -1,4 +1,4 @@
-"""A unified diff read into file patches; pure (`apply_diff`; TOOL-05).
+"""A unified diff, or a patch in an envelope, read into file patches; pure (`apply_diff`; TOOL-05).
 
 Lenient where models are sloppy and nothing can go wrong by it: counts in hunk headers, prose around the diff, the
 stripped blank of an empty context line. What looks like a part of the diff and is not understood is refused.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from remit_server.tools.edit.patch.envelope import envelope_start, parse_envelope
 from remit_server.tools.edit.patch.headers import Said, header_names, patch_of
 from remit_server.tools.edit.patch.parts import FilePatch, Hunk, unusable
 
@@ -24,18 +25,27 @@ _VERSION = re.compile(r"\d+\.\d+.*|\s*")
 
 def parse_diff(text: str) -> tuple[FilePatch, ...]:
     """The patches in order. Raises ToolError (`invalid_arguments`) naming the line of the diff."""
-    reader = _Reader(_lines(text.removeprefix("\ufeff")))
-    patches: list[FilePatch] = []
-    while (patch := reader.patch()) is not None:
-        patches.append(patch)
-        if len(patches) > MAX_FILES:
-            raise unusable(reader.at, f"it changes more than {MAX_FILES} files")
+    lines = _lines(text.removeprefix("\ufeff"))
+    start = envelope_start(lines)
+    patches = _unified(lines) if start is None else parse_envelope(lines, start)
+    if len(patches) > MAX_FILES:
+        raise unusable(1, f"it changes more than {MAX_FILES} files")
+    if any(len(patch.hunks) > MAX_HUNKS for patch in patches):
+        raise unusable(1, f"one file has more than {MAX_HUNKS} hunks")
     if not patches:
         raise unusable(1, "it holds no `--- a/path` line followed by `+++ b/path`")
     for path in (seen := [patch.path for patch in patches]):
         if seen.count(path) > 1:
             raise unusable(1, f"`{path}` comes up twice; put all its hunks under one header")
     return tuple(patches)
+
+
+def _unified(lines: Sequence[str]) -> list[FilePatch]:
+    reader = _Reader(lines)
+    patches: list[FilePatch] = []
+    while len(patches) <= MAX_FILES and (patch := reader.patch()) is not None:
+        patches.append(patch)
+    return patches
 
 
 def _lines(text: str) -> list[str]:

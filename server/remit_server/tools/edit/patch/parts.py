@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 
+Act = Literal["Add", "Update", "Delete"]
+"""What `*** Begin Patch` does with a file."""
 NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -39,7 +42,8 @@ class Hunk:
 class FilePatch:
     """What happens to one file. `old` is None where it is made, `new` where it is removed; both where it moves.
 
-    `copied`: the old one stays, too. `executable` says whether it becomes so; None where the diff does not say.
+    `copied`: the old one stays, too; `whole`: it is removed whatever it holds. `executable` says whether it becomes so;
+    None where the diff does not say.
     """
 
     old: str | None
@@ -47,6 +51,7 @@ class FilePatch:
     hunks: tuple[Hunk, ...] = ()
     copied: bool = False
     executable: bool | None = None
+    whole: bool = False
 
     @property
     def path(self) -> str:

@@ -1,0 +1,93 @@
+"""A patch between `*** Begin Patch` and `*** End Patch` read into file patches; pure (`apply_diff`; TOOL-05).
+
+Some families of models write this form whatever they are told. It has no line numbers: a hunk goes where its lines
+stand, once, or nowhere, and what follows `@@` is for the reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import assert_never, cast
+
+from remit_server.tools.edit.patch.parts import Act, FilePatch, Hunk, unusable
+
+_BEGIN, _END = "*** Begin Patch", "*** End Patch"
+_FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (\S.*)")
+_MOVE = re.compile(r"\*\*\* Move to: (\S.*)")
+_HUNK = re.compile(r"@@.*")
+_LAST = "*** End of File"
+
+
+def envelope_start(lines: Sequence[str]) -> int | None:
+    """Returns the index of the line that begins such a patch, where nothing but a fence stands before it."""
+    before = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("```")), 0)
+    return before if lines[before].rstrip() == _BEGIN else None
+
+
+def parse_envelope(lines: Sequence[str], start: int) -> list[FilePatch]:
+    """Returns the patches in order. Raises ToolError (`invalid_arguments`) naming the line of the patch."""
+    kept = [line.rstrip("\r") for line in lines]
+    end = next((at for at, line in enumerate(kept) if at > start and line.rstrip() == _END), None)
+    if end is None:
+        raise unusable(len(kept), f"the patch does not end with `{_END}`; give all of it")
+    if (
+        more := next((at for at in range(end + 1, len(kept)) if kept[at].strip() not in {"", "```"}), None)
+    ) is not None:
+        raise unusable(more + 1, f"something follows `{_END}`; leave it out")
+    heads = [at for at in range(start + 1, end) if _FILE.fullmatch(kept[at])]
+    if not heads or heads[0] != start + 1:
+        raise unusable(start + 2, "a file begins with `*** Update File: path`, `*** Add File:` or `*** Delete File:`")
+    return [_file(kept, at, after) for at, after in zip(heads, [*heads[1:], end], strict=True)]
+
+
+def _file(lines: Sequence[str], at: int, end: int) -> FilePatch:
+    found = _FILE.fullmatch(lines[at])
+    assert found is not None
+    act, path = cast("Act", found[1]), found[2].strip()
+    match act:
+        case "Add":
+            for number in range(at + 1, end):
+                if not lines[number].startswith("+"):
+                    raise unusable(number + 1, "each line of a new file starts with `+`")
+            new = tuple(line[1:] for line in lines[at + 1 : end])
+            return FilePatch(None, path, (Hunk(0, (), new),) if new else ())
+        case "Delete":
+            if at + 1 != end:
+                raise unusable(at + 2, "nothing follows the name of a file that is deleted")
+            return FilePatch(path, None, whole=True)
+        case "Update":
+            moved = _MOVE.fullmatch(lines[at + 1])
+            hunks = _hunks(lines, at + (1 if moved is None else 2), end)
+            if not hunks and moved is None:
+                raise unusable(at + 1, "nothing of this file is changed")
+            return FilePatch(path, path if moved is None else moved[1].strip(), hunks)
+        case _:
+            assert_never(act)
+
+
+def _hunks(lines: Sequence[str], at: int, end: int) -> tuple[Hunk, ...]:
+    """Returns the hunks between two lines: each begins with `@@`, the first one need not."""
+    hunks: list[Hunk] = []
+    while at < end:
+        at += _HUNK.fullmatch(lines[at]) is not None
+        after = next((number for number in range(at, end) if _HUNK.fullmatch(lines[number])), end)
+        hunks.append(_hunk(lines, at, after))
+        at = after
+    return tuple(hunks)
+
+
+def _hunk(lines: Sequence[str], at: int, end: int) -> Hunk:
+    old: list[str] = []
+    new: list[str] = []
+    for number in range(at, end):
+        line = lines[number] or " "
+        if line == _LAST and number == end - 1:
+            continue
+        if line[0] not in " +-":
+            raise unusable(number + 1, "a line of a hunk starts with a blank, `+` or `-`")
+        old += [line[1:]] if line[0] in " -" else []
+        new += [line[1:]] if line[0] in " +" else []
+    if old == new:
+        raise unusable(at, "this hunk changes nothing")
+    return Hunk(None, tuple(old), tuple(new))
