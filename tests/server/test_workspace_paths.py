@@ -259,3 +259,30 @@ def test_paths_never_resolve_outside(entries: list[tuple[str, str | None]], text
             finally:
                 os.close(fd)
             assert (*walked.names, *walked.missing) == path.names
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "spelled"),
+    [
+        ("cafe\u0301.txt", "caf\u00e9.txt", '"cafe\\u0301.txt"'),
+        ("caf\u00e9.txt", "cafe\u0301.txt", '"caf\\u00e9.txt"'),
+        ("Shot 1.02.03\u202fPM.png", "Shot 1.02.03 PM.png", '"Shot 1.02.03\\u202fPM.png"'),
+        ("README.md", "readme.md", '"README.md"'),
+        ("a\u200b.py", "a.py", '"a\\u200b.py"'),
+    ],
+)
+def test_FILE_01_a_name_that_looks_like_the_one_that_is_asked_for_is_named_and_not_opened(
+    tmp_path: Path, there: str, asked: str, spelled: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / there).write_text("x")
+    (tmp_path / "sub" / "other.txt").write_text("x")
+    if (tmp_path / "sub" / asked).exists():
+        pytest.skip("this file system takes both for one name")
+    with Workspace(tmp_path) as workspace:
+        with pytest.raises(ToolError) as missing:
+            workspace.open_read(workspace.resolve(f"sub/{asked}"))
+        assert missing.value.code is ErrorCode.NOT_FOUND
+        assert spelled in missing.value.why
+        assert "other.txt" not in missing.value.why
+        os.close(workspace.open_read(workspace.resolve(f"sub/{there}")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Self
 
+from remit_governance.policy.matching.paths import fold
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
 from remit_server.workspace.paths.kernel import BENEATH_FOLLOWING, open_exact, openat2
@@ -104,6 +106,8 @@ class Workspace:
         """
         try:
             fd = open_exact(self._fd, path.names, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        except FileNotFoundError as error:
+            raise self._missing_error(path, error) from error
         except OSError as error:
             raise _open_error(path, error) from error
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -115,6 +119,25 @@ class Workspace:
                 code=ErrorCode.NOT_A_FILE,
             )
         return fd
+
+    def _missing_error(self, path: WorkspacePath, error: OSError) -> ToolError:
+        """Returns the error for a file that is not there, with the names beside it that look the same.
+
+        None of them is opened instead: policy judges the name that is asked for.
+        """
+        found = _open_error(path, error)
+        with contextlib.suppress(OSError):
+            folder = open_exact(self._fd, path.parent.names, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                looks = fold(path.names[-1])
+                alike = sorted(name for name in os.listdir(folder) if fold(name) == looks)  # noqa: PTH208
+            finally:
+                os.close(folder)
+            if alike:
+                spelled = ", ".join(json.dumps(name) for name in alike[:_MOST_ALIKE])
+                why = f"there is no file of exactly this name, but one that looks like it: {spelled}"
+                return ToolError(found.what, why, "use that name, with its escapes as JSON has them", code=found.code)
+        return found
 
     def open_folder(self, path: WorkspacePath) -> int:
         """Opens the folder at exactly `path`, following no link. Raises ToolError."""
@@ -255,6 +278,7 @@ def _open_error(path: WorkspacePath, error: OSError) -> ToolError:
     return ToolError(f"cannot open `{path.relative}`", why or _words(error), fix, code=code)
 
 
+_MOST_ALIKE = 5
 _UNKNOWN = (ErrorCode.INVALID_ARGUMENTS, "", "use a plain path relative to the workspace")
 _REASONS: dict[int, tuple[ErrorCode, str, str]] = {
     errno.ENOENT: (ErrorCode.NOT_FOUND, "there is no such file", "find it with list_files"),
