@@ -104,7 +104,8 @@ def find_leaked_calls(text: str, tools: Sequence[ToolSpec]) -> Leaked:
     said = _END_OF_TEXT.sub("", _THINKING.sub(lambda thought: "\n" * len(thought[0]), text))
     schemas = {tool.name: tool.parameters for tool in tools}
     for at, rows in islice(_starts(said), _MOST_STARTS):
-        if is_quoted(said[:at]):
+        first = _first_of_row(rows[0], said, at)
+        if not begins_line(said, first) or is_quoted(said[:first]):
             continue
         quoted = False
         for row in rows:
@@ -133,6 +134,17 @@ def _starts(said: str) -> Iterator[tuple[int, tuple[Dialect, ...]]]:
     for found in _MARKER.finditer(said):
         if begins_line(said, at := _begin_of(said, found.start())):
             yield at, _BY_MARKER[found[0]]
+
+
+def _first_of_row(row: Dialect, said: str, at: int) -> int:
+    """Returns where the calls begin that end right before a place: a quotation that holds several quotes each."""
+    for _ in range(_MOST_STARTS):
+        before = said[:at].rstrip()
+        begun = before.rfind(row.marker) if row.end and before.endswith(row.end) else -1
+        if begun < 0:
+            break
+        at = _begin_of(said, begun)
+    return at
 
 
 def _begin_of(text: str, marker: int) -> int:
