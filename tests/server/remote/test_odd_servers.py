@@ -18,6 +18,8 @@ from rows import rows
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.ports import (
+    UNREADABLE_CALL,
+    AssistantMessage,
     CallProposed,
     Finished,
     GenerateRequest,
@@ -27,6 +29,7 @@ from remit_server.models.ports import (
     SystemMessage,
     TextDelta,
     ThinkingDelta,
+    ToolMessage,
     ToolSpec,
     UserMessage,
 )
@@ -342,6 +345,36 @@ async def test_MOD_19_a_prompt_that_is_too_long_by_itself_is_told() -> None:
     with chat_server(Refused(400, VLLM.format(13_000, 4_808, 8_192))) as server, pytest.raises(PromptTooLong) as failed:
         await heard(server, request=replace(REQUEST, max_tokens=8_192))
     assert (failed.value.window, failed.value.tokens, len(server.requests)) == (4_096, 4_808, 1)
+
+
+FENCED = {
+    "a call": ('```json\n{"name": "read_file", "arguments": {"path": "a.py"}}\n```', True),
+    "after a sentence": ('I look.\n```\n{"name": "read_file", "parameters": {"path": "a.py"}}\n```\n', True),
+    "an example in the middle": (
+        '```json\n{"name": "read_file", "arguments": {"path": "a.py"}}\n```\nis a call.',
+        False,
+    ),
+    "of no tool": ('```json\n{"name": "look", "arguments": {}}\n```', False),
+    "of no name": ('```json\n{"name": {}, "arguments": {}}\n```', False),
+    "of no call": ('```json\n{"name": "read_file", "version": "1"}\n```', False),
+    "no JSON": ("```json\n{read_file}\n```", False),
+}
+
+
+@pytest.mark.parametrize("case", FENCED)
+async def test_MOD_14_a_call_in_a_fence_that_ends_an_answer_is_told_and_not_run(case: str) -> None:
+    text, is_told = FENCED[case]
+    with chat_server(stream(chunk({"content": text}), chunk({}, reason="stop"))) as server:
+        events = await heard(server)
+    assert [name for name, _ in calls_of(events)] == ([UNREADABLE_CALL] if is_told else [])
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == text
+
+
+async def test_MOD_14_a_fenced_call_is_told_once_in_a_turn() -> None:
+    told = ToolMessage("x", UNREADABLE_CALL, "nothing was run")
+    again = replace(REQUEST, messages=(*REQUEST.messages, AssistantMessage("", ()), told))
+    with chat_server(stream(chunk({"content": FENCED["a call"][0]}), chunk({}, reason="stop"))) as server:
+        assert calls_of(await heard(server, request=again)) == []
 
 
 @rows(

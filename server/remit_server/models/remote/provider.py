@@ -47,7 +47,7 @@ from remit_server.models.remote.ask import (
     Piece,
     Served,
 )
-from remit_server.models.remote.leaked_calls import Held, Leaked, find_leaked_calls
+from remit_server.models.remote.leaked_calls import Held, Leaked, find_leaked_calls, refuse_fenced
 from remit_server.models.remote.patience import Patience, read_as_foreign, stream_patiently
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
@@ -366,6 +366,8 @@ class RemoteProvider:
                             yield TextDelta(rest)
                         for call in leaked.calls:
                             yield CallProposed(understand(call, ask.tools))
+                        if not (called or leaked.calls) and (fenced := refuse_fenced(held.text, ask)):
+                            yield CallProposed(fenced)
                         yield counted.finished(piece)
                     case CallProposed(call=call):
                         called = True
