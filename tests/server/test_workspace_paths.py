@@ -286,3 +286,15 @@ def test_FILE_01_a_name_that_looks_like_the_one_that_is_asked_for_is_named_and_n
         assert spelled in missing.value.why
         assert "other.txt" not in missing.value.why
         os.close(workspace.open_read(workspace.resolve(f"sub/{there}")))
+
+
+@pytest.mark.parametrize(("begin", "told"), [("file://{root}/", "`file://`"), ("file:", "`file://`"), ("@", "`@`")])
+def test_FILE_01_a_path_in_other_words_is_told_how_to_be_given(tmp_path: Path, begin: str, told: str) -> None:
+    (tmp_path / "a.py").write_text("x")
+    (tmp_path / "@b.py").write_text("x")
+    with Workspace(tmp_path) as workspace:
+        with pytest.raises(ToolError) as missing:
+            workspace.open_read(workspace.resolve(begin.format(root=tmp_path) + "a.py"))
+        assert missing.value.code is ErrorCode.NOT_FOUND
+        assert told in missing.value.fix
+        os.close(workspace.open_read(workspace.resolve("@b.py")))

@@ -22,6 +22,12 @@ from remit_server.workspace.paths.locate import Located, locate, parts_below
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
+_MOST_ALIKE = 5
+_BEGINS = (
+    ("file:", "give the path alone, without `file://`"),
+    ("@", "give the path alone, without `@`, by which a person takes a file along"),
+)
+"""How a path that is none may begin, and what to do then."""
 
 # Control characters, bidirectional controls, and the surrogates by which Python represents bytes that are not
 # UTF-8.
@@ -275,10 +281,11 @@ def _open_error(path: WorkspacePath, error: OSError) -> ToolError:
             retryable=True,
         )
     code, why, fix = _REASONS.get(error.errno or 0, _UNKNOWN)
+    if error.errno == errno.ENOENT:
+        fix = next((other for begin, other in _BEGINS if path.relative.startswith(begin)), fix)
     return ToolError(f"cannot open `{path.relative}`", why or _words(error), fix, code=code)
 
 
-_MOST_ALIKE = 5
 _UNKNOWN = (ErrorCode.INVALID_ARGUMENTS, "", "use a plain path relative to the workspace")
 _REASONS: dict[int, tuple[ErrorCode, str, str]] = {
     errno.ENOENT: (ErrorCode.NOT_FOUND, "there is no such file", "find it with list_files"),
