@@ -18,7 +18,8 @@ OTHER_TREE = "the tests passed, and the other files of the commit are not those 
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
     """What is known of a commit: its changed lines, the sensitive paths, those whose lines cannot be counted, those
-    that are not as they were when the tests passed, and those that the tests passed with and that it leaves out.
+    that are not as they were when the tests passed, those that the tests passed with and that it leaves out, and those
+    that somebody else changed as well since the last commit.
     `is_tested`: its tree is the one that the tests passed with, and nothing that they used is outside of it.
     """
 
@@ -27,6 +28,7 @@ class CommitFacts:
     unreadable: tuple[str, ...] = ()
     untested: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
     is_tested: bool = False
 
 
@@ -53,6 +55,8 @@ def reasons_of_difference(facts: CommitFacts) -> tuple[str, ...]:
 def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, ...]:
     """Returns why a person has to look at a reviewed commit; none where it meets every criterion."""
     found = [*reasons_of_difference(facts)]
+    if facts.foreign:
+        found.append(f"it holds changes that this session did not make: {_names(facts.foreign)}")
     if not options.auto_commit:
         return tuple(found) or ("the tests pass, and the work waits for your review",)
     if facts.lines > options.auto_commit_lines:

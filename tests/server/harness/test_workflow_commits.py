@@ -188,10 +188,31 @@ async def test_FLW_10_what_the_person_changed_under_review_is_tested_by_the_next
     await bench.ask("Add two")
     (bench.workspace / "calc.py").write_text(BETTER + "\n")
     asker = Answering()
-    asker.before = lambda: setattr(asker, "decision", "deny" if asker.asked[-1].tool == "git_commit" else "allow")
+    commits: list[tuple[str, ...]] = []
+
+    def note() -> None:
+        if asker.asked[-1].tool == "git_commit":
+            commits.append(tuple(each.reason for each in asker.asked[-1].reasons))
+        asker.decision = "deny" if len(commits) == 1 and asker.asked[-1].tool == "git_commit" else "allow"
+
+    asker.before = note
     await bench.ask("I changed a line; commit it", asker=asker)
-    assert why(asker)[0].endswith("are not as they were then: calc.py"), "the one that came before the run"
+    assert commits[0][0].endswith("are not as they were then: calc.py"), "the one that came before the run"
+    assert commits[1][0].endswith("that this session did not make: calc.py"), "the person's line is their own"
     assert git(bench, "show", "HEAD:calc.py") == BETTER + "\n"
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["a file of its own", "within a file of the session's"])
+async def test_FLW_10_what_the_session_did_not_change_is_committed_by_nobody_unasked(
+    make_bench: Any, *, mixed: bool
+) -> None:
+    """The tests passed with it, and all criteria hold: still nobody said that it belongs to this commit."""
+    bench, asker = await begin(make_bench, *WORK, commit(), workflow=AUTOMATIC), Answering()
+    theirs = "calc.py" if mixed else ".gitignore"
+    path = bench.workspace / theirs
+    path.write_text(path.read_text() + "# mine\n")
+    await bench.ask("Add two", asker=asker)
+    assert why(asker)[0].endswith(f"that this session did not make: {theirs}")
 
 
 async def test_FLW_13_a_test_that_was_wrong_is_revised_out_of_the_review(make_bench: Any) -> None:

@@ -27,6 +27,7 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.prepare import Prepared
 from remit_server.harness.workflow.budget import hold_commit
 from remit_server.harness.workflow.moves import propose_commit
+from remit_server.harness.workflow.own_changes import foreign_paths
 from remit_server.harness.workflow.tested_files import paths_left_out, plan_of_all, untested_paths
 from remit_server.tools.spec import CommitPlan, FileChange
 
@@ -100,6 +101,7 @@ def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
         unreadable=tuple(path for path, lines in counted.items() if lines is None),
         untested=untested_paths(plan.changes, position.passed_with),
         left_out=left_out,
+        foreign=foreign_paths(plan.changes, ctx.turn.history.turns()),
         is_tested=not left_out and plan.tree == position.tree,
     )
 
