@@ -175,6 +175,15 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
     return NotProven(f"these did not fail before: {_names(worse)}") if worse else _none_lost(red, run)
 
 
+def failing_again(run: TestRun, red: Red | None) -> tuple[str, ...]:
+    """Returns the tests of a run that fail though they passed before, over files that are the same: such a pass was by
+    chance.
+    """
+    known = red.failing - red.proven if red else frozenset[str]()
+    bad = [case for case in run.cases if case.ending in {"failed", "error"} and case.id not in known]
+    return () if run.doubt else tuple(dict.fromkeys(case.id for case in bad))
+
+
 def prove_passing(run: TestRun, *, of_all: bool = False) -> NotProven | None:
     """Judges a run where nothing had to fail first: there are tests, and every one that ran passed; `of_all`: it has to
     be of all tests.

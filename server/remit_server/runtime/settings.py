@@ -263,7 +263,10 @@ def existing_folder(workspace: Path) -> Path:
 
 def path_through_links(workspace: Path, root: Path, environment: Mapping[str, str]) -> Path | None:
     """The absolute path by which a person knows `root`, if it is another one: as given, below where their shell is."""
-    here, shell = Path.cwd(), Path(environment.get("PWD", ""))
+    try:
+        here, shell = Path.cwd(), Path(environment.get("PWD", ""))
+    except OSError:  # the folder that this was started in is gone
+        return None
     if shell.is_absolute() and os.path.realpath(shell) == str(here):
         workspace = shell / (workspace.relative_to(here) if workspace.is_relative_to(here) else workspace)
     given = os.path.abspath(workspace)  # noqa: PTH100  abspath does not follow links

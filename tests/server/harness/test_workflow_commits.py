@@ -215,6 +215,21 @@ async def test_FLW_10_what_the_session_did_not_change_is_committed_by_nobody_una
     assert why(asker)[0].endswith(f"that this session did not make: {theirs}")
 
 
+async def test_FLW_10_a_test_that_passed_by_chance_leads_back_and_is_committed_by_nobody_unasked(
+    make_bench: Any,
+) -> None:
+    """What it depends on is a file that git ignores, which is none of those that are compared."""
+    by_chance = NEW_TEST + "        import os\n        self.assertFalse(os.path.exists('broken.local.py'))\n"
+    steps = [READ, PLAN, write("test_two.py", by_chance), RUN, write("calc.py", BETTER), RUN, DONE, RUN, commit()]
+    bench = await begin(make_bench, *steps, workflow=AUTOMATIC)
+    await bench.ask("Add two")
+    assert states(bench)[-1] == "reviewing"
+    (bench.workspace / "broken.local.py").write_text("")
+    await bench.ask("Run them again, then commit", asker=Answering())
+    assert states(bench)[-1] == "code_writing"
+    assert git(bench, "log", "--format=%s") == "before\n"
+
+
 async def test_FLW_13_a_test_that_was_wrong_is_revised_out_of_the_review(make_bench: Any) -> None:
     revise = {"calls": [intent("PLAN"), call("revise_tests", reason="it should be three")]}
     bench = await begin(make_bench, *WORK, DONE, revise)

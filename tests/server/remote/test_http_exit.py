@@ -117,7 +117,9 @@ def names_in(folder: Path) -> list[str]:
 
 def not_found(head: bytes, peer: socket.socket) -> None:
     del head
-    peer.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nContent-Type: application/json\r\n\r\n{}")
+    peer.sendall(
+        b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 2\r\nContent-Type: application/json\r\n\r\n{}"
+    )
 
 
 def show(head: bytes, peer: socket.socket) -> None:
@@ -126,9 +128,8 @@ def show(head: bytes, peer: socket.socket) -> None:
         not_found(head, peer)
         return
     told = b'{"model_info": {"llama.context_length": 8192}, "capabilities": ["insert"]}'
-    peer.sendall(
-        b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nContent-Type: application/json\r\n\r\n%s" % (len(told), told)
-    )
+    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    peer.sendall(b"%bContent-Length: %d\r\n\r\n%b" % (head, len(told), told))
 
 
 @EACH

@@ -357,6 +357,7 @@ def _simple(words: list[Word], draft: Draft, depth: int) -> None:
         inside = Draft(budget=draft.budget)
         _read_into(text, inside, depth + 1)
         draft.suspects.extend((*inside.commands, *inside.wrappers, *inside.suspects))
+    draft.spend(0)  # a text inside may have taken all of it, and its doubts are not the line's
     for doubt in (*layers.doubts, *unclear(words, layers)):
         draft.doubt(doubt)
     for script in layers.scripts:

@@ -12,7 +12,16 @@ from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, unfit_paths
 from remit_governance.workflow.machine import Held
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import NotProven, Red, TestFiles, name_some, prove_green, prove_passing, prove_red
+from remit_governance.workflow.proof import (
+    NotProven,
+    Red,
+    TestFiles,
+    failing_again,
+    name_some,
+    prove_green,
+    prove_passing,
+    prove_red,
+)
 from remit_governance.workflow.states import Mode, State, Trigger
 from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
@@ -166,6 +175,9 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
             move(Trigger.TESTS_ENDED, turn, audit, red=True, gaining=lambda at: replace(at, red=red))
             return f"red, as it has to be: {name_some(sorted(proof.proven))}"
         return f"this is no failing test yet: {proof.why}"
+    if position.state is State.REVIEWING and (again := failing_again(run, position.red)):
+        move(Trigger.REJECTED, turn, audit)
+        return f"with the same files these passed before, and fail now: {name_some(again)}"
     if position.state is not State.VALIDATING:
         return ""
     if position.red and now is not None:

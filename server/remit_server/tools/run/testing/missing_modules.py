@@ -19,7 +19,7 @@ def advise_on_missing(message: str, files: Iterable[str]) -> str:
     if (missing := _MISSING.search(message)) is None:
         return ""
     name = missing[1]
-    folder = next((found for path in files if (found := _found_in(path, name)) is not None), None)
+    folder = min((found for path in files if (found := _found_in(path, name)) is not None), default=None)
     if folder is None:
         return (
             f"`{name}` is no module of this workspace: where it is still to be written, let a test assert first that "

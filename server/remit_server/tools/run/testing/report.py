@@ -118,7 +118,7 @@ def _relative_to_top(test: Result, choice: Choice) -> Result:
 def _advise(test: Result, choice: Choice) -> str:
     """Returns what helps a test that broke, where its runner's words say so."""
     here = "" if choice.folder == "." else f"{choice.folder}/"
-    below = (path.removeprefix(here) for path in sorted(choice.files) if path.startswith(here))
+    below = (path.removeprefix(here) for path in choice.files if path.startswith(here))
     return advise_on_missing(test.message, below) if test.ending in {"failed", "error"} else ""
 
 
