@@ -267,3 +267,32 @@ async def test_THR_workflow_a_plugin_that_tests_bring_says_of_no_test_how_it_end
     assert "the tests brought a plugin: `tests.forge`" in bench.of("tool_result")[-2].output
     assert state(bench) == "test_writing"
     assert (bench.workspace / project.source).read_text() == project.old_source
+
+
+HIDDEN_HOOKS = {
+    "a module's dictionary": "m = sys.modules[__name__]\nm.__dict__['py' + 'test_runtest_makereport'] = hook\n",
+    "builtins": "builtins.exec('py' + 'test_runtest_makereport = hook')\n",
+    "a function's globals": "hook.__globals__['py' + 'test_runtest_makereport'] = hook\n",
+}
+HOOK = """import builtins, sys
+import pytest
+
+@pytest.hookimpl(hookwrapper=True)
+def hook(item, call):
+    outcome = yield
+    if call.when == "call":
+        outcome.get_result().outcome = "failed"
+
+"""
+
+
+@pytest.mark.parametrize("way", HIDDEN_HOOKS)
+async def test_THR_workflow_a_conftest_whose_text_shows_no_hook_has_none(make_bench: Any, way: str) -> None:
+    """What its text shows is refused by that; so what it has beyond its text makes nobody believe the run."""
+    project = PROJECTS["pytest"]
+    steps = [read(project.source, project.test), PLAN, write("tests/conftest.py", HOOK + HIDDEN_HOOKS[way])]
+    bench = await begin(make_bench, project, *steps, write(project.test, project.old_test + PASSES), RUN, DONE)
+    await bench.ask("Say what the total of nothing is")
+    assert (bench.workspace / "tests/conftest.py").exists()
+    assert "has a hook that its text does not show" in bench.of("tool_result")[-1].output
+    assert state(bench) == "test_writing"

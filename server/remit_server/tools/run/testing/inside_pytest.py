@@ -6,6 +6,7 @@ one, so it imports the standard library and pytest only, and works with any Pyth
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import json
@@ -119,7 +120,9 @@ class Recorder:
             self.tell("doubt", "", text=f"the code of `{other}` was replaced while tests ran")
 
     def pytest_sessionfinish(self) -> None:
-        """A plugin that tests brought may have said how they ended; a `conftest.py` is the project's own."""
+        """A plugin that tests brought may have said how they ended; a `conftest.py` is the project's own, where its
+        text shows its hooks: whoever reads that knows of them.
+        """
         manager = self.config.pluginmanager
         measured = getattr(getattr(manager.getplugin("_cov"), "cov_controller", None), "cov", None)
         if measured is not None and _write is not None:
@@ -127,7 +130,10 @@ class Recorder:
         for plugin in manager.get_plugins():
             callers: list[Any] = manager.get_hookcallers(plugin) or []
             hooks: list[str] = [caller.name for caller in callers]
-            is_own = Path(str(getattr(plugin, "__file__", ""))).name == "conftest.py"
+            file = Path(str(getattr(plugin, "__file__", "")))
+            is_own = file.name == "conftest.py"
+            if is_own and (hidden := [hook for hook in hooks if says_how(hook) and not is_shown(hook, file)]):
+                self.tell("doubt", "", text=f"`{file.name}` has a hook that its text does not show: `{hidden[0]}`")
             if not is_own and not any(plugin is known for known in self.plugins) and any(map(says_how, hooks)):
                 self.tell("doubt", "", text=f"the tests brought a plugin: `{manager.get_name(plugin)}`")
 
@@ -179,6 +185,26 @@ def function_of(item: Any) -> Any:
 def says_how(hook: str) -> bool:
     """Whether by this hook a plugin says how tests end, or which there are."""
     return hook.startswith(SAYS_HOW)
+
+
+def is_shown(hook: str, file: Path) -> bool:
+    """Whether the text of a module defines, assigns or imports this name, or all names of another module."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return False
+    return any({hook, "*"} & names_of(node) for node in nodes)
+
+
+def names_of(node: ast.AST) -> set[str]:
+    """The names that a statement gives."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {node.name}
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return {node.id}
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name for alias in node.names}
+    return set()
 
 
 def shorten(text: str) -> str:
