@@ -164,7 +164,7 @@ def gate(
     return Refusal(
         code="tool_not_allowed_for_intent",
         message=f"`{tool_name}` does not belong to intent {state.active}, which allows {', '.join(allowed)}",
-        fix=_way_out(tool_name, matrix, known_effect) if can_open else _NO_WAY_OUT,
+        fix=_way_out(tool_name, matrix, known_effect) if can_open else _NOT_HERE,
         allowed=allowed,
     )
 
@@ -176,6 +176,7 @@ def select(state: IntentState, intent: Intent, work_item: str | None = None) -> 
 
 
 _NO_WAY_OUT = "no intent allows this tool; use one of the allowed tools"
+_NOT_HERE = "this run does not have this tool; use one of the allowed tools"
 
 
 def _way_out(tool_name: str, matrix: Matrix, known_effect: Effect | None) -> str:

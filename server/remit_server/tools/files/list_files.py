@@ -11,6 +11,7 @@ from remit_governance.globs import MAX_GLOB_CHARS
 from remit_governance.values import Effect
 from remit_server.tools.search.large_trees import files_below
 from remit_server.tools.search.omissions import (
+    Ignored,
     describe_ignored,
     describe_unlisted,
     find_ignored_below,
@@ -55,7 +56,7 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
     complete = not limits.stopped
     closed = that_may_be_told(limits.closed, lambda path: ctx.permits("fs.list", path))
     none = not total and complete
-    ignored = find_ignored_below(ctx, base, glob, lambda path: ctx.permits("fs.list", path)) if none else ()
+    ignored = find_ignored_below(ctx, base, glob, lambda path: ctx.permits("fs.list", path)) if none else Ignored()
     notes = [
         "" if complete else "stopped early, there may be more",
         *describe_unlisted(closed, without_name),
@@ -77,7 +78,7 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
             "path": base.relative,
             "files": list(shown),
             "total_matches": total,
-            "ignored": len(ignored) if none else None,
+            "ignored": len(ignored.paths) if none else None,
             "truncated": len(shown) < total or not complete,
         },
         retried=tuple(limits.retries.noted),

@@ -12,7 +12,8 @@ from remit_server.workspace.trees.walk import Limits, ignored_below
 
 _MOST_NAMED = 3
 _MAX_NAME_CHARS = 100
-_IGNORED_S = 2.0
+_IGNORED_S = 0.3
+"""A look for what is ignored is for its sentence only: it must not be what one waits for."""
 
 
 @dataclass(slots=True)
@@ -26,27 +27,37 @@ class LeftOut:
     nameless: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """What may be told of that git ignores: files, and folders with a final `/`; `all_seen` where nothing was left."""
+
+    paths: tuple[str, ...] = ()
+    all_seen: bool = True
+
+
 def find_ignored_below(
     ctx: ToolContext, base: WorkspacePath, glob: Glob | None, permits: Callable[[str], bool]
-) -> tuple[str, ...]:
-    """Returns what may be told of that is ignored below a folder: files that `glob` matches, and folders with a final
-    `/`, which may hold some. Of a very large tree only those that are found in time."""
+) -> Ignored:
+    """Returns what is ignored below a folder: files that `glob` matches, and folders, which may hold some. Of a very
+    large tree only what is found in time."""
     limits, start = Limits(seconds=_IGNORED_S), len(base.relative) + 1 if base.names else 0
     if not base.absolute.is_dir():
-        return ()
-    return tuple(
+        return Ignored()
+    found = tuple(
         path
         for path in ignored_below(ctx.workspace, base, limits)
         if (path.endswith("/") or glob is None or glob.matches(path[start:])) and permits(policy_name(path.rstrip("/")))
     )
+    return Ignored(found, not limits.stopped)
 
 
-def describe_ignored(paths: Sequence[str]) -> list[str]:
+def describe_ignored(ignored: Ignored) -> list[str]:
     """The sentence to say of what is ignored, where nothing else was found."""
-    files = _count_words([path for path in paths if not path.endswith("/")], "file", "")
-    folders = _count_words([path.rstrip("/") for path in paths if path.endswith("/")], "folder", "")
+    files = _count_words([path for path in ignored.paths if not path.endswith("/")], "file", "")
+    folders = _count_words([path.rstrip("/") for path in ignored.paths if path.endswith("/")], "folder", "")
     said = ", ".join(filter(None, (files, folders)))
-    return [f"left out because git ignores it: {said}; name it as `path` to look into it"] if said else []
+    more = "" if ignored.all_seen else ", and maybe more"
+    return [f"left out because git ignores it: {said}{more}; name it as `path` to look into it"] if said else []
 
 
 def describe_unsearched(left_out: LeftOut, closed: Iterable[str], most: str) -> list[str]:

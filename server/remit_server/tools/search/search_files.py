@@ -15,6 +15,7 @@ from remit_server.tools.search.file_search import MAX_SEARCHED_BYTES, Place, Que
 from remit_server.tools.search.large_trees import files_below, files_to_search
 from remit_server.tools.search.line_matches import MAX_PATTERN_CHARS, parse_pattern
 from remit_server.tools.search.omissions import (
+    Ignored,
     describe_ignored,
     describe_unsearched,
     find_ignored_below,
@@ -73,7 +74,11 @@ def _outcome(found: Search) -> Outcome:
     head = f"{total} {matches} for `{shown}` in {found.files} {files}{below}"
     closed = that_may_be_told(found.limits.closed, lambda path: ctx.permits("fs.read", path))
     none = not found.total and complete
-    ignored = find_ignored_below(ctx, query.base, query.glob, lambda path: ctx.permits("fs.read", path)) if none else ()
+    ignored = (
+        find_ignored_below(ctx, query.base, query.glob, lambda path: ctx.permits("fs.read", path))
+        if none
+        else Ignored()
+    )
     notes = [
         "" if complete else "stopped early",
         *describe_unsearched(found.left_out, closed, f"{MAX_SEARCHED_BYTES >> 20} MB"),
@@ -94,7 +99,7 @@ def _outcome(found: Search) -> Outcome:
             "matches": as_data(found.matches[:fitted]),
             "total_matches": found.total,
             "files": found.files,
-            "ignored": len(ignored) if none else None,
+            "ignored": len(ignored.paths) if none else None,
             "truncated": fitted < found.total or not complete,
         },
         retried=tuple(found.limits.retries.noted),
