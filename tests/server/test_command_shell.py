@@ -32,7 +32,7 @@ ONLY_BASH = {
 @pytest.mark.parametrize("line", ONLY_BASH)
 def test_CMD_07_where_no_bash_runs_it_a_bash_word_is_refused_by_its_name(line: str) -> None:
     assert bash_words(line) == (ONLY_BASH[line],)
-    with pytest.raises(ToolError, match="only bash understands") as refused:
+    with pytest.raises(ToolError) as refused:
         shell_argv(line, OWN_IMAGE)
     assert f"`{ONLY_BASH[line]}`" in refused.value.why
     assert refused.value.code == "invalid_arguments"

@@ -86,7 +86,7 @@ def envelope(body: str) -> str:
 
 async def test_TOOL_05_a_patch_in_an_envelope_is_applied_as_it_says(make_bench: Any) -> None:
     body = (
-        "*** Update File: x\n@@ def one():\n a\n-b\n+B\n@@\n-d\n+D\n*** End of File\n*** Add File: new/n.txt\n+one\n+\n"
+        "*** Update File: x\n@@ class A:\n@@ def one():\n a\n-b\n+B\n@@\n-d\n+D\n*** End of File\n*** Add File: new/n.txt\n+one\n+\n"
         "*** Delete File: gone\n*** Update File: here\n*** Move to: there\n@@\n-h\n+H\n"
     )
     files = {"x": b"a\nb\nc\nd\n", "gone": b"g\n", "here": b"h\n"}

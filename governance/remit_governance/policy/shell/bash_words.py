@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from remit_governance.policy.shell.here import without_here_documents
-from remit_governance.policy.shell.parse import parsed
+from remit_governance.policy.shell.parse import MOST_CHARACTERS, MOST_PARSED, parsed
 from remit_governance.policy.shell.words import spelled
 
 _MOST_SHOWN = 30
@@ -26,9 +26,12 @@ _EXPANSION = re.compile(r"\$\{(?:!|\w+(?:[\^,/@]|:[^-+=?]))")
 
 
 def bash_words(script: str) -> tuple[str, ...]:
-    """Returns what in it other shells read otherwise or not at all, each once, as it is written. Never raises."""
-    plain = without_here_documents(script)
-    return tuple(dict.fromkeys(_words_in(parsed(script if plain is None else plain))))
+    """Returns the words in it that are known to mean something else to other shells, or nothing, each once, as it is
+    written. Never raises. A line that is too long to be read has none: it is asked about as it is (CMD-06).
+    """
+    plain = without_here_documents(script) if len(script) <= MOST_CHARACTERS else None
+    text = script if plain is None else plain
+    return tuple(dict.fromkeys(_words_in(parsed(text)))) if len(text) <= MOST_PARSED else ()
 
 
 def _words_in(root: Node) -> Iterator[str]:

@@ -20,12 +20,16 @@ def shell_argv(command: str, environ: Mapping[str, str] = os.environ) -> tuple[s
     What an image of the person's own has is not known, so there it is `sh`. Raises ToolError (`invalid_arguments`)
     where `sh` would run a line that is written for bash: it would do something else, and say nothing.
     """
-    bash = None if environ.get("REMIT_SANDBOX_IMAGE") else shutil.which("bash", path=_SYSTEM)
+    image = environ.get("REMIT_SANDBOX_IMAGE", "").strip()
+    bash = None if image else shutil.which("bash", path=_SYSTEM)
     if bash is None and (words := bash_words(command)):
         named = ", ".join(f"`{word}`" for word in words)
+        because = (
+            "REMIT_SANDBOX_IMAGE is set, and what its image has is not known" if image else "there is no bash here"
+        )
         raise ToolError(
             "cannot run the command",
-            f"it runs by `sh`, for there is no bash here, and only bash understands {named}",
+            f"it runs by `sh`, for {because}; {named} may mean something else to it",
             "write it for `sh`, as POSIX has it",
             code=ErrorCode.INVALID_ARGUMENTS,
         )

@@ -67,10 +67,12 @@ def _file(lines: Sequence[str], at: int, end: int) -> FilePatch:
 
 
 def _hunks(lines: Sequence[str], at: int, end: int) -> tuple[Hunk, ...]:
-    """Returns the hunks between two lines: each begins with `@@`, the first one need not."""
+    """Returns the hunks between two lines: each begins with `@@`, or several that name a place within a place; the
+    first one need not."""
     hunks: list[Hunk] = []
     while at < end:
-        at += _HUNK.fullmatch(lines[at]) is not None
+        while at < end and _HUNK.fullmatch(lines[at]):
+            at += 1
         after = next((number for number in range(at, end) if _HUNK.fullmatch(lines[number])), end)
         hunks.append(_hunk(lines, at, after))
         at = after
