@@ -7,7 +7,6 @@ have UNIX sockets: those that it makes itself are found, and no other.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,11 +24,18 @@ MOUNT_STAND_INS = (
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
-def foreign_folders(workspace: Path, shown: Iterable[ReadOnlyMount]) -> frozenset[str]:
-    """Returns every folder of the host that a command sees beside its workspace. Looks at what exists."""
+def foreign_folders(workspace: Path, shown: Iterable[ReadOnlyMount]) -> frozenset[str] | None:
+    """Returns the folders of the host that a command sees beside its workspace; None where an overlay over one of them
+    would not show all that is there, as another file system is mounted inside. Looks at what exists.
+    """
     system = [folder for folder in map(Path, SYSTEM_FOLDERS) if folder.is_dir() and not folder.is_symlink()]
     named = [each.source for each in shown if each.source.is_dir()]
-    return frozenset(map(str, (*system, *named, *mounts_below(workspace))))
+    places = _mounts()
+    own = [place for place in places if _is_inside(place, workspace)]
+    shadowed = any(_is_inside(place, folder) for place in places for folder in (*system, *named, *own))
+    if shadowed or any(not place.is_dir() for place in own):
+        return None
+    return frozenset(map(str, (*system, *named, *own)))
 
 
 def make_stand_ins(layer: Layer, folders: Iterable[str]) -> dict[str, str]:
@@ -44,10 +50,18 @@ def make_stand_ins(layer: Layer, folders: Iterable[str]) -> dict[str, str]:
     return places
 
 
-def mounts_below(workspace: Path) -> Iterator[Path]:
-    """Yields where other file systems are mounted inside the workspace: a layer over it does not show them."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/mountinfo").read_text().splitlines():
-            place = Path(_OCTAL.sub(lambda found: chr(int(found[1], 8)), line.split()[4]))
-            if place != workspace and place.is_relative_to(workspace):
-                yield place
+def mounts_below(folder: Path) -> Iterator[Path]:
+    """Yields where other file systems are mounted inside a folder: a layer over it does not show them."""
+    return (place for place in _mounts() if _is_inside(place, folder))
+
+
+def _is_inside(place: Path, folder: Path) -> bool:
+    return place != folder and place.is_relative_to(folder)
+
+
+def _mounts() -> tuple[Path, ...]:
+    try:
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    except OSError:
+        return ()
+    return tuple(Path(_OCTAL.sub(lambda found: chr(int(found[1], 8)), line.split()[4])) for line in lines)

@@ -174,7 +174,8 @@ class Bubblewrap:
         """
         if TEMPLATES[spec.template].seccomp != "standard":
             return None
-        folders = foreign_folders(spec.workspace, visible_outside(spec))
+        if (folders := foreign_folders(spec.workspace, visible_outside(spec))) is None:
+            return None
         here = circumstances(self.name, _PROGRAMS, trusted_path(self._workspace), self._limits, folders)
         if not (await find_once(here, partial(self._try_apart, spec, found, folders))).apart:
             return None
