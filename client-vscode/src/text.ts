@@ -78,9 +78,9 @@ export function noticeLine(text: string): string {
   return visibleLine(text).replaceAll('](', '] (');
 }
 
-/** One line as Markdown that draws exactly this text: no link, image, code, emphasis or HTML of its own. */
+/** One line as Markdown that draws exactly this text: no link, image, code, emphasis or HTML of its own. A bare address is a link, too. */
 export function plainMarkdown(text: string): string {
-  return visibleLine(text).replace(/[\\`*_{}[\]()<>!|~&$]/g, '\\$&');
+  return visibleLine(text).replace(/[\\`*_{}[\]()<>!|~&$@]|:(?=\/\/)|(?<=\bwww)\./gi, '\\$&');
 }
 
 /** A hunk as it is shown; `line` is its first changed line in the text as it is, counted from 0. */

@@ -29,7 +29,7 @@ test('EDI-11: the end of a turn says what it came to, unless it has said all', (
   expect(told({ type: 'ended', turn_id: 't', result: null, error: problem })).toEqual(['end: \n\n_failed: It ended: it was killed. Ask again._']);
 });
 
-const HOSTILE = '[a](command:evil) ![b](https://x/y.png) <img src=x> `c` **d** _e_ ~~f~~ &lt; $g$ \\[h](i) <https://j>';
+const HOSTILE = '[a](command:evil) ![b](https://x/y.png) <img src=x> `c` **d** _e_ ~~f~~ &lt; $g$ \\[h](i) https://j.k www.m.n o@p.q';
 
 test.each([
   { kind: 'approval_required', title: HOSTILE },
@@ -38,7 +38,7 @@ test.each([
   { kind: 'warning', message: HOSTILE },
   { kind: 'run_completed', result: { status: 'failed', error: null, reason: HOSTILE } },
 ])('EDI-11: what a model or a file is called stays text in VS Code’s own chat: $kind', (given) => {
-  const drawn = new MarkdownIt({ html: true, linkify: false }).render(told(event(given)).join(''));
+  const drawn = new MarkdownIt({ html: true, linkify: true }).render(told(event(given)).join(''));
   const unmarked = drawn.replace(/<\/?(?:p|em|strong)>/g, '');
   expect(unmarked).not.toMatch(/<[a-z]/);
   const text = unmarked.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
