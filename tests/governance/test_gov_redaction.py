@@ -83,6 +83,19 @@ def test_this_very_module_survives() -> None:
     assert Redactor().redact(source) == source
 
 
+def test_SEC_01_no_end_of_a_key_survives_wherever_its_beginning_was_cut_off() -> None:
+    """A selection may begin inside of one, and of a long output the middle is left out."""
+    whole = SECRETS["key block"] + "\nafter\n"
+    for cut in range(whole.index("MII"), whole.index("after")):
+        for keep_lines in (False, True):
+            left = Redactor().redact(f"a line\n\n{whole[cut:]}", keep_lines=keep_lines)
+            assert left.startswith("a line\n\n")
+            assert left.endswith("after\n")
+            assert "CAQEA" not in left
+            assert not keep_lines or left.count("\n") == 2 + whole[cut:].count("\n")
+    assert Redactor().redact("print(2)\n-----END PRIVATE KEY-----") == "print(2)\n-----END PRIVATE KEY-----"
+
+
 def test_text_after_a_cut_off_key_stays() -> None:
     text = KEY + "\nThe next paragraph is plain prose, and stays.\n"
     assert "plain prose, and stays" in Redactor().redact(text)

@@ -29,6 +29,9 @@ _PLACE_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|HOME|URL|ID)$", re.IGNORECASE)
 _KEY_WORDS = r"[A-Za-z0-9+/=\s|:,.\\]*"
 _KEY_BODY = rf"{_KEY_WORDS}(?:-(?!----){_KEY_WORDS})*"
 _KEY_LINE = r"(?:\d+\|)?[A-Za-z0-9+/=]{16,}[ \t\r]*(?:\n|\\n|\Z)"
+_WHOLE_KEY_LINE = re.compile(r"[ \t]*(?:\d+\|)?[A-Za-z0-9+/=]{1,100}[ \t\r]*\n")
+_END_OF_KEY = "PRIVATE KEY"
+_KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 PATTERNS: Mapping[str, str] = {
     # A body holds no quotes or brackets: source code that merely names the markers is left alone.
     "private key": (
@@ -107,6 +110,8 @@ class Redactor:
         present = self._present(text)
         if present:
             text = _join(present).sub(lambda match: label(_kind(present, match), match), text)
+        if self._shapes and _END_OF_KEY in text:
+            text = _without_ends(text, keep_lines=keep_lines)
         if self._shapes:
             text = redact_shapes(text, keep_lines=keep_lines)
         return self._own(text, keep_lines=keep_lines)
@@ -146,6 +151,26 @@ class Redactor:
         for pattern in patterns:
             data = pattern.redact(data, keep_lines=keep_lines)
         return data.decode("utf-8", "surrogatepass")
+
+
+def _without_ends(text: str, *, keep_lines: bool) -> str:
+    """The text without the last lines of private keys whose first ones were cut off, in a selection or an output.
+
+    Each line is looked at once, back from an end: an expression would try all that may be one again at each line.
+    """
+    parts: list[str] = []
+    at = 0
+    for end in _KEY_END.finditer(text):
+        begin = end.start()
+        while (above := text.rfind("\n", at, begin - 1) + 1) >= at and above < begin:
+            if _WHOLE_KEY_LINE.fullmatch(text, above, begin) is None:
+                break
+            begin = above
+        if begin < end.start():
+            gone = text[begin : end.end()]
+            parts += [text[at:begin], "[redacted private key]", "\n" * (gone.count("\n") if keep_lines else 0)]
+            at = end.end()
+    return "".join((*parts, text[at:]))
 
 
 @lru_cache(maxsize=256)
