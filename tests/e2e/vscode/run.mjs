@@ -49,9 +49,9 @@ async function told(name, story) {
   console.log(`${name}: ${((Date.now() - before) / 1000).toFixed(1)} s`);
 }
 
-/** Not VS Code's own (a licence module, sign-in, what a reload cuts short, its settings file told of twice, a busy machine's save) and not the broken policy. */
+/** Not VS Code's own (a licence module, sign-in, what a reload cuts short, its settings file told of twice, a busy machine's save), nor its language client's (a message on its way to the server that is killed here), and not the broken policy. */
 function ours(problems) {
-  const foreign = /\/vsda\/|The policy files on disk have a mistake|the policy cannot be used|authentication provider|\[lifecycle\]|'vscode-log:|onWillSaveTextDocument|User\/settings\.json already exists|unknown document/;
+  const foreign = /\/vsda\/|The policy files on disk have a mistake|the policy cannot be used|authentication provider|\[lifecycle\]|'vscode-log:|onWillSaveTextDocument|User\/settings\.json already exists|unknown document|Starting server failed/;
   return problems.filter((problem) => !foreign.test(problem));
 }
 
