@@ -55,7 +55,7 @@ async def test_the_time_a_person_takes_is_not_the_calls_own(make_bench: Any) -> 
 async def test_a_secret_at_the_cut_of_a_huge_argument_is_in_no_summary(make_bench: Any) -> None:
     """Every part is redacted before it is cut, and what is a secret only as a whole is found in what is left."""
     sizes = (0, 180, 225, 240, 480, 490, 500, 980, 1_000, 400_000)
-    pieces = [call("write_file", path=f"{n}.py", content="x" * n + " " + TOKEN + " " + "y" * 400_000) for n in sizes]
+    pieces = [call("write_file", path=f"{n}.py", content="x" * n + " " + TOKEN + " " + "y" * 20_000) for n in sizes]
     bench = await make_bench({"calls": [intent("CODE"), *pieces]}, {"text": "ok"})
     await bench.ask("go", asker=Answering("deny"))
     records = [r.event for r in bench.audit() if r.event.kind is AuditKind.TOOL_INTENT]
