@@ -1,4 +1,4 @@
-"""Whose the bytes of a commit are: what a session did not write itself is never committed unasked (FLW-10)."""
+"""Tells whether a session made every change of a commit itself: what it did not is never committed unasked (FLW-10)."""
 
 from __future__ import annotations
 

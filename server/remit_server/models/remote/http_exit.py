@@ -19,11 +19,11 @@ from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 
 MOST_ANSWER_BYTES = 32 * 1024 * 1024
-"""Of one answer. A token takes some 300 bytes where each comes as an event: this is more than a model writes."""
+"""Bytes of one answer. A token takes some 300 where each comes as an event: this is more than a model writes."""
 MOST_EVENT_BYTES = 4 * 1024 * 1024
-"""Of one event of it, which the libraries keep until it ends: a whole call, at most."""
+"""Bytes of one event, which the libraries keep until it ends: a whole call, at most."""
 MOST_LINES = 1_000_000
-"""Of one answer, each of which takes a library time."""
+"""Lines of one answer: each takes a library time."""
 
 _END_OF_LINE, _BLANK_LINE = re.compile(rb"\n"), re.compile(rb"\n\r?\n|\r\r")
 

@@ -19,7 +19,7 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
 _WORDS: Mapping[str, JsonValue] = {"true": True, "false": False}
 MOST_DEPTH = 64
-"""Of lists and objects within a call's arguments: what records, sends and shows a call goes as deep."""
+"""Levels of lists and objects in a call's arguments: what records, sends and shows a call goes as deep."""
 MOST_SPELLED = 2_000
 """Characters of a call that cannot be read which the model is shown again."""
 _BEFORE = re.compile(r"\A(?:functions?|tools?|default_api)[.:/]")

@@ -187,12 +187,12 @@ def _masked(index: int, value: int, mask: int) -> Condition:
 
 
 def _family(family: int) -> tuple[Condition, ...]:
-    """Of sockets, this one."""
+    """Holds for sockets of this family."""
     return (Condition(0, family),)
 
 
 def _beyond(last: int) -> tuple[Condition, ...]:
-    """Every family of sockets after this one."""
+    """Holds for sockets of every family after this one."""
     return (Condition(0, last, "GT"),)
 
 
