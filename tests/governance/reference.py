@@ -11,6 +11,7 @@ from typing import Any
 EFFECT = {"fs.read": 1, "fs.list": 1, "fs.write": 2, "process.exec": 1}
 COMMAND = {"ls": 1, "git status": 1, "git commit": 2, "pytest": 3, "git push": 4, "rm": 2, "curl": 4}
 SENSITIVE = {"poetry.lock"}
+"""Of the paths that the tests make: what a person looks at each time, since it takes effect by itself (POL-04)."""
 
 
 def below(pattern: list[str], path: list[str]) -> bool:
@@ -28,12 +29,20 @@ def glob(pattern: str, path: str) -> bool:
     return below(pattern.split("/"), path.split("/"))
 
 
+def sensitive(action: dict[str, Any]) -> bool:
+    return not SENSITIVE.isdisjoint(action.get("path", "").split("/"))
+
+
+def is_write(action: dict[str, Any]) -> bool:
+    return action["syscall"].startswith("fs.") and action["syscall"] not in {"fs.read", "fs.list"}
+
+
 def risk(action: dict[str, Any]) -> str:
     score = EFFECT.get(action["syscall"], 4)
     if action["syscall"] == "process.exec":
         words = action.get("command", [])
         score *= next((n for known, n in COMMAND.items() if words[: len(known.split())] == known.split()), 4)
-    elif score > 1 and not SENSITIVE.isdisjoint(action.get("path", "").split("/")):
+    elif score > 1 and sensitive(action):
         score *= 2
     return "low" if score == 1 else "medium" if score < 4 else "high"
 
@@ -72,7 +81,7 @@ def reference(rules: list[dict[str, Any]], action: dict[str, Any]) -> tuple[str,
             over |= wanted.get("require_sandbox") not in {None, "L2", where}
             over |= wanted.get("require_capability_token", False) and not action.get("permit", True)
             said["pass" if rule["action"] == "allow" and over else rule["action"]].add(rule["name"])
-    for verdict in ("deny", "require_review", "allow"):
-        if said[verdict]:
-            return verdict, said[verdict]
-    return "deny", set()
+    verdict, names = next(((v, said[v]) for v in ("deny", "require_review", "allow") if said[v]), ("deny", set()))
+    if verdict != "deny" and is_write(action) and sensitive(action):
+        return "require_review", said["require_review"] | {"builtin.implicit-code"}
+    return verdict, names
