@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
 
+from remit_governance.policy.decision.denials import find_denials
+from remit_governance.policy.decision.evaluate import NO_RULE, evaluate
+from remit_governance.policy.language.compile import compile_policy
+from remit_governance.policy.language.load import Source, default_source
 from remit_governance.policy.language.policy_form import MatchForm
 from remit_governance.policy.matching.conditions import compile_match
 from remit_governance.policy.matching.index import ANY, Index, Key, keys_of_globs, keys_of_match
 from remit_governance.policy.matching.rule_globs import glob_fault
 from remit_governance.policy.rules import Subject
-from remit_governance.values import Action, Intent
+from remit_governance.values import Action, Intent, Verdict
 
 NAMES = ["src", "a.py", "b.tar.gz", ".env", "Test_A.PY", "x", "né.md", "a b", "..x", "foo."]
 PIECES = [
@@ -38,6 +44,11 @@ PIECES = [
     "a\\ *",
     "*.py ",
     "*\\ b",
+    "*tar*",
+    "?est_?",
+    "*a*y",
+    "*.t[a]*",
+    "*\\**",
 ]
 GLOBS = st.builds(
     lambda lead, parts, tail: lead + "/".join(parts) + tail,
@@ -117,3 +128,44 @@ def test_a_rule_is_filed_by_what_fewest_others_share() -> None:
     index = Index([(str(n), None, keys_of_match(form, fold_case=False)) for n, form in enumerate(forms)])
     action = Action("fs.write", "a.py", tool="tool-3")
     assert index.find(action, Subject.of(action).forms) == [["3"]]
+
+
+RULE_SETS = st.lists(
+    st.fixed_dictionaries(
+        {"path_glob": st.lists(GLOBS, min_size=1, max_size=3)},
+        optional={"syscall": st.sampled_from([["fs.read"], ["fs.write"]]), "tool": st.just(["read_file"])},
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(matches=RULE_SETS, path=PATHS, tool=st.sampled_from([None, "read_file"]))
+def test_no_rule_denies_a_path_whose_names_say_that_none_can(
+    matches: list[dict[str, list[str]]], path: str, tool: str | None
+) -> None:
+    rules = [{"name": f"r{n}", "match": match, "action": "deny"} for n, match in enumerate(matches)]
+    text = json.dumps({"version": 1, "capabilities": rules})
+    policy = compile_policy([default_source(), Source("p.yaml", text)])
+    decision = evaluate(policy, Action("fs.read", path, tool=tool))
+    if decision.verdict is Verdict.DENY and decision.deciding.code != NO_RULE:
+        assert find_denials(policy, "fs.read")(path)
+
+
+@rows(
+    "path, asked",
+    [
+        ("src/main.py", False),
+        ("logs/info.txt", False),
+        (".git/objects/0a/1b", False),
+        ("node_modules/react/index.js", False),
+        ("deploy/.ENV", True),
+        ("Keys/ID_RSA.old/x", True),
+        ("a/terraform.tfstate.backup", True),
+        ("../elsewhere", True),
+        ("a//b", True),
+        ("né.md", True),
+    ],
+)
+def test_the_packaged_policy_is_asked_about_few_paths(path: str, asked: bool) -> None:
+    assert find_denials(compile_policy([default_source()]), "fs.read")(path) is asked

@@ -78,7 +78,8 @@ SANDBOXES: frozenset[SandboxName] = frozenset(get_args(SandboxName))
 class Rule:
     """One rule, ready to be asked.
 
-    `matches` is asked only about actions with one of the `syscalls` (None: any) that have what one of the `keys` says.
+    `matches` is asked only about actions with one of the `syscalls` (None: any) that have what one of the `keys` says;
+    it never holds for one of the syscalls that it `spares`.
     `suspects` holds for what a deny may mean, and asks about. `wild` is how many characters of globs with wildcards
     it takes to ask. `grants` is false for a review that may only tighten (a built-in's, a project's): it turns an allow
     into a review, but does not stand in for one. `standing` says whether a standing answer may answer its review.
@@ -91,6 +92,7 @@ class Rule:
     matches: Condition
     suspects: Condition | None = None
     syscalls: frozenset[str] | None = None
+    spares: frozenset[str] = frozenset()
     keys: tuple[KeyGroups, ...] = (ANYTHING,)
     excepted: Condition | None = None
     wild: int = 0

@@ -245,9 +245,9 @@ def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
         keys = keys_of_globs(globs, fold_case=True)
         if name == GIT_INTERNALS:
             keys += keys_of_globs(sorted(GIT_NAMES), fold_case=True)
-            yield Rule(name, Verdict.DENY, reason, _is_git(_writes(globs)), keys=(keys,))
+            yield Rule(name, Verdict.DENY, reason, _is_git(_writes(globs)), keys=(keys,), spares=READING)
         else:
-            yield Rule(name, Verdict.DENY, reason, _writes(globs), keys=(keys,))
+            yield Rule(name, Verdict.DENY, reason, _writes(globs), keys=(keys,), spares=READING)
     for name, (reason, globs) in REVIEWED.items():
         keys = keys_of_globs(globs, fold_case=True)
         yield Rule(name, Verdict.REQUIRE_REVIEW, reason, _writes(globs), keys=(keys,), grants=False, standing=False)

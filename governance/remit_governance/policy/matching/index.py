@@ -36,6 +36,7 @@ _LENGTHS = (24, 12, 6, 3, 2, 1)
 """Characters of the key for how a part begins or ends: few lengths, since a path is looked up once for each."""
 
 _WILD = re.compile(r"[*?\[\]\\!#]|\s\Z")
+_BETWEEN = re.compile(r"[*?]+([^*?\[\]\\!#\s]+)[*?\[\\]")
 _EDGES = re.compile(r"([^*?\[\]\\!#]*)[*?\[\]\\!#].*?([^*?\[\]\\!#]*)", re.DOTALL)
 
 R = TypeVar("R")
@@ -60,14 +61,15 @@ def forms_of_path(path: str) -> PathForms:
     """The forms of a path as it is written."""
     plain = normalise(path)
     folded = fold(plain)
-    prefixes, parts = _prefixes(plain), plain.split("/")
+    prefixes, parts = prefixes_of(plain), plain.split("/")
     if folded != plain:
-        prefixes += _prefixes(folded)
+        prefixes += prefixes_of(folded)
         parts += folded.split("/")
     return PathForms(plain, folded, tuple(prefixes), tuple(dict.fromkeys(parts)), outside(plain) or outside(folded))
 
 
-def _prefixes(path: str) -> list[str]:
+def prefixes_of(path: str) -> list[str]:
+    """Returns the folders that a path is in, from the workspace on, and itself, where it has not too many parts."""
     prefixes: list[str] = []
     end = path.find("/")
     while end >= 0 and len(prefixes) < MOST_PARTS:
@@ -86,6 +88,7 @@ class _Table(Generic[R]):
         self.by_part: dict[str, list[R]] = {}
         self.by_start: dict[int, dict[str, list[R]]] = {}
         self.by_end: dict[int, dict[str, list[R]]] = {}
+        self.by_middle: dict[str, list[R]] = {}
         self.by_kind: dict[str, dict[str, list[R]]] = {}
 
     def file(self, item: R, keys: Iterable[Key]) -> None:
@@ -109,6 +112,8 @@ class _Table(Generic[R]):
                 return self.by_start.setdefault(length, {})
             case "end":
                 return self.by_end.setdefault(length, {})
+            case "middle":
+                return self.by_middle
             case _:
                 return self.by_kind.setdefault(kind, {})
 
@@ -124,6 +129,7 @@ class _Table(Generic[R]):
             for length, ends in self.by_end.items():
                 if (end := part[-length:]) in ends:
                     found.append(ends[end])
+            found += [items for middle, items in self.by_middle.items() if middle in part]
         if path.outside and self.outside:
             found.append(self.outside)
         if self.always:
@@ -193,7 +199,9 @@ def _keys_of_glob(glob: str) -> Iterator[Key]:
 
 
 def _edges(part: str) -> Iterator[Key]:
-    """Yields how a part with wildcards begins and ends. A blank at its end may be none, as in `.gitignore`."""
+    """Yields how a part with wildcards begins and ends, or what is between them. A blank at its end may be none, as in
+    `.gitignore`.
+    """
     edges = _EDGES.fullmatch(part)
     if edges is None:
         return
@@ -202,6 +210,8 @@ def _edges(part: str) -> Iterator[Key]:
         yield "start", start[: _length(start)]
     if end and not end[-1].isspace():
         yield "end", end[-_length(end) :]
+    if not start and (between := _BETWEEN.match(part)):
+        yield "middle", between[1]
 
 
 def _length(text: str) -> int:

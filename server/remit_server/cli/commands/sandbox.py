@@ -106,7 +106,8 @@ def _hidden_paths(here: Path) -> tuple[Path, ...]:
         asked = Action(
             "fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=tags_of("model", "run_command")
         )
-        return find_hidden_paths(here, deny_reading(lambda path: evaluate(in_force.policy, replace(asked, path=path))))
+        policy = in_force.policy
+        return find_hidden_paths(here, deny_reading(policy, lambda path: evaluate(policy, replace(asked, path=path))))
     finally:
         in_force.close()
 

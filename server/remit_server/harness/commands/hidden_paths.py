@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
+from remit_governance.policy.decision.denials import find_denials
 from remit_governance.policy.decision.evaluate import NO_RULE
 from remit_governance.policy.matching.history import is_git
 from remit_governance.policy.matching.scripts import parts_of
+from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Decision, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -54,13 +56,16 @@ def past_objects(root: Path, actions: Iterable[Action]) -> tuple[Path, ...]:
     return (objects,) if past and not any(map(is_git, commands)) and objects.is_dir() else ()
 
 
-def deny_reading(look: Callable[[str], Decision]) -> Callable[[str], bool]:
-    """Returns whether a rule denies reading a path, where `look` is what policy says of it.
+def deny_reading(policy: Policy, look: Callable[[str], Decision]) -> Callable[[str], bool]:
+    """Returns whether a rule denies reading a path, where `look` is what the policy says of it.
 
     What no rule speaks of is the command's own business.
     """
+    may_deny = find_denials(policy, "fs.read")
 
     def denied(relative: str) -> bool:
+        if not may_deny(relative):
+            return False
         decision = look(relative)
         return decision.verdict is Verdict.DENY and decision.deciding.code != NO_RULE
 

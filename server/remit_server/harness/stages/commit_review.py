@@ -94,7 +94,8 @@ def _packaged() -> str:
 def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
     counted = {change.path.relative: _count_lines(change) for change in plan.changes}
     position = ctx.turn.memory.position
-    left_out = tuple(paths_left_out(plan, plan_of_all(ctx), position.passed_with))
+    strict = position.mode is Mode.STRICT  # elsewhere nobody asks what is left out, and it is a look at every file
+    left_out = tuple(paths_left_out(plan, plan_of_all(ctx), position.passed_with)) if strict else ()
     return CommitFacts(
         lines=sum(lines or 0 for lines in counted.values()),
         sensitive=tuple(path for path in counted if _is_sensitive(path, ctx)),

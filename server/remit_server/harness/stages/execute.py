@@ -65,8 +65,9 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
 async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallContext, record: CallRecord) -> CommandEnded:
     proposal = authorised.proposal
     parts, tool = ctx.parts, proposal.tool.name
+    rules = parts.rulebook
     denied = deny_reading(
-        lambda path: judge_path(parts.rulebook, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template)
+        rules.policy, lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template)
     )
     hidden = await retry_read(
         lambda: asyncio.to_thread(find_hidden_paths, parts.workspace.root, denied), record.record_retry

@@ -122,7 +122,8 @@ async def _mark_history(resolved: ResolvedCall, ctx: CallContext) -> tuple[Actio
     if not (await asyncio.to_thread(parts.sandbox.isolation)).available:
         return actions
     by = (parts.rulebook.policy.version, action_for(ctx.turn, resolved.tool.name, "fs.read", None))
-    denied = deny_reading(lambda path: judge_path(parts.rulebook, ctx.turn, resolved.tool.name, "fs.read", path))
+    rules, tool = parts.rulebook, resolved.tool.name
+    denied = deny_reading(rules.policy, lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path))
     if not await parts.past.hold(denied, by, resolved.tool_context, parts.sandbox):
         return actions
     return tuple(replace(a, history=True) if a.syscall == "process.exec" else a for a in actions)

@@ -62,6 +62,13 @@ class WorkingTree:
     attributes: Attributes
     _folders: dict[str, int | None] = field(default_factory=dict[str, int | None])
 
+    def is_unchanged(self, path: str, known: IndexEntry) -> bool:
+        """Tells by git's own signs, without reading it, that the file is what the index knows, and in no editor."""
+        try:
+            return self.documents.get(path) is None and self._unchanged(self.status(path), known)
+        except FileNotFoundError:
+            return False
+
     def changed(self, path: str, known: IndexEntry | None) -> Stored | None:
         """The file where it is no longer what the index knows, None where it is. Raises FileNotFoundError where it is
         not there, ToolError where it cannot be stored as it is."""

@@ -4,6 +4,7 @@ commit (GIT-02).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -49,14 +50,18 @@ def select(
     staged = {name: (each.mode, each.sha.decode()) for name, each in index.items() if not _only_meant(each)}
     selected = Selected(dict(committed) if named else staged, index)
     known = {*index, *committed} if named else index
-    wanted = [path_of(name) for name in known if _is_named(name, named)]
+    wanted = [os.fsdecode(name) for name in known if _is_named(name, named)]
     wanted += _new(tree.workspace, repository, named, wanted, untracked=untracked)
     wanted += () if named else find_addable(tree.workspace, worked_on, repository)
     for path in sorted(set(wanted)):
-        if readable(path):
+        name = os.fsencode(path)
+        stays = _staying(tree, path, selected.index.get(name))
+        if stays is not None:
+            selected.files[name] = (stays.mode, stays.sha.decode())
+        elif readable(path_of(name)):
             _take(tree, path, selected)
         else:
-            selected.hidden.add(path.encode(errors="surrogateescape"))
+            selected.hidden.add(name)
     for name in _differing(selected.files, committed):
         if not readable(path_of(name)):
             selected.hidden.add(name)
@@ -81,21 +86,31 @@ def differences(selected: Selected, committed: Mapping[bytes, Entry]) -> list[by
     return found
 
 
+def _staying(tree: WorkingTree, path: str, known: IndexEntry | None) -> IndexEntry | None:
+    """Returns what git knows of a file that is still so, as far as can be told without reading it: most are, and policy
+    need not be asked about them.
+    """
+    if known is None or _only_meant(known):
+        return None
+    if known.mode == SUBMODULE or known.flags & _ASSUMED_UNCHANGED or _is_absent(known):
+        return known
+    return known if tree.is_unchanged(path, known) else None
+
+
 def _take(tree: WorkingTree, path: str, selected: Selected) -> None:
     """Put the file as it is in the working tree into the commit and the index."""
-    name = path.encode(errors="surrogateescape")
+    name = os.fsencode(path)
     known = selected.index.get(name)
-    if known is not None and (known.mode == SUBMODULE or known.flags & _ASSUMED_UNCHANGED or _is_absent(known)):
-        return _keep(name, known, selected)
     try:
         stored = tree.changed(path, None if known is None or _only_meant(known) else known)
     except FileNotFoundError:
         selected.files.pop(name, None)
         selected.index.pop(name, None)
-        return None
-    if stored is None:
-        return _keep(name, known, selected)
-    return _put_entry(name, stored, selected)
+        return
+    if stored is not None:
+        _put_entry(name, stored, selected)
+    elif known is not None:
+        selected.files[name] = (known.mode, known.sha.decode())
 
 
 def _put_entry(name: bytes, stored: Stored, selected: Selected) -> None:
@@ -125,12 +140,6 @@ def _too_many(count: int) -> ToolError:
         "commit fewer at once, with `paths`",
         ErrorCode.LIMIT_REACHED,
     )
-
-
-def _keep(name: bytes, known: IndexEntry | None, selected: Selected) -> None:
-    """As it is staged."""
-    if known is not None:
-        selected.files[name] = (known.mode, known.sha.decode())
 
 
 def _leave(name: bytes, files: dict[bytes, Entry], committed: Mapping[bytes, Entry]) -> None:
