@@ -21,6 +21,7 @@ from remit_governance.workflow.test_files import is_locked_file
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.content.files import FileImage, digest_of
+from remit_server.workspace.git_linked import Folders
 from remit_server.workspace.history import History, NoHistory
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
@@ -127,7 +128,8 @@ class CommandPlan:
 
 @dataclass(frozen=True, slots=True)
 class CommitPlan:
-    """A commit, to be approved and then written: the objects, the ref from exactly `parent`, the index.
+    """A commit, to be approved and then written to the repository in `folders`: the objects, the ref from exactly
+    `parent`, the index.
 
     `ref` is the branch, None where HEAD is detached; `head` is what HEAD holds, `parent` None for a first commit,
     `author` `Name <address>`. `objects` are the new ones by id, header and body. `index_before` is the digest of the
@@ -136,6 +138,7 @@ class CommitPlan:
     the reflog is kept; `render` tells of the commit's id.
     """
 
+    folders: Folders
     head: bytes
     ref: str | None
     parent: str | None

@@ -16,56 +16,130 @@ import secrets
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from remit_server.contract import ErrorCode
-from remit_server.errors import ToolError
+from remit_server.errors import SetupError, ToolError
 from remit_server.workspace.content.files import read_image
+from remit_server.workspace.git_linked import Folders
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath, sync_folder
 
-GIT = ".git"
 MAX_INDEX_BYTES = 200_000_000
 _MAX_REFS_BYTES = 50_000_000
 _TEMPORARY = re.compile(r"\.remit-tmp-[0-9a-f]{24}")
 _SHA = re.compile(r"[0-9a-f]{40}")
+_COMMON = frozenset({"", "config", "hooks", "info", "objects", "packed-refs", "refs"})
+"""What all working trees of a repository share, by the first part of its name; each has the rest for itself."""
 
 
-def path_inside(workspace: Workspace, name: str) -> WorkspacePath:
-    """Returns the path of that name in the repository's folder, unresolved: opening it follows no link."""
-    relative = f"{GIT}/{name}" if name else GIT
-    return WorkspacePath(relative, workspace.root)
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A folder of a repository: `prefix` in a workspace, which may be opened for it alone."""
+
+    workspace: Workspace
+    prefix: str
+
+    def at(self, name: str) -> WorkspacePath:
+        """The path of that name in it, unresolved: opening it follows no link."""
+        parts = (part for part in (self.prefix, name) if part)
+        return WorkspacePath("/".join(parts) or ".", self.workspace.root)
 
 
-def read_or_none(workspace: Workspace, name: str, most: int = MAX_INDEX_BYTES) -> bytes | None:
-    """Reads that file of the repository. Returns None where there is none. Raises ToolError."""
-    try:
-        return read_image(workspace, path_inside(workspace, name), most).data
-    except ToolError as error:
-        if error.code is ErrorCode.NOT_FOUND:
-            return None
-        raise
+@dataclass(frozen=True, slots=True)
+class GitFiles:
+    """A repository's own files, by their names in a plain `.git`."""
+
+    folders: Folders
+    _own: _Place
+    _common: _Place
+
+    def absolute(self, name: str) -> Path:
+        """Where that file is."""
+        return self._place(name).at(name).absolute
+
+    def spell(self, name: str) -> str:
+        """How a person is told of that file: by its path in the workspace, else by the whole one."""
+        path = self._place(name).at(name)
+        return path.relative if self._place(name).prefix else str(path.absolute)
+
+    def open_folder(self, name: str) -> int:
+        """Opens that folder. Raises ToolError."""
+        place = self._place(name)
+        return place.workspace.open_folder(place.at(name))
+
+    def make_folder(self, name: str) -> int:
+        """Opens that folder, creating what is missing on disk. Raises OSError."""
+        place = self._place(name)
+        return place.workspace.make_folder(place.at(name))
+
+    def open_parent(self, name: str) -> int:
+        """Opens the folder that file is in. Raises ToolError."""
+        place = self._place(name)
+        return place.workspace.open_folder(place.at(name).parent)
+
+    def make_parent(self, name: str) -> int:
+        """Opens the folder that file is in, creating what is missing on disk. Raises OSError."""
+        place = self._place(name)
+        return place.workspace.make_folder(place.at(name).parent)
+
+    def read(self, name: str, most: int = MAX_INDEX_BYTES) -> bytes | None:
+        """Reads that file. Returns None where there is none. Raises ToolError."""
+        place = self._place(name)
+        try:
+            return read_image(place.workspace, place.at(name), most).data
+        except ToolError as error:
+            if error.code is ErrorCode.NOT_FOUND:
+                return None
+            raise
+
+    def read_ref(self, ref: str) -> str | None:
+        """Returns the commit that a ref holds, None for a missing ref. Raises ToolError where that is no id."""
+        data = self.read(ref, _MAX_REFS_BYTES)
+        if data is None:
+            return self.read_packed_refs().get(ref)
+        text = data.decode(errors="replace").strip()
+        if not _SHA.fullmatch(text):
+            raise ToolError("cannot commit", f"`{ref}` holds no commit's id", "look at the repository with git")
+        return text
+
+    def read_packed_refs(self) -> dict[str, str]:
+        """Returns the packed refs with their commits."""
+        data = self.read("packed-refs", _MAX_REFS_BYTES) or b""
+        lines = (line.split(" ") for line in data.decode(errors="surrogateescape").split("\n"))
+        return {words[1]: words[0] for words in lines if len(words) == 2 and _SHA.fullmatch(words[0])}
+
+    def _place(self, name: str) -> _Place:
+        first, _, rest = name.partition("/")
+        return self._common if first in _COMMON or (first == "logs" and rest != "HEAD") else self._own
 
 
-def read_ref(workspace: Workspace, ref: str) -> str | None:
-    """Returns the commit that a ref holds, None for a missing ref. Raises ToolError where it holds anything else."""
-    data = read_or_none(workspace, ref, _MAX_REFS_BYTES)
-    if data is None:
-        return read_packed_refs(workspace).get(ref)
-    text = data.decode(errors="replace").strip()
-    if not _SHA.fullmatch(text):
-        raise ToolError("cannot commit", f"`{ref}` holds no commit's id", "look at the repository with git")
-    return text
+@contextlib.contextmanager
+def open_git(workspace: Workspace, folders: Folders) -> Generator[GitFiles]:
+    """Opens the repository's folders: below the workspace through it, each other one by itself.
+
+    Raises ToolError where one of them is gone, or is a link by now.
+    """
+    with contextlib.ExitStack() as held:
+
+        def place(folder: Path) -> _Place:
+            if folder.is_relative_to(workspace.root):
+                return _Place(workspace, folder.relative_to(workspace.root).as_posix())
+            try:
+                opened = held.enter_context(Workspace(folder))
+            except SetupError as error:
+                raise ToolError("cannot open the repository", error.why, error.fix) from error
+            if opened.root != folder:
+                why = f"`{folder}` is another folder by now"
+                raise ToolError("cannot open the repository", why, "try again", code=ErrorCode.STALE, retryable=True)
+            return _Place(opened, "")
+
+        common = place(folders.common)
+        yield GitFiles(folders, place(folders.own) if folders.linked else common, common)
 
 
-def read_packed_refs(workspace: Workspace) -> dict[str, str]:
-    """Returns the packed refs with their commits."""
-    data = read_or_none(workspace, "packed-refs", _MAX_REFS_BYTES) or b""
-    lines = (line.split(" ") for line in data.decode(errors="surrogateescape").split("\n"))
-    return {words[1]: words[0] for words in lines if len(words) == 2 and _SHA.fullmatch(words[0])}
-
-
-def write_object(workspace: Workspace, sha: str, whole: bytes) -> None:
+def write_object(git: GitFiles, sha: str, whole: bytes) -> None:
     """Writes one loose object (header and body), on disk when this returns. Raises OSError."""
-    folder = workspace.make_folder(path_inside(workspace, f"objects/{sha[:2]}"))
+    folder = git.make_folder(f"objects/{sha[:2]}")
     try:
         with contextlib.suppress(FileNotFoundError):
             # An existing object gets a new date, so that git does not prune it as unused meanwhile.
@@ -101,51 +175,51 @@ class Lock:
 
 
 @contextlib.contextmanager
-def git_lock(workspace: Workspace, name: str, data: bytes, mode: int = 0o644) -> Generator[Lock]:
+def git_lock(git: GitFiles, name: str, data: bytes, mode: int = 0o644) -> Generator[Lock]:
     """Locks that file as git does; `finish` replaces it with `data`, else it stays unchanged.
 
     Raises ToolError (`busy`) where git, or another, holds the lock; OSError.
     """
-    parent, _, base = name.rpartition("/")
+    base = name.rpartition("/")[2]
     with contextlib.ExitStack() as undo:
-        git = workspace.open_folder(path_inside(workspace, ""))
-        undo.callback(os.close, git)
-        folder = workspace.make_folder(path_inside(workspace, parent))
+        top = git.open_folder("")
+        undo.callback(os.close, top)
+        folder = git.make_parent(name)
         undo.callback(os.close, folder)
         temporary = f".remit-tmp-{secrets.token_hex(12)}"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=git)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=top)
         undo.callback(os.close, fd)
-        undo.callback(_unlink, temporary, git)
+        undo.callback(_unlink, temporary, top)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _fill(fd, data)
-        _link(temporary, f"{base}.lock", git, folder, name)
+        _link(temporary, f"{base}.lock", top, folder, git.spell(name))
         undo.callback(_unlink_same, f"{base}.lock", folder, os.fstat(fd).st_ino)
         yield Lock(folder, base)
 
 
-def clear_stale_locks(workspace: Workspace, names: Iterable[str]) -> None:
+def clear_stale_locks(git: GitFiles, names: Iterable[str]) -> None:
     """Removes temporary files and locks on these files that this program's dead writers left."""
-    git = workspace.open_folder(path_inside(workspace, ""))
+    top = git.open_folder("")
     try:
-        with os.scandir(git) as entries:
+        with os.scandir(top) as entries:
             found = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
         for temporary in found:
             with contextlib.suppress(OSError):
-                fd = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=git)
+                fd = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top)
                 try:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _clear(workspace, fd, names)
-                    os.unlink(temporary, dir_fd=git)
+                    _clear(git, fd, names)
+                    os.unlink(temporary, dir_fd=top)
                 finally:
                     os.close(fd)
     finally:
-        os.close(git)
+        os.close(top)
 
 
-def append_line(workspace: Workspace, name: str, line: bytes) -> None:
+def append_line(git: GitFiles, name: str, line: bytes) -> None:
     """Appends a line to that file of the repository, creating it where it is missing. Raises OSError."""
-    parent, _, base = name.rpartition("/")
-    folder = workspace.make_folder(path_inside(workspace, parent))
+    base = name.rpartition("/")[2]
+    folder = git.make_parent(name)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         fd = os.open(base, flags, 0o644, dir_fd=folder)
@@ -157,10 +231,10 @@ def append_line(workspace: Workspace, name: str, line: bytes) -> None:
         os.close(folder)
 
 
-def _clear(workspace: Workspace, fd: int, names: Iterable[str]) -> None:
+def _clear(git: GitFiles, fd: int, names: Iterable[str]) -> None:
     """Removes the locks that are links to this file. Raises OSError where a link remains under an unknown name."""
     known = 1
-    for name, folder in _folders(workspace, names):
+    for name, folder in _folders(git, names):
         try:
             known += _same(name, folder, os.fstat(fd).st_ino)
             if _same(f"{name}.lock", folder, os.fstat(fd).st_ino):
@@ -171,21 +245,20 @@ def _clear(workspace: Workspace, fd: int, names: Iterable[str]) -> None:
         raise OSError(errno.EBUSY, "it is the lock of another ref")
 
 
-def _folders(workspace: Workspace, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _folders(git: GitFiles, names: Iterable[str]) -> Iterator[tuple[str, int]]:
     for name in names:
-        parent, _, base = name.rpartition("/")
         with contextlib.suppress(ToolError):
-            yield base, workspace.open_folder(path_inside(workspace, parent))
+            yield name.rpartition("/")[2], git.open_parent(name)
 
 
-def _link(temporary: str, lock: str, git: int, folder: int, name: str) -> None:
+def _link(temporary: str, lock: str, top: int, folder: int, name: str) -> None:
     try:
-        os.link(temporary, lock, src_dir_fd=git, dst_dir_fd=folder, follow_symlinks=False)
+        os.link(temporary, lock, src_dir_fd=top, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError as error:
         raise ToolError(
             "cannot commit now",
-            f"`{GIT}/{name}.lock` is there: git is working on this repository, or was stopped while it did",
-            f"try again; if no git is running, a person can remove `{GIT}/{name}.lock`",
+            f"`{name}.lock` is there: git is working on this repository, or was stopped while it did",
+            f"try again; if no git is running, a person can remove `{name}.lock`",
             code=ErrorCode.BUSY,
             retryable=True,
         ) from error

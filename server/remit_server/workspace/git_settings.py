@@ -5,7 +5,7 @@ Includes are followed in the person's files only, which are theirs to write; the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
@@ -17,12 +17,12 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 Settings = Mapping[str, str]
 
 
-def settings_of(root: Path, repository: str, environment: Mapping[str, str]) -> Settings:
-    """The last value of each setting, where `repository` is the text of the config of the repository in `root`."""
+def settings_of(git: Path, repository: Iterable[tuple[str, str]], environment: Mapping[str, str]) -> Settings:
+    """The last value of each setting, where `repository` are those of the repository whose folder is `git`."""
     found: dict[str, str] = {}
     for path in _files(environment):
-        found.update(_read(path, root / ".git", environment, _MOST_INCLUDES))
-    found.update(parse_config(repository))
+        found.update(_read(path, git, environment, _MOST_INCLUDES))
+    found.update(repository)
     return found
 
 

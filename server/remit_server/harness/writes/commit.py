@@ -17,14 +17,14 @@ from remit_server.harness.writes.merger import stale
 from remit_server.tools.spec import CommitPlan
 from remit_server.workspace.content.files import digest_of
 from remit_server.workspace.git_folder import (
+    GitFiles,
     append_line,
     clear_stale_locks,
     git_lock,
-    path_inside,
-    read_or_none,
-    read_ref,
+    open_git,
     write_object,
 )
+from remit_server.workspace.git_linked import find_repository
 from remit_server.workspace.paths.workspace_path import Workspace
 
 _NOTHING = "0" * 40
@@ -41,11 +41,14 @@ def write_commit(workspace: Workspace, plan: CommitPlan) -> str:
     whole = b"commit %d\x00" % len(body) + body
     commit = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
     try:
-        clear_stale_locks(workspace, ("index", "HEAD", *([plan.ref] if plan.ref else [])))
-        _require_unchanged(workspace, plan)
-        for sha, data in (*plan.objects.items(), (commit, whole)):
-            write_object(workspace, sha, data)
-        _move(workspace, plan, commit, when)
+        if find_repository(workspace.root) != plan.folders:
+            raise stale("the repository's place")
+        with open_git(workspace, plan.folders) as git:
+            clear_stale_locks(git, ("index", "HEAD", *([plan.ref] if plan.ref else [])))
+            _require_unchanged(git, plan)
+            for sha, data in (*plan.objects.items(), (commit, whole)):
+                write_object(git, sha, data)
+            _move(git, plan, commit, when)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise ToolError(
@@ -57,41 +60,41 @@ def write_commit(workspace: Workspace, plan: CommitPlan) -> str:
     return commit
 
 
-def _move(workspace: Workspace, plan: CommitPlan, commit: str, when: str) -> None:
+def _move(git: GitFiles, plan: CommitPlan, commit: str, when: str) -> None:
     """Moves the index before the ref: a crash between them leaves changes staged, never a commit that looks undone."""
     new = f"{commit}\n".encode()
     with ExitStack() as held:
-        index = held.enter_context(git_lock(workspace, "index", plan.index_after, _index_mode(workspace)))
-        head = held.enter_context(git_lock(workspace, "HEAD", new if plan.ref is None else plan.head))
-        moved = head if plan.ref is None else held.enter_context(git_lock(workspace, plan.ref, new))
-        _require_unchanged(workspace, plan)
-        _append_reflog(workspace, plan, commit, when)
+        index = held.enter_context(git_lock(git, "index", plan.index_after, _index_mode(git)))
+        head = held.enter_context(git_lock(git, "HEAD", new if plan.ref is None else plan.head))
+        moved = head if plan.ref is None else held.enter_context(git_lock(git, plan.ref, new))
+        _require_unchanged(git, plan)
+        _append_reflog(git, plan, commit, when)
         index.finish()
         moved.finish()
 
 
-def _require_unchanged(workspace: Workspace, plan: CommitPlan) -> None:
-    if read_or_none(workspace, "HEAD") != plan.head:
+def _require_unchanged(git: GitFiles, plan: CommitPlan) -> None:
+    if git.read("HEAD") != plan.head:
         raise stale("HEAD")
-    if plan.ref is not None and read_ref(workspace, plan.ref) != plan.parent:
+    if plan.ref is not None and git.read_ref(plan.ref) != plan.parent:
         raise stale(plan.where)
-    index = read_or_none(workspace, "index")
+    index = git.read("index")
     if (None if index is None else digest_of(index)) != plan.index_before:
         raise stale("the index")
 
 
-def _append_reflog(workspace: Workspace, plan: CommitPlan, commit: str, when: str) -> None:
+def _append_reflog(git: GitFiles, plan: CommitPlan, commit: str, when: str) -> None:
     if not plan.logs:
         return
     kind = "commit" if plan.parent else "commit (initial)"
     subject = plan.message.partition("\n")[0]
     line = f"{plan.parent or _NOTHING} {commit} {plan.author} {when}\t{kind}: {subject}\n".encode()
     for name in dict.fromkeys(("HEAD", plan.ref or "HEAD")):
-        append_line(workspace, f"logs/{name}", line)
+        append_line(git, f"logs/{name}", line)
 
 
-def _index_mode(workspace: Workspace) -> int:
+def _index_mode(git: GitFiles) -> int:
     try:
-        return path_inside(workspace, "index").absolute.lstat().st_mode & 0o666
+        return git.absolute("index").lstat().st_mode & 0o666
     except FileNotFoundError:
         return 0o644

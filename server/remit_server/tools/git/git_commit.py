@@ -25,14 +25,21 @@ from remit_server.errors import ToolError
 from remit_server.tools.git.commit.attributes import Attributes
 from remit_server.tools.git.commit.files import EXECUTABLE, WorkingTree, path_of
 from remit_server.tools.git.commit.identity import author_of, tidy_message
-from remit_server.tools.git.commit.repository import Entry, Index, Repository, commit_refusal, open_for_commit
+from remit_server.tools.git.commit.repository import (
+    Entry,
+    Index,
+    Repository,
+    commit_refusal,
+    folders_of,
+    open_for_commit,
+)
 from remit_server.tools.git.commit.selection import Selected, differences, select
 from remit_server.tools.git.commit.trees import trees_of
 from remit_server.tools.git.commit.untracked import read_persons
 from remit_server.tools.git.git_repository import quote_path, repository_targets
 from remit_server.tools.spec import Arguments, CommitPlan, FileChange, Outcome, Plan, Target, Tool, ToolContext
 from remit_server.workspace.content.files import image_of
-from remit_server.workspace.git_folder import read_or_none
+from remit_server.workspace.git_folder import open_git
 from remit_server.workspace.git_settings import expand_path, git_folder_of, is_on
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
@@ -65,9 +72,10 @@ class GitCommitArguments(Arguments):
 
 def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
     """The commit as it would be now. Raises ToolError where there is none, or it cannot be done exactly."""
-    repository = open_for_commit(ctx.workspace)
-    with closing(repository.objects):
-        return _plan(arguments, ctx, repository)
+    with open_git(ctx.workspace, folders_of(ctx.workspace)) as git:
+        repository = open_for_commit(ctx.workspace, git)
+        with closing(repository.objects):
+            return _plan(arguments, ctx, repository)
 
 
 def commit_of_all(ctx: ToolContext) -> CommitPlan:
@@ -97,6 +105,7 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
     changes = tuple(_change(name, selected, committed, repository, ctx) for name in changed)
     remarks = _remarks(repository, selected)
     return CommitPlan(
+        folders=repository.git.folders,
         head=repository.head,
         ref=repository.ref,
         parent=repository.parent,
@@ -144,7 +153,7 @@ def _attributes(repository: Repository, ctx: ToolContext) -> Attributes:
     folder = git_folder_of(os.environ)
     said = repository.settings.get("core.attributesfile")
     own = expand_path(said, ctx.workspace.root, os.environ) if said else folder / "attributes" if folder else None
-    inner = read_or_none(ctx.workspace, "info/attributes", _MAX_ATTRIBUTES) or b""
+    inner = repository.git.read("info/attributes", _MAX_ATTRIBUTES) or b""
     return Attributes(in_folder, outer=read_persons(own), inner=inner)
 
 

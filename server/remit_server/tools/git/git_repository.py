@@ -24,9 +24,8 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.spec import Target, ToolContext
-from remit_server.workspace.content.files import read_image
-from remit_server.workspace.git_config import MAX_CONFIG_BYTES, harmless, parse_config
-from remit_server.workspace.git_linked import Folders, resolve_pointer
+from remit_server.workspace.git_config import harmless
+from remit_server.workspace.git_linked import Folders, NoRepository, find_repository
 from remit_server.workspace.trees.exclude import EXCLUDES_FILE, persons_list
 
 MAX_OUTPUT_BYTES = 4_000_000
@@ -116,8 +115,13 @@ def open_repository(ctx: ToolContext) -> Repository:
     root = ctx.workspace.root
     if shutil.which("git", path=command_environment(os.environ)["PATH"]) is None:
         raise _refusal("git is not installed", "install git", ErrorCode.TOOL_UNAVAILABLE)
-    folders, config, head = _open_repository(ctx)
-    settings = parse_config(config)
+    folders = find_repository(root)
+    if isinstance(folders, NoRepository):
+        raise _refusal(folders.why, folders.fix, folders.code)
+    try:
+        settings, head = folders.config(), folders.head()
+    except OSError as error:
+        raise _refusal(f"it cannot be read: {error.strerror}", "look at its rights") from error
     for name, value in settings:
         if _UNREADABLE.get(name) == value.lower():
             raise _refusal(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
@@ -126,32 +130,6 @@ def open_repository(ctx: ToolContext) -> Repository:
     told = harmless(settings, branch[1] if branch else None)
     told += ((EXCLUDES_FILE, str(ignored.path)),) if ignored else ()
     return Repository(root, folders, told, (ignored.path,) if ignored else ())
-
-
-def _open_repository(ctx: ToolContext) -> tuple[Folders, str, str]:
-    """Where it is, and what its config and HEAD say. Raises ToolError."""
-    root = ctx.workspace.root
-    folder = root / ".git"
-    if folder.is_file():
-        pointer = read_image(ctx.workspace, ctx.resolve(".git"), MAX_CONFIG_BYTES).data
-        if (linked := resolve_pointer(root, pointer)) is None:
-            raise _refusal(
-                "`.git` points to a repository elsewhere that does not point back here",
-                "have a person run `git worktree repair`, or open the folder of the repository itself",
-                ErrorCode.TOOL_UNAVAILABLE,
-            )
-        try:
-            return linked, linked.config(), linked.head()
-        except OSError as error:
-            raise _refusal(f"it cannot be read: {error.strerror}", "look at its rights") from error
-    if not folder.is_dir():
-        bare = (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir()
-        raise _refusal(
-            "the workspace is a bare repository, without files" if bare else "the workspace has no `.git` of its own",
-            "open the top folder of a repository as the workspace",
-            ErrorCode.NOT_FOUND,
-        )
-    return Folders(folder, folder), _text(".git/config", ctx), _text(".git/HEAD", ctx)
 
 
 def read_printed(output: CommandOutput, ctx: ToolContext) -> tuple[bytes, bool]:
@@ -176,16 +154,6 @@ def quote_path(path: str) -> str:
     """A path on a line of its own, whatever it holds."""
     clean = visible(os.fsencode(path).decode(errors="replace"), "show")
     return clean if clean.isprintable() else json.dumps(clean)
-
-
-def _text(relative: str, ctx: ToolContext) -> str:
-    """A small file of the repository; empty where there is none."""
-    try:
-        return read_image(ctx.workspace, ctx.resolve(relative), MAX_CONFIG_BYTES).data.decode(errors="replace")
-    except ToolError as error:
-        if error.code is ErrorCode.NOT_FOUND:
-            return ""
-        raise
 
 
 def _refusal(why: str, fix: str, code: ErrorCode = ErrorCode.INVALID_ARGUMENTS) -> ToolError:

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
+from remit_server.workspace.git_config import MAX_CONFIG_BYTES
 from remit_server.workspace.git_linked import Folders, find_folders, read_git_file
 from remit_server.workspace.git_settings import expand_path, git_folder_of, settings_of
 from remit_server.workspace.paths.workspace_path import Workspace
@@ -40,12 +40,11 @@ def exclude_lists(workspace: Workspace) -> tuple[ExcludeList, ...]:
 
 def persons_list(workspace: Workspace, folders: Folders) -> ExcludeList | None:
     """Returns the list that `core.excludesFile` names, else the one that git looks for beside a person's settings."""
-    config = _config_of(folders)
-    said = dict(parse_config(config)).get(EXCLUDES_FILE)
+    said = dict(_config_of(folders)).get(EXCLUDES_FILE)
     if said is not None:
         path = expand_path(said, workspace.root, os.environ)
         return _list_at(path) if _is_inside(path, workspace) else None
-    theirs = settings_of(workspace.root, "", os.environ).get(EXCLUDES_FILE)
+    theirs = settings_of(folders.own, (), os.environ).get(EXCLUDES_FILE)
     folder = git_folder_of(os.environ)
     if theirs is None and folder is None:
         return None
@@ -60,7 +59,7 @@ def persons_list(workspace: Workspace, folders: Folders) -> ExcludeList | None:
 def unread_list(workspace: Workspace) -> str | None:
     """Returns the list outside the workspace that the repository's own settings name, and that is not read."""
     folders = find_folders(workspace.root)
-    said = dict(parse_config(_config_of(folders))).get(EXCLUDES_FILE) if folders else None
+    said = dict(_config_of(folders)).get(EXCLUDES_FILE) if folders else None
     return said if said and not _is_inside(expand_path(said, workspace.root, os.environ), workspace) else None
 
 
@@ -71,11 +70,11 @@ def _is_inside(path: Path, workspace: Workspace) -> bool:
         return False
 
 
-def _config_of(folders: Folders) -> str:
+def _config_of(folders: Folders) -> tuple[tuple[str, str], ...]:
     try:
         return folders.config()
     except OSError:
-        return ""
+        return ()
 
 
 def _list_at(path: Path) -> ExcludeList | None:

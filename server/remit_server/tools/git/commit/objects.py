@@ -14,8 +14,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.packed import must_fit
 from remit_server.workspace.content.files import MAX_FILE_BYTES
-from remit_server.workspace.git_folder import path_inside
-from remit_server.workspace.paths.workspace_path import Workspace
+from remit_server.workspace.git_folder import GitFiles
 
 _HEX_DIGITS = 40
 _LARGEST = MAX_FILE_BYTES * 4
@@ -52,11 +51,11 @@ class Objects(DiskObjectStore):
         return super()._get_loose_object(sha)
 
 
-def objects_of(workspace: Workspace) -> Objects:
-    """The objects of the workspace's repository. Raises ToolError where what should be a file of them is none."""
+def objects_of(git: GitFiles) -> Objects:
+    """The objects of the repository. Raises ToolError where what should be a file of them is none."""
     for name in _PACKED:
         try:
-            folder = workspace.open_folder(path_inside(workspace, name))
+            folder = git.open_folder(name)
         except ToolError as error:
             if error.code is ErrorCode.NOT_FOUND:
                 continue
@@ -70,7 +69,7 @@ def objects_of(workspace: Workspace) -> Objects:
             raise ToolError(
                 "cannot commit", f"`.git/{name}/{odd[0]}` is no file", "look at the repository with `git fsck`"
             )
-    return Objects(path_inside(workspace, "objects").absolute, loose_object_size_limit=_LARGEST)
+    return Objects(git.absolute("objects"), loose_object_size_limit=_LARGEST)
 
 
 def _is_file(name: str, folder: int | None = None) -> bool:

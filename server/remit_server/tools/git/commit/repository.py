@@ -25,7 +25,8 @@ from remit_server.errors import ToolError
 from remit_server.tools.git.commit.objects import Objects, objects_of
 from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES
-from remit_server.workspace.git_folder import path_inside, read_or_none, read_packed_refs, read_ref
+from remit_server.workspace.git_folder import GitFiles
+from remit_server.workspace.git_linked import Folders, NoRepository, find_repository
 from remit_server.workspace.git_settings import Settings, is_on, settings_of
 from remit_server.workspace.paths.workspace_path import Workspace
 
@@ -66,6 +67,7 @@ class Index:
 class Repository:
     """A repository at one moment. `ref` is None where HEAD is detached, `parent` where there is no commit yet."""
 
+    git: GitFiles
     settings: Settings
     head: bytes
     ref: str | None
@@ -127,18 +129,25 @@ class Repository:
         return ObjectID(sha.encode()) in self.objects
 
 
-def open_for_commit(workspace: Workspace) -> Repository:
-    """The workspace's repository. Raises ToolError where nothing can be committed to it, saying why and what to do."""
-    _must_be_here(workspace)
-    config = (read_or_none(workspace, "config", MAX_CONFIG_BYTES) or b"").decode(errors="replace")
-    settings = settings_of(workspace.root, config, os.environ)
-    _must_be_plain(settings)
-    _must_be_at_rest(workspace)
-    head = read_or_none(workspace, "HEAD", MAX_CONFIG_BYTES) or b""
-    ref, parent = _head(workspace, head.decode(errors="replace"))
-    return Repository(
-        settings, head, ref, parent, _index(workspace), _objects(workspace), tuple(_active_hooks(workspace, settings))
-    )
+def folders_of(workspace: Workspace) -> Folders:
+    """Where the workspace's repository is. Raises ToolError where there is none that can be believed."""
+    found = find_repository(workspace.root)
+    if isinstance(found, NoRepository):
+        raise commit_refusal(found.why, found.fix, found.code)
+    return found
+
+
+def open_for_commit(workspace: Workspace, git: GitFiles) -> Repository:
+    """The workspace's repository, whose files are `git`. Raises ToolError where nothing can be committed to it."""
+    try:
+        settings = settings_of(git.folders.own, git.folders.config(), os.environ)
+    except OSError as error:
+        raise commit_refusal(f"its settings cannot be read: {error.strerror}", "look at its rights") from error
+    _must_be_plain(settings, workspace, git)
+    _must_be_at_rest(git)
+    head = git.read("HEAD", MAX_CONFIG_BYTES) or b""
+    ref, parent = _head(git, head.decode(errors="replace"))
+    return Repository(git, settings, head, ref, parent, _index(git), _objects(git), tuple(_active_hooks(git, settings)))
 
 
 def commit_refusal(
@@ -148,23 +157,7 @@ def commit_refusal(
     return ToolError("cannot commit", why, fix, code=code, retryable=retryable)
 
 
-def _must_be_here(workspace: Workspace) -> None:
-    folder = workspace.root / ".git"
-    if folder.is_symlink() or folder.is_file():
-        raise commit_refusal(
-            "`.git` only points to a repository elsewhere (a worktree or a submodule)",
-            "a person has to commit here with git itself",
-            ErrorCode.TOOL_UNAVAILABLE,
-        )
-    if not folder.is_dir():
-        raise commit_refusal(
-            "the workspace has no `.git` of its own",
-            "open the top folder of a repository as the workspace, or have a person run `git init`",
-            ErrorCode.NOT_FOUND,
-        )
-
-
-def _must_be_plain(settings: Settings) -> None:
+def _must_be_plain(settings: Settings, workspace: Workspace, git: GitFiles) -> None:
     for name, value in settings.items():
         extension = name.removeprefix("extensions.")
         plain = (extension, value.lower()) in {("objectformat", "sha1"), ("refstorage", "files")}
@@ -172,7 +165,7 @@ def _must_be_plain(settings: Settings) -> None:
             raise commit_refusal(f"its format is not known here ({name} = {value})", "use git itself")
     if settings.get("core.repositoryformatversion", "0") not in {"0", "1"} or is_on(settings, "core.bare"):
         raise commit_refusal("it is bare, or of a version that is not known here", "use git itself")
-    if "core.worktree" in settings:
+    if "core.worktree" in settings and not _is_here(settings["core.worktree"], workspace, git):
         raise commit_refusal("`core.worktree` puts its files elsewhere", "open that folder's own repository")
     if settings.get("core.sharedrepository", "umask").lower() not in {"umask", "false", "0"}:
         raise commit_refusal("`core.sharedRepository` wants rights that are not set here", "use git itself")
@@ -183,24 +176,30 @@ def _must_be_plain(settings: Settings) -> None:
         )
 
 
-def _must_be_at_rest(workspace: Workspace) -> None:
-    folder = path_inside(workspace, "").absolute
+def _is_here(tree: str, workspace: Workspace, git: GitFiles) -> bool:
+    try:
+        return git.folders.own.joinpath(tree).resolve() == workspace.root
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def _must_be_at_rest(git: GitFiles) -> None:
     for name, what in _UNDER_WAY.items():
-        if os.path.lexists(folder / name):
+        if os.path.lexists(git.absolute(name)):
             raise commit_refusal(f"{what} is under way", "a person has to finish or abort it first")
 
 
-def _head(workspace: Workspace, text: str) -> tuple[str | None, str | None]:
+def _head(git: GitFiles, text: str) -> tuple[str | None, str | None]:
     if detached := _SHA.fullmatch(text):
         return None, detached[1]
     named = _HEAD.fullmatch(text)
     ref = named[1] if named else ""
     if not ref or ".." in ref or "//" in ref or "@{" in ref or not all(map(_is_ref_name, ref.split("/"))):
         raise commit_refusal("HEAD names no branch", "look at the repository with git")
-    parent = read_ref(workspace, ref)
+    parent = git.read_ref(ref)
     if parent is None:
         above = {"/".join(ref.split("/")[:length]) for length in range(3, ref.count("/") + 1)}
-        if any(other in above or other.startswith(ref + "/") for other in read_packed_refs(workspace)):
+        if any(other in above or other.startswith(ref + "/") for other in git.read_packed_refs()):
             raise commit_refusal(
                 f"another branch's name is in the way of `{ref}`", "choose another name for the branch"
             )
@@ -211,23 +210,23 @@ def _is_ref_name(name: str) -> bool:
     return bool(name) and not name.startswith(".") and not name.endswith((".", ".lock"))
 
 
-def _objects(workspace: Workspace) -> Objects:
+def _objects(git: GitFiles) -> Objects:
     for name in ("objects", "objects/pack", "refs", "refs/heads"):
         try:
-            os.close(workspace.open_folder(path_inside(workspace, name)))
+            os.close(git.open_folder(name))
         except ToolError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise
-    if (read_or_none(workspace, "objects/info/alternates") or b"").strip():
+    if (git.read("objects/info/alternates") or b"").strip():
         raise commit_refusal("its objects are in another repository too (alternates)", "use git itself")
-    return objects_of(workspace)
+    return objects_of(git)
 
 
-def _index(workspace: Workspace) -> Index:
-    data = read_or_none(workspace, "index")
+def _index(git: GitFiles) -> Index:
+    data = git.read("index")
     if data is None:
         return Index({}, 2, None, 0)
-    written_ns = path_inside(workspace, "index").absolute.lstat().st_mtime_ns
+    written_ns = git.absolute("index").lstat().st_mtime_ns
     stream = _Ending(data)
     try:
         _must_have_short_names(data)
@@ -273,10 +272,10 @@ def _unknown_name() -> ToolError:
     return commit_refusal("its index holds a name that is not known here", "use git itself")
 
 
-def _active_hooks(workspace: Workspace, settings: Settings) -> Iterator[str]:
+def _active_hooks(git: GitFiles, settings: Settings) -> Iterator[str]:
     if path := settings.get("core.hookspath"):
         yield f"those in {path}"
-    folder = path_inside(workspace, "hooks").absolute
+    folder = git.absolute("hooks")
     for name in _HOOKS:
         if os.access(folder / name, os.X_OK):
             yield name

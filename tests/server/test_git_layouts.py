@@ -1,0 +1,231 @@
+"""Commits where `.git` only points to a repository: they go where git's own would, and a pointer that lies leads to
+nothing (GIT-02)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commits import committed, environment, git, is_sound, planned, repository, write
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.harness.writes.commit import write_commit
+from remit_server.workspace.paths.workspace_path import Workspace
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+FILES = {"a.py": "1\n", "sub/b.py": "2\n"}
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No settings of the machine's, in this process as in git."""
+    for name, value in environment(tmp_path).items():
+        if name == "HOME" or name.startswith("GIT_"):
+            monkeypatch.setenv(name, value)
+
+
+def worktree(folder: Path) -> Path:
+    """A linked worktree on a branch of its own."""
+    home = repository(folder / "home", FILES)
+    git(home, "worktree", "add", "-q", "-b", "side", str(folder / "shop"))
+    return folder / "shop"
+
+
+def worktree_of_a_bare_one(folder: Path) -> Path:
+    """A linked worktree of a repository without files."""
+    repository(folder / "home", FILES)
+    git(folder, "clone", "-q", "--bare", "home", "bare.git")
+    git(folder / "bare.git", "worktree", "add", "-q", "-b", "side", str(folder / "shop"))
+    _name_the_author(folder / "shop")
+    return folder / "shop"
+
+
+def submodule(folder: Path) -> Path:
+    """A submodule on a branch, of a repository that holds it."""
+    repository(folder / "up", FILES)
+    top = repository(folder / "top")
+    git(top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(folder / "up"), "shop")
+    git(top, "commit", "-qm", "with a submodule")
+    _name_the_author(top / "shop")
+    return top / "shop"
+
+
+def separate(folder: Path) -> Path:
+    """A repository whose folder lies elsewhere, and says whose it is."""
+    shop = repository(folder / "shop", FILES)
+    git(shop, "init", "-q", "--separate-git-dir", str(folder / "shop.git"))
+    git(shop, "config", "core.worktree", str(shop))
+    return shop
+
+
+def _name_the_author(shop: Path) -> None:
+    git(shop, "config", "user.name", "Ada")
+    git(shop, "config", "user.email", "ada@example.org")
+
+
+LAYOUTS = [worktree, worktree_of_a_bare_one, submodule, separate]
+
+
+@pytest.mark.parametrize("make", LAYOUTS)
+def test_GIT_02_a_commit_goes_to_the_repository_that_the_folder_belongs_to(
+    tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    shop = make(tmp_path)
+    write(shop, {"a.py": "changed\n", "new.py": "", "sub/b.py": "staged\n"})
+    git(shop, "add", "sub/b.py")
+    before = git(shop, "rev-parse", "HEAD").strip()
+    made = committed(shop, paths=["a.py", "new.py"], all=True)
+    assert git(shop, "rev-parse", "HEAD", "HEAD~1").split() == [made, before]
+    assert git(shop, "show", "--format=", "--name-status", made) == "M\ta.py\nA\tnew.py\n"
+    assert git(shop, "status", "--short") == "M  sub/b.py\n"
+    assert git(shop, "reflog").splitlines()[0].endswith("HEAD@{0}: commit: a change")
+    assert committed(shop) == git(shop, "rev-parse", "HEAD").strip()
+    assert git(shop, "status", "--short") == ""
+    is_sound(shop)
+    assert not list(tmp_path.rglob("*.lock")) + list(tmp_path.rglob(".remit-tmp-*"))
+
+
+def test_GIT_02_a_commit_in_a_linked_worktree_leaves_the_first_one_as_it_is(tmp_path: Path) -> None:
+    shop, home = worktree(tmp_path), tmp_path / "home"
+    write(home, {"a.py": "of the first one\n"})
+    git(home, "add", "a.py")
+    seen = [git(home, "status", "--short", "--branch"), git(home, "rev-parse", "main"), git(home, "reflog")]
+    write(shop, {"a.py": "of the second one\n"})
+    made = committed(shop)
+    assert [git(home, "status", "--short", "--branch"), git(home, "rev-parse", "main"), git(home, "reflog")] == seen
+    assert git(home, "rev-parse", "side").strip() == made
+    assert planned_refusal(shop).why.startswith("nothing differs")
+
+
+def test_GIT_02_a_merge_in_another_worktree_is_under_way_there_only(tmp_path: Path) -> None:
+    shop, home = worktree(tmp_path), tmp_path / "home"
+    (home / ".git" / "MERGE_HEAD").write_text(git(home, "rev-parse", "HEAD"))
+    write(shop, {"a.py": "changed\n"})
+    committed(shop)
+    (home / ".git" / "worktrees" / "shop" / "MERGE_HEAD").write_text(git(home, "rev-parse", "HEAD"))
+    write(shop, {"a.py": "changed again\n"})
+    assert "a merge is under way" in planned_refusal(shop).why
+
+
+def test_GIT_02_a_lock_of_another_worktree_is_not_ours(tmp_path: Path) -> None:
+    shop, home = worktree(tmp_path), tmp_path / "home"
+    write(shop, {"a.py": "changed\n"})
+    (home / ".git" / "index.lock").touch()
+    committed(shop)
+    write(shop, {"a.py": "changed again\n"})
+    (home / ".git" / "worktrees" / "shop" / "index.lock").touch()
+    with pytest.raises(ToolError) as refused:
+        committed(shop)
+    assert refused.value.code is ErrorCode.BUSY
+
+
+def planned_refusal(shop: Path) -> ToolError:
+    with pytest.raises(ToolError) as refused:
+        planned(shop)
+    return refused.value
+
+
+def _to_the_repository_itself(shop: Path, victim: Path) -> None:
+    (shop / ".git").write_text(f"gitdir: {victim}/.git\n")
+
+
+def _to_another_worktree(shop: Path, victim: Path) -> None:
+    git(victim, "worktree", "add", "-q", str(victim.parent / "other"))
+    (shop / ".git").write_text(f"gitdir: {victim}/.git/worktrees/other\n")
+
+
+def _to_one_whose_common_folder_is_a_link(shop: Path, victim: Path) -> None:
+    own = shop / "evil" / "worktrees" / "x"
+    own.mkdir(parents=True)
+    (own / "gitdir").write_text(f"{shop}/.git\n")
+    (own / "HEAD").write_text("ref: refs/heads/main\n")
+    (own / "commondir").symlink_to(victim / ".git" / "commondir")
+    (victim / ".git" / "commondir").write_text("../..\n")
+    (shop / ".git").write_text(f"gitdir: {own}\n")
+
+
+def _to_a_folder_whose_parts_are_links(shop: Path, victim: Path) -> None:
+    own = shop / "evil" / "worktrees" / "x"
+    own.mkdir(parents=True)
+    for name in ("objects", "refs", "HEAD", "config"):
+        (shop / "evil" / name).symlink_to(victim / ".git" / name)
+    (own / "gitdir").write_text(f"{shop}/.git\n")
+    (own / "commondir").write_text("../..\n")
+    (own / "HEAD").write_text("ref: refs/heads/main\n")
+    (shop / ".git").write_text(f"gitdir: {own}\n")
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        _to_the_repository_itself,
+        _to_another_worktree,
+        _to_one_whose_common_folder_is_a_link,
+        _to_a_folder_whose_parts_are_links,
+    ],
+)
+def test_THR_config_a_pointer_that_nothing_points_back_to_is_committed_to_by_nobody(
+    tmp_path: Path, point: Callable[[Path, Path], None]
+) -> None:
+    """THR-config-worktree-pointer, written: no branch, index or object of another repository of the person's."""
+    victim = repository(tmp_path / "victim", FILES)
+    shop = tmp_path / "shop"
+    write(shop.parent, {"shop/a.py": "evil\n"})
+    point(shop, victim)
+    before = {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()}
+    assert planned_refusal(shop).fix
+    assert {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()} == before
+
+
+def test_THR_config_a_folder_of_the_project_vouches_for_nothing_above_it(tmp_path: Path) -> None:
+    """THR-config-worktree-pointer: a checkout named `worktrees`, beside what looks like a repository."""
+    above = repository(tmp_path / "above", FILES)
+    shop = above / ".git" / "worktrees"
+    write(shop.parent, {"worktrees/x/gitdir": f"{shop}/.git\n", "worktrees/x/commondir": "../..\n"})
+    write(shop, {"x/HEAD": "ref: refs/heads/main\n", "a.py": "evil\n", ".git": "gitdir: x\n"})
+    assert "does not point back" in planned_refusal(shop).why
+
+
+def test_THR_config_a_pointer_that_changes_once_it_was_seen_is_not_followed(tmp_path: Path) -> None:
+    """THR-config-worktree-pointer: a commit goes to the repository that was approved, or nowhere."""
+    shop = worktree(tmp_path)
+    write(shop, {"a.py": "changed\n"})
+    plan = planned(shop)
+    git(tmp_path / "home", "worktree", "move", str(shop), str(tmp_path / "moved"))
+    git(tmp_path / "home", "worktree", "add", "-q", "--detach", str(shop))
+    git(shop, "checkout", "-q", "--ignore-other-worktrees", "side")
+    with pytest.raises(ToolError) as refused:
+        write_commit(Workspace(shop), plan)
+    assert refused.value.code is ErrorCode.STALE
+    assert git(shop, "log", "--oneline").count("\n") == 1
+
+
+@pytest.mark.parametrize("make", LAYOUTS)
+def test_thr_programs_that_a_repository_elsewhere_names_do_not_run(
+    tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    """THR: hooks, monitors and filters of the folder that worktrees share, and of a worktree's own settings."""
+    shop = make(tmp_path)
+    common = Path(git(shop, "rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+    evil = tmp_path / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
+    evil.chmod(0o755)
+    git(shop, "config", "extensions.worktreeConfig", "true")
+    for name in ("core.fsmonitor", "filter.x.clean", "filter.x.process"):
+        git(shop, "config", name, str(evil))
+    git(shop, "config", "--worktree", "core.fsmonitor", str(evil))
+    (common / "hooks").mkdir(exist_ok=True)
+    for name in ("pre-commit", "post-commit", "reference-transaction"):
+        shutil.copy(evil, common / "hooks" / name)
+    write(shop, {".gitattributes": "*.dat filter=x\n", "a.py": "changed\n", "x.dat": ""})
+    (tmp_path / "ran").unlink(missing_ok=True)
+    plan = planned(shop)
+    write_commit(Workspace(shop), plan)
+    with pytest.raises(ToolError):
+        planned(shop, paths=["x.dat"])
+    assert not (tmp_path / "ran").exists()
+    assert plan.remarks == ("hooks are not run: pre-commit, post-commit, reference-transaction",)
