@@ -19,10 +19,11 @@ RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
 class CommandSpec:
     """A command exactly as it will run: argv, an absolute cwd below `workspace`, a scrubbed environment, seconds.
 
-    `hidden` are files of the workspace that it cannot open, and folders that it finds empty. With `writes`, what it
-    writes there goes to a layer of its own, which the output hands over. `network` are the hosts it may reach, each
-    `host` or `host:port`, by a proxy that says every attempt to `attempted`; where it is empty, there is no network.
-    `readable` are real files and folders outside the workspace that it may read: a tool names them, never a model.
+    `hidden` are files of the workspace and of what is `readable` that it cannot open, and folders that it finds empty.
+    With `writes`, what it writes there goes to a layer of its own, which the output hands over. `network` are the hosts
+    it may reach, each `host` or `host:port`, by a proxy that says every attempt to `attempted`; where it is empty,
+    there is no network. `readable` are real files and folders outside the workspace that it may read: a tool or the
+    harness names them, never a model.
     `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
     `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
     pid, before the command begins. A tunnel is cut from when `in_force` says no to its host.

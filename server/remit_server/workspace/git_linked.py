@@ -23,6 +23,14 @@ GIT = ".git"
 _POINTER = re.compile(rb"gitdir: ([^\x00\n]+)\n*")
 _OWN = ("HEAD", "index", "logs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _COMMON = ("objects", "refs", "packed-refs", "info", "shallow")
+_FOR_COMMANDS = (
+    *("HEAD", "config", "config.worktree", "description", "hooks", "info", "lfs", "logs", "objects", "packed-refs"),
+    *("refs", "shallow"),
+)
+_FOR_COMMANDS_OWN = (
+    *("index", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
+    *("BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer", "commondir", "gitdir", "HEAD", "logs"),
+)
 _ELSEWHERE = frozenset({"core.bare", "core.worktree"})
 """Settings that git does not read from the common folder for a linked worktree: they are of the first one."""
 
@@ -42,8 +50,18 @@ class Folders:
     def parts(self) -> Iterator[Path]:
         """What there is that git has to read, without settings and hooks; nothing that is a link, where it may lead
         anywhere."""
-        split = sorted(name for name in _names(self.own) if name.startswith("sharedindex."))
-        named = (*(self.own / name for name in (*_OWN, *split)), *(self.common / name for name in _COMMON))
+        named = (
+            *(self.own / name for name in (*_OWN, *_split_index(self.own))),
+            *(self.common / name for name in _COMMON),
+        )
+        return (path for path in named if path.exists() and not path.is_symlink())
+
+    def shown(self) -> Iterator[Path]:
+        """What there is that commands see of a repository elsewhere: only names that git gives, so that whatever else
+        lies there stays unseen; nothing that is a link."""
+        common = (self.common / name for name in _FOR_COMMANDS)
+        own = (self.own / name for name in (*_FOR_COMMANDS_OWN, *_split_index(self.own)))
+        named = dict.fromkeys((*common, *own))
         return (path for path in named if path.exists() and not path.is_symlink())
 
     def config(self) -> tuple[tuple[str, str], ...]:
@@ -173,8 +191,9 @@ def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
     return found
 
 
-def _names(folder: Path) -> tuple[str, ...]:
+def _split_index(own: Path) -> list[str]:
+    """The files that an index which is split in two refers to."""
     try:
-        return tuple(os.listdir(folder))  # noqa: PTH208  names only
+        return sorted(name for name in os.listdir(own) if name.startswith("sharedindex."))  # noqa: PTH208  names only
     except OSError:
-        return ()
+        return []

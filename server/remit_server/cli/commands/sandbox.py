@@ -15,7 +15,8 @@ from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
 from remit_server.harness.callers import tags_of
-from remit_server.harness.commands.hidden_paths import deny_reading, find_hidden_paths
+from remit_server.harness.commands.hidden_paths import deny_reading
+from remit_server.harness.commands.repository_elsewhere import Sight, find_sight
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.bubblewrap.layer import LayerChange
@@ -81,13 +82,15 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     here = Path.cwd().resolve()
     sandbox = sandbox_named(arguments.runtime, here) if arguments.runtime else choose_sandbox(here)
+    sight = _sight(here)
     spec = CommandSpec(
         argv=tuple(arguments.argv),
         cwd=here,
         workspace=here,
         environment=command_environment(os.environ),
         timeout_s=TEMPLATES[arguments.template].seconds,
-        hidden=_hidden_paths(here),
+        hidden=sight.hidden,
+        readable=sight.readable,
         writes=True,
         template=arguments.template,
     )
@@ -99,15 +102,15 @@ def _run(arguments: argparse.Namespace) -> int:
     return TIMED_OUT if output.exit_code is None else output.exit_code
 
 
-def _hidden_paths(here: Path) -> tuple[Path, ...]:
-    """Returns the paths that policy hides from the agent's commands. Raises SetupError where policy cannot be used."""
+def _sight(here: Path) -> Sight:
+    """Returns what policy lets the agent's commands see. Raises SetupError where policy cannot be used."""
     in_force = load_in_force(Settings.from_environment(here))
     try:
         asked = Action(
             "fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=tags_of("model", "run_command")
         )
         policy = in_force.policy
-        return find_hidden_paths(here, deny_reading(policy, lambda path: evaluate(policy, replace(asked, path=path))))
+        return find_sight(here, deny_reading(policy, lambda path: evaluate(policy, replace(asked, path=path))))
     finally:
         in_force.close()
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
 from remit_governance.policy.decision.denials import find_denials
 from remit_governance.policy.decision.evaluate import NO_RULE
-from remit_governance.policy.matching.history import is_git
-from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.policy.rules import Policy
-from remit_governance.values import Action, Decision, Verdict
+from remit_governance.values import Decision, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.workspace.content.transient import is_transient
@@ -46,14 +44,6 @@ def find_hidden_paths(root: Path, denied: Callable[[str], bool]) -> tuple[Path, 
                 "let the policy deny their folder by its own name, such as `vault` and not `vault/**`",
             )
     return tuple(hidden)
-
-
-def past_objects(root: Path, actions: Iterable[Action]) -> tuple[Path, ...]:
-    """Returns git's objects, where they hold what policy denies reading and no command of git's was asked about."""
-    past = [action for action in actions if action.history]
-    commands = [part.command or () for a in past if a.script is not None for part in parts_of(a).actions]
-    objects = root / ".git" / "objects"
-    return (objects,) if past and not any(map(is_git, commands)) and objects.is_dir() else ()
 
 
 def deny_reading(policy: Policy, look: Callable[[str], Decision]) -> Callable[[str], bool]:

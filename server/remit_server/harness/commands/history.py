@@ -13,6 +13,7 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.git.git_repository import GIT, open_repository
 from remit_server.tools.spec import ToolContext
+from remit_server.workspace.git_linked import Folders, find_folders
 
 # Each name once, of all commits that a ref leads to; those of what is staged come with them.
 _PAST = f"{GIT} log --all -m --no-renames --format= --name-only -z"
@@ -36,7 +37,8 @@ class PastPaths:
         """Whether one of the paths is `denied`, which says the same as long as `by` is equal; also where git cannot
         tell which there are. False where the workspace has no repository that git could read.
         """
-        stamp = await asyncio.to_thread(lambda: tuple(_stamps(ctx.workspace.root / ".git")))
+        folders = await asyncio.to_thread(find_folders, ctx.workspace.root)
+        stamp = await asyncio.to_thread(lambda: tuple(_stamps(folders)) if folders else ())
         if not stamp:
             return False
         if stamp != self._stamp:
@@ -60,10 +62,10 @@ async def _list_paths(ctx: ToolContext, sandbox: Sandbox) -> tuple[str, ...] | N
     return tuple(os.fsdecode(output.stdout).split("\0")[:-1])
 
 
-def _stamps(git: Path) -> Iterator[tuple[str, int, int]]:
-    """Yields what changes with the refs and the index; nothing where there is no repository."""
-    paths = [git, git / "HEAD", git / "packed-refs", git / "index"]
-    for folder, _, names in os.walk(git / "refs"):
+def _stamps(git: Folders) -> Iterator[tuple[str, int, int]]:
+    """Yields what changes with the refs and the index."""
+    paths = [git.own, git.own / "HEAD", git.common / "packed-refs", git.own / "index"]
+    for folder, _, names in os.walk(git.common / "refs"):
         paths += [Path(folder, name) for name in names]
         if len(paths) > _MOST_REFS:
             break
@@ -72,4 +74,4 @@ def _stamps(git: Path) -> Iterator[tuple[str, int, int]]:
             status = path.stat()
         except OSError:
             continue
-        yield str(path), status.st_mtime_ns if path != git else 0, status.st_size if path != git else 0
+        yield str(path), status.st_mtime_ns if path != git.own else 0, status.st_size if path != git.own else 0

@@ -10,9 +10,10 @@ from typing import assert_never
 from remit_governance.values import Effect
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.commands.attempts import Attempts
-from remit_server.harness.commands.hidden_paths import deny_reading, find_hidden_paths, past_objects
+from remit_server.harness.commands.hidden_paths import deny_reading
 from remit_server.harness.commands.inside import Inside
 from remit_server.harness.commands.live_output import show_live
+from remit_server.harness.commands.repository_elsewhere import find_sight, past_objects
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, judge_path
 from remit_server.harness.record.call_record import CallRecord
@@ -69,16 +70,15 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
     denied = deny_reading(
         rules.policy, lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template)
     )
-    hidden = await retry_read(
-        lambda: asyncio.to_thread(find_hidden_paths, parts.workspace.root, denied), record.record_retry
-    )
-    hidden += past_objects(parts.workspace.root, proposal.actions)
+    root = parts.workspace.root
+    sight = await retry_read(lambda: asyncio.to_thread(find_sight, root, denied), record.record_retry)
     started_ns = time.time_ns()
     inside = Inside(authorised.permit, record, parts.sandbox.name, plan.spec.template)
     attempts = Attempts(inside.admit, inside.record_attempt)
     spec = replace(
         plan.spec,
-        hidden=hidden,
+        hidden=(*sight.hidden, *past_objects(root, proposal.actions)),
+        readable=(*plan.spec.readable, *sight.readable),
         attempted=attempts.note,
         priority=ctx.turn.priority,
         begun=inside.begin,

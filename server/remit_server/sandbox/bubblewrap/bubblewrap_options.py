@@ -125,10 +125,16 @@ def _hiding_options(paths: Iterable[Path]) -> list[str]:
 
 
 def hidden_paths_below(spec: CommandSpec) -> tuple[Path, ...]:
-    """All that one command may not see of its workspace: what exists and really lies there, links followed."""
+    """All that one command may not see of its workspace, and of what else it may read: what exists and really lies
+    there, links followed."""
     credentials = map(Path, existing_folders(find_credentials(str(spec.workspace))))
     real = (path.resolve() for path in (*spec.hidden, *credentials) if path.exists())
-    return tuple(path for path in real if spec.workspace in path.parents and path.exists())
+    readable = set(spec.readable)
+    return tuple(
+        path
+        for path in real
+        if (spec.workspace in path.parents or not readable.isdisjoint((path, *path.parents))) and path.exists()
+    )
 
 
 def find_credentials(folder: str) -> Iterator[str]:

@@ -1,0 +1,144 @@
+"""What commands see of a repository that lies outside the workspace: as much as of a plain `.git` (GIT-06)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Answering, Bench, call, intent
+from git_looks import git, repository
+
+SECRET = "the-quiet-word-that-nobody-may-see"
+RUNS = """capabilities:
+  - { name: reads, match: { syscall: [fs.read, fs.list] }, action: allow }
+  - { name: runs, match: { syscall: [process.exec] }, action: allow }
+  - { name: vault, match: { syscall: [fs.read], path_glob: ["vault.txt", ".git/description"] }, action: deny }
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("bwrap") is None or shutil.which("git") is None, reason="there is no bwrap or no git"
+    ),
+]
+
+
+def plain(folder: Path) -> Path:
+    return repository(folder)
+
+
+def worktree(folder: Path) -> Path:
+    (folder / "home").mkdir()
+    home = repository(folder / "home")
+    git(home, "worktree", "add", "-q", "-b", "side", str(folder / "shop"))
+    return folder / "shop"
+
+
+def submodule(folder: Path) -> Path:
+    (folder / "up").mkdir()
+    made = repository(folder / "up")
+    (folder / "top").mkdir()
+    git(folder, "init", "-q")
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(made), "shop")
+    return folder / "shop"
+
+
+def separate(folder: Path) -> Path:
+    shop = repository(folder)
+    git(shop, "init", "-q", "--separate-git-dir", str(folder / "shop.git"))
+    git(shop, "config", "core.worktree", str(shop))
+    return shop
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+async def ran(make_bench: Any, *commands: str, decision: str = "allow") -> tuple[Bench, list[str], list[Any]]:
+    asker = Answering(decision=decision)
+    calls = [call("run_command", command=command) for command in commands]
+    bench: Bench = await make_bench({"calls": [intent("EXECUTE"), *calls]}, {"text": "ok"}, policy=RUNS)
+    (bench.workspace / "a.py").write_text("changed\n")
+    await bench.ask("look", asker=asker)
+    by_id = {result.tool_call_id: result.output for result in bench.of("tool_result")}
+    return bench, [by_id[each.tool_call_id] for each in bench.of("tool_call")], asker.asked
+
+
+@pytest.mark.parametrize("make", [plain, worktree, submodule, separate])
+async def test_GIT_06_git_works_in_commands_as_in_a_plain_repository(
+    make_bench: Any, tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    shop = make(tmp_path)
+    common = Path(git(shop, "rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+    (common / "not-of-git").write_text(SECRET)
+    (common / "description").write_text(SECRET)
+    before = contents(common)
+    branch = git(shop, "branch", "--show-current").strip()
+    look = f"git status --short --branch; git log --oneline; git diff --stat; cat {common}/description"
+    bench, said, asked = await ran(make_bench, look, "git add -A; git commit -qm x", "git hash-object -w a.py")
+    assert f"## {branch}" in said[0]
+    assert " M a.py" in said[0]
+    assert "first" in said[0]
+    assert "1 file changed" in said[0]
+    assert SECRET not in "".join(said)
+    assert asked == []
+    if make is not plain:
+        assert not (bench.workspace / ".git").is_dir()
+        assert "index.lock" in said[1]
+    assert contents(common) == before
+
+
+async def test_GIT_06_nothing_but_gits_own_names_is_shown_of_a_folder_elsewhere(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    """THR-config-worktree-pointer: what else lies beside the repository's files stays unseen, and so do other trees."""
+    worktree(tmp_path)
+    home = tmp_path / "home" / "shop"
+    (home / ".git" / "private").write_text(SECRET)
+    (home / "here.txt").write_text(SECRET)
+    git(home, "worktree", "add", "-q", str(tmp_path / "other"))
+    (home / ".git" / "hooks" / "leads").symlink_to(home / "here.txt")
+    look = (
+        f"cat {home}/.git/private {home}/here.txt {home}/.git/worktrees/other/HEAD {home}/.git/hooks/leads; ls {home}"
+    )
+    _, said, _ = await ran(make_bench, look)
+    assert SECRET not in said[0]
+    assert said[0].count("No such file") == 4
+    assert "refs/heads/other" not in said[0]
+
+
+@pytest.mark.parametrize("make", [plain, worktree, separate])
+async def test_POL_16_history_elsewhere_that_holds_what_is_denied_is_asked_about(
+    make_bench: Any, tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    shop = make(tmp_path)
+    (shop / "vault.txt").write_text(SECRET)
+    git(shop, "add", "-A")
+    git(shop, "commit", "-qm", "with a secret")
+    git(shop, "rm", "-q", "vault.txt")
+    git(shop, "commit", "-qm", "without")
+    (shop / "inside.sh").write_text("git show HEAD~1:vault.txt\n")
+    commands = ("git show HEAD~1:vault.txt", "git log --oneline", "sh inside.sh")
+    _, said, asked = await ran(make_bench, *commands, decision="deny")
+    assert ["history" in json.dumps(each.model_dump(mode="json")) for each in asked] == [True]
+    assert SECRET not in "".join(said)
+    assert "without" in said[1]
+
+
+async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_commands_nothing(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    """THR-config-worktree-pointer, by a command."""
+    (tmp_path / "home").mkdir()
+    victim = repository(tmp_path / "home")
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / ".git").write_text(f"gitdir: {victim}/.git\n")
+    look = f"git log; git show HEAD:b.py; ls {victim}/.git {victim}; cat {victim}/.git/HEAD {victim}/b.py"
+    _, said, _ = await ran(make_bench, look)
+    assert "first" not in said[0]
+    assert "refs/heads" not in said[0]
+    assert "not a git repository" in said[0]
