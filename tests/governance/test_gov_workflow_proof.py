@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from messages import SAYS
 from rows import rows
 
 from remit_governance.workflow.exemptions import DEFAULT_GLOBS, unfit_paths
 from remit_governance.workflow.proof import (
+    AgentChange,
+    AgentWork,
     NotProven,
     Red,
     TestCase,
@@ -24,6 +28,8 @@ NEW = OLD + "\n\ndef test_new():\n    assert add(1, 2, 3) == 6\n"
 BEFORE = TestFiles({"tests/test_a.py": OLD})
 NOW = TestFiles({"tests/test_a.py": NEW})
 FAILED = TestCase("tests/test_a.py::test_new", "failed", by_assertion=True)
+UNKNOWN = AgentWork(doubt="nothing of it is saved")
+SHARED = AgentWork((AgentChange("tests/conftest.py", "", ""),))
 PASSED = TestCase("tests/test_a.py::test_old", "passed")
 
 
@@ -57,55 +63,74 @@ def test_FLW_04_what_is_no_proof_says_why(run: TestRun, before: TestFiles, now: 
 
 
 @rows(
-    ("conftest", "left", "is_red"),
+    ("conftest", "work", "is_red"),
     [
-        ("import pytest\nimport pytest_asyncio\n\n@pytest.fixture\ndef shop(): return {}\n", {"tests/conftest.py": ""}, True),
-        ("def pytest_runtest_makereport(): ...\n", {"tests/conftest.py": ""}, False),
-        ("def pytest_runtest_makereport(): ...\n", {}, True),
-        ("pytest_plugins = ['p']\n", None, False),
-        ("from forge import *\n", None, False),
-        ("from forge import f as pytest_runtest_call\n", None, False),
-        ("globals()['py' + 'test_runtest_call'] = print\n", None, False),
-        ("def shop(request): request.config.pluginmanager.register(1)\n", None, False),
-        ("def (:\n", None, False),
+        ("import pytest\nimport pytest_asyncio\n\n@pytest.fixture\ndef shop(): return {}\n", SHARED, True),
+        ("def pytest_runtest_makereport(): ...\n", SHARED, False),
+        ("def pytest_runtest_makereport(): ...\n", AgentWork(), True),
+        ("pytest_plugins = ['p']\n", UNKNOWN, False),
+        ("from forge import *\n", UNKNOWN, False),
+        ("from forge import f as pytest_runtest_call\n", UNKNOWN, False),
+        ("globals()['py' + 'test_runtest_call'] = print\n", UNKNOWN, False),
+        ("def shop(request): request.config.pluginmanager.register(1)\n", UNKNOWN, False),
+        ("def (:\n", UNKNOWN, False),
     ],
 )  # fmt: skip
 def test_THR_workflow_a_conftest_of_the_session_holds_fixtures_alone(
-    conftest: str, left: dict[str, str] | None, is_red: bool
+    conftest: str, work: AgentWork, is_red: bool
 ) -> None:
     now = TestFiles({**NOW.texts, "tests/conftest.py": conftest})
-    assert isinstance(prove_red(TestRun((FAILED,)), BEFORE, now, left), Red) == is_red
+    assert isinstance(prove_red(TestRun((FAILED,)), BEFORE, now, work), Red) == is_red
 
 
 OF_PERSON = "from help import rows\n\ndef test_theirs():\n    assert rows() == 3\n"
 
 
+def by_agent(*texts: str) -> AgentWork:
+    """Returns the work of an agent that brought the file from each text to the next."""
+    return AgentWork(tuple(AgentChange("tests/test_a.py", *step) for step in pairwise(texts)))
+
+
+OTHER = NEW.replace("1, 2, 3", "4")
+MISSED = TestCase(FAILED.id, "failed", advice="`shop` is no module of this workspace")
+
+
 @rows(
-    ("cases", "left", "proven"),
+    ("cases", "work", "proven"),
     [
-        ((FAILED, PASSED), {}, {FAILED.id}),
-        ((TestCase(FAILED.id, "failed"), PASSED), {}, {FAILED.id}),
-        ((TestCase(FAILED.id, "failed"), TestCase(PASSED.id, "failed", by_assertion=True)), {}, {PASSED.id}),
-        ((FAILED, TestCase(PASSED.id, "failed", by_assertion=True)), {"tests/test_a.py": OLD}, {FAILED.id}),
-        ((FAILED,), {"tests/test_a.py": ""}, {FAILED.id}),
-        ((FAILED,), {"tests/test_a.py": NEW}, None),
-        ((FAILED,), {"tests/test_a.py": NEW.replace("1, 2, 3", "4")}, {FAILED.id}),
-        ((TestCase("tests/test_a.py", "error"),), {}, None),
-        ((FAILED,), None, None),
+        ((FAILED, PASSED), AgentWork(), {FAILED.id}),
+        ((TestCase(FAILED.id, "failed"), PASSED), AgentWork(), {FAILED.id}),
+        ((MISSED, PASSED), AgentWork(), None),
+        ((TestCase(FAILED.id, "failed"), TestCase(PASSED.id, "failed", by_assertion=True)), AgentWork(), {PASSED.id}),
+        ((FAILED, TestCase(PASSED.id, "failed", by_assertion=True)), by_agent("", OLD), {FAILED.id}),
+        ((FAILED,), by_agent(NEW, ""), {FAILED.id}),
+        ((FAILED,), by_agent("", NEW), None),
+        ((FAILED,), by_agent("", NEW, OTHER), None),
+        ((FAILED,), by_agent("", OTHER), {FAILED.id}),
+        ((FAILED,), by_agent(NEW, NEW + "# more"), {FAILED.id}),
+        ((FAILED,), by_agent("", OLD, NEW), None),
+        ((TestCase("tests/test_a.py", "error"),), AgentWork(), None),
+        ((FAILED,), UNKNOWN, None),
     ],
 )
 def test_FLW_04_a_failing_test_that_the_person_wrote_is_red(
-    cases: tuple[TestCase, ...], left: dict[str, str] | None, proven: set[str] | None
+    cases: tuple[TestCase, ...], work: AgentWork, proven: set[str] | None
 ) -> None:
-    said = prove_red(TestRun(cases, whole=True), NOW, NOW, left)
+    said = prove_red(TestRun(cases, whole=True), NOW, NOW, work)
     assert (said.proven if isinstance(said, Red) else None) == proven
+
+
+def test_FLW_04_where_it_is_not_known_whose_a_failing_test_is_the_reason_says_why() -> None:
+    said = prove_red(TestRun((FAILED,)), NOW, NOW, UNKNOWN)
+    assert isinstance(said, NotProven)
+    assert UNKNOWN.doubt in said.why
 
 
 def test_FLW_04_a_new_test_is_red_and_not_what_failed_for_the_person_before() -> None:
     now = TestFiles({**NOW.texts, "tests/test_theirs.py": OF_PERSON})
     before = TestFiles({**BEFORE.texts, "tests/test_theirs.py": OF_PERSON})
     theirs = TestCase("tests/test_theirs.py::test_theirs", "failed", by_assertion=True)
-    said = prove_red(TestRun((FAILED, theirs)), before, now, {"tests/test_a.py": NEW})
+    said = prove_red(TestRun((FAILED, theirs)), before, now, by_agent("", NEW))
     assert isinstance(said, Red)
     assert (said.proven, said.failing) == ({FAILED.id}, {FAILED.id, theirs.id})
 
@@ -113,7 +138,7 @@ def test_FLW_04_a_new_test_is_red_and_not_what_failed_for_the_person_before() ->
 def test_FLW_04_data_of_the_person_makes_no_test_of_the_session_theirs() -> None:
     now = TestFiles({"tests/test_a.py": DATA, "tests/data/rows.json": "[2]"})
     row = TestRun((TestCase("tests/test_a.py::test_row", "failed", by_assertion=True),))
-    assert isinstance(prove_red(row, now, now, {"tests/test_a.py": DATA}), NotProven)
+    assert isinstance(prove_red(row, now, now, by_agent("", DATA)), NotProven)
 
 
 def test_FLW_04_a_comment_or_layout_makes_no_test_new() -> None:

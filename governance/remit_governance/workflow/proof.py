@@ -1,6 +1,6 @@
 """What proves a failing test and, later, a passing one: runs of tests judged without looking at the disk (FLW-04).
 
-RED is a new or changed test that ran and failed by an assertion, or where none did, one that the person wrote. GREEN is
+RED is a new or changed test that ran and failed by an assertion, or where none did, one that no agent wrote. GREEN is
 a run of all tests in which those passed, no test file is another than then, nothing fails that did not fail before, and
 what passed then passes still.
 """
@@ -14,7 +14,7 @@ from typing import Literal
 
 from remit_governance.canonical import canonical, digest_bytes
 from remit_governance.workflow.shared_fixtures import beyond_fixtures
-from remit_governance.workflow.test_pieces import name_test, whole_of
+from remit_governance.workflow.test_pieces import Named, name_test, whole_of
 
 MOST_NAMED = 5
 ASSERT_FIRST = "let a test assert first that what it needs is there"
@@ -83,6 +83,33 @@ class TestFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentChange:
+    """A change that a session of the agent made to a file: its text before and afterwards, "" for no file."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentWork:
+    """What all sessions of the agent are known to have changed in files of tests. `doubt` says why not all is: then
+    no test is taken for the person's.
+    """
+
+    changes: tuple[AgentChange, ...] = ()
+    doubt: str = ""
+
+    def touched(self, path: str) -> bool:
+        """Tells whether an agent may have written the file."""
+        return bool(self.doubt) or any(change.path == path for change in self.changes)
+
+
+NOBODY_KNOWS = AgentWork(doubt="sessions are not saved here")
+"""The work of agents of whom nothing is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Red:
     """What a failing run proves: the tests that failed as they should, all that failed, the test files as they were.
 
@@ -103,15 +130,12 @@ class NotProven:
     why: str
 
 
-def prove_red(
-    run: TestRun, before: TestFiles, now: TestFiles, left: Mapping[str, str] | None = None
-) -> Red | NotProven:
+def prove_red(run: TestRun, before: TestFiles, now: TestFiles, work: AgentWork = NOBODY_KNOWS) -> Red | NotProven:
     """Judges a run in `test_writing`: `before` are the test files when the plan was complete (FLW-04).
 
-    `left` is what the session last left in each file that it ever wrote: what a test has beyond that is the person's.
-    None where that is not known, and then no test is taken for theirs.
+    A test that no change of the agent's `work` brought in is the person's.
     """
-    doubted = f"the run is not believed: {run.doubt}" if run.doubt else _more_than_fixtures(before, now, left)
+    doubted = f"the run is not believed: {run.doubt}" if run.doubt else _more_than_fixtures(before, now, work)
     if doubted:
         return NotProven(doubted)
     failed = [case for case in run.cases if case.ending in {"failed", "error"}]
@@ -121,39 +145,47 @@ def prove_red(
         return NotProven("no test failed: a new test has to fail before the code is written")
     by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
     new = [case for case in by_assertion if name_test(case.id, case.file, now.texts).is_new(before.texts, now.texts)]
-    if proven := new or _of_person(failed, now, left):
+    if proven := new or _of_person(failed, now, work):
         return Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
+    doubt = f" (whose they are is not known: {work.doubt})" if work.doubt else ""
     if not by_assertion:
-        why = f"no test failed by an assertion; what broke is no proof: {_names(failed)}"
+        why = f"no test failed by an assertion; what broke is no proof: {_names(failed)}{doubt}"
         return NotProven(f"{why}; {next((case.advice for case in failed if case.advice), ASSERT_FIRST)}")
     why = f"the tests that failed are neither new nor changed, nor the person's: {_names(by_assertion)}"
-    return NotProven(f"{why}; write another, or an assertion more in one of them")
+    return NotProven(f"{why}{doubt}; write another, or an assertion more in one of them")
 
 
-def _more_than_fixtures(before: TestFiles, now: TestFiles, left: Mapping[str, str] | None) -> str:
-    """Says which `conftest.py` that the session has written since does more than share fixtures; empty for none."""
+def _more_than_fixtures(before: TestFiles, now: TestFiles, work: AgentWork) -> str:
+    """Says which `conftest.py` that an agent has written does more than share fixtures; empty for none."""
     for path in before.differing(now):
-        is_own = path in now.texts and (left is None or path in left)
+        is_own = path in now.texts and work.touched(path)
         if is_own and PurePosixPath(path).name == "conftest.py" and (more := beyond_fixtures(now.texts[path])):
             named = ", ".join(more[:MOST_NAMED])
             return f"`{path}` may hold fixtures alone, and has {named}; leave the rest to the person"
     return ""
 
 
-def _of_person(failed: Sequence[TestCase], now: TestFiles, left: Mapping[str, str] | None) -> list[TestCase]:
+def _of_person(failed: Sequence[TestCase], now: TestFiles, work: AgentWork) -> list[TestCase]:
     """Returns the tests that the person wrote: those that failed by an assertion, else those that ran and broke, for no
-    model made these break to open a gate.
+    model made these break to open a gate. One that misses a module breaks for want of what no code here may bring.
     """
-    if left is None:
+    if work.doubt:
         return []
-    found: list[TestCase] = []
-    for case in failed:
-        test = name_test(case.id, case.file, now.texts)
-        files = test.found_in(now.texts)
-        without = {path: left.get(path, "") if path in files else text for path, text in now.texts.items()}
-        if case.ending == "failed" and files and test.is_new(without, now.texts):
-            found.append(case)
+    ran = [case for case in failed if case.ending == "failed" and (case.by_assertion or not case.advice)]
+    tests = [(case, name_test(case.id, case.file, now.texts)) for case in ran]
+    theirs = [(case, test, files) for case, test in tests if (files := test.found_in(now.texts))]
+    for change in work.changes:
+        theirs = [(case, test, files) for case, test, files in theirs if not _brought(change, test, files, now)]
+    found = [case for case, _, _ in theirs]
     return [case for case in found if case.by_assertion] or found
+
+
+def _brought(change: AgentChange, test: Named, files: frozenset[str], now: TestFiles) -> bool:
+    """Tells whether a change brought in the test as it is now: it is there behind the change, and was not before."""
+    if change.path not in files:
+        return False
+    before, after = ({**now.texts, change.path: text} for text in (change.before, change.after))
+    return test.is_new(before, now.texts) and not test.is_new(after, now.texts)
 
 
 def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:

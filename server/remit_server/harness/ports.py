@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from remit_governance.permissions.permissions import PermissionRule
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import TestFiles
+from remit_governance.workflow.proof import NOBODY_KNOWS, AgentWork, TestFiles
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, ErrorCode, Event, WorkflowMoved
 from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange
@@ -43,10 +43,8 @@ class KeptHistory(History, Protocol):
         """Keeps the files of tests that a proof is of. Where that cannot be done, the proof is not taken up again."""
         ...
 
-    async def left(self) -> Mapping[str, str | None] | None:
-        """Returns what the session last left in each file that it ever wrote: text by path, None where that was not
-        kept, "" for no file; None where nobody knows which files these are.
-        """
+    async def agent_work(self, now: TestFiles) -> AgentWork:
+        """Returns what this session and all others of the workspace changed in these files of tests."""
         ...
 
     def keep_position(self, position: Position) -> None:
@@ -78,9 +76,10 @@ class NothingKept(NoHistory):
         """Keeps nothing."""
         del tests
 
-    async def left(self) -> Mapping[str, str | None] | None:
+    async def agent_work(self, now: TestFiles) -> AgentWork:
         """Returns that nobody knows."""
-        return None
+        del now
+        return NOBODY_KNOWS
 
     def keep_position(self, position: Position) -> None:
         """Keeps nothing."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import TestFiles
+from remit_governance.workflow.proof import AgentWork, TestFiles
 from remit_server.contract import ChangedFile, FilesChanged, WorkflowMoved
+from remit_server.sessions.agent_work import changes_in, read_agent_work
 from remit_server.sessions.contents import Contents
 from remit_server.sessions.kept_tests import keep_tests, read_tests
 from remit_server.sessions.recorder import Recorder
@@ -43,15 +44,10 @@ class SessionHistory:
         with contextlib.suppress(OSError):
             await asyncio.to_thread(keep_tests, self.store, tests)
 
-    async def left(self) -> Mapping[str, str | None]:
-        """Returns what the session last left in each file that it ever wrote: text by path, None where that was not
-        kept, "" for no file.
-        """
-        digests: dict[str, str | None] = {}
-        for change in (change for turn in self.turns() for change in turn.changes):
-            digests |= {change.moved_from: None} if change.moved_from else {}
-            digests[change.path] = change.after
-        return await asyncio.to_thread(lambda: {path: self._text(digest) for path, digest in digests.items()})
+    async def agent_work(self, now: TestFiles) -> AgentWork:
+        """Returns what this session and all others of the workspace changed in these files of tests."""
+        known, own = self.recorder.replayed, self.recorder.file.path
+        return await asyncio.to_thread(read_agent_work, own, known, self.store, now)
 
     def keep_position(self, position: Position) -> None:
         """Keeps where the session is about to stand in the workflow (FLW-12)."""
@@ -69,9 +65,8 @@ class SessionHistory:
         """Returns the turns that changed something, the oldest first."""
         found: dict[str, PastTurn] = {}
         for record in self.recorder.replayed.changes:
-            left = self.recorder.replayed.unchanged.get((record.turn_id, record.id), frozenset[str]())
             before = found.get(record.turn_id, PastTurn(record.turn_id, ()))
-            changes = (*before.changes, *_changes_of(record, left))
+            changes = (*before.changes, *changes_in([record], self.recorder.replayed))
             found[record.turn_id] = PastTurn(record.turn_id, changes, (*before.undoes, *record.reverts))
         return [turn for turn in found.values() if turn.changes]
 
@@ -86,21 +81,11 @@ class SessionHistory:
         names = ["", *map(_name, records)]
         if mark not in names:
             return None
-        since = records[names.index(mark) :]
-        unchanged = self.recorder.replayed.unchanged
-        return [
-            change
-            for record in since
-            for change in _changes_of(record, unchanged.get((record.turn_id, record.id), frozenset[str]()))
-        ]
+        return [*changes_in(records[names.index(mark) :], self.recorder.replayed)]
 
     def contents(self, digest: str) -> bytes | None:
         """Returns what a file held; None where that was not kept."""
         return self.store.get(digest)
-
-    def _text(self, digest: str | None) -> str | None:
-        data = b"" if digest is None else self.store.get(digest)
-        return None if data is None else data.decode(errors="surrogateescape")
 
     def _keep_one(self, change: FileChange) -> ChangedFile:
         before = change.before
@@ -130,9 +115,3 @@ def _rights(change: FileChange) -> tuple[bool, bool] | None:
     if change.executable is None or change.executable == was:
         return None
     return was, change.executable
-
-
-def _changes_of(record: FilesChanged, left: frozenset[str] | set[str]) -> Iterator[PastChange]:
-    for file in record.files:
-        if file.path not in left:
-            yield PastChange(file.path, file.before, file.after, file.executable, file.moved_from)

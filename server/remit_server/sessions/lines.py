@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,13 +66,16 @@ def _to_line(record: SessionRecord, redact: Redact) -> bytes:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n"
 
 
-def parse_lines(data: bytes, first: int = 1) -> Lines:
-    """Parses a file, or its end from line `first` on. Never raises: what cannot be read is in `bad`."""
+def parse_lines(data: bytes, first: int = 1, *, of: Sequence[str] = ()) -> Lines:
+    """Parses a file, or its end from line `first` on; with `of` the lines alone that may be records of these types.
+    Never raises: what cannot be read is in `bad`.
+    """
+    marks = [f'"type":"{kind}"'.encode() for kind in of]
     whole, newline, rest = data.rpartition(b"\n")
     records: list[SessionRecord] = []
     bad: list[BadLine] = []
     for number, line in enumerate(whole.split(b"\n") if newline else (), first):
-        if not line.strip():
+        if not line.strip() or (marks and not any(mark in line for mark in marks)):
             continue
         try:
             records.append(_RECORDS.validate_json(line))

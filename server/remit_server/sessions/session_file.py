@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,11 +142,11 @@ class SessionFile:
         self.fd = -1
 
 
-def read_session(path: Path) -> Lines:
-    """Reads a file that somebody may be writing. Raises SessionError."""
+def read_session(path: Path, *, of: Sequence[str] = ()) -> Lines:
+    """Reads a file that somebody may be writing, with `of` its records of these types alone. Raises SessionError."""
     try:
         with open(_open_regular(path, os.O_RDONLY), "rb") as file:
-            return parse_lines(file.read())
+            return parse_lines(file.read(), of=of)
     except OSError as error:
         raise _unusable(path, error) from error
 

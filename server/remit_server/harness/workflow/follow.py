@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import cast
@@ -138,14 +138,6 @@ async def _read_tests(ctx: CallContext) -> TestFiles:
     return await snapshot_tests(ctx.parts.workspace, ctx.parts.rulebook.policy.test_globs)
 
 
-async def _left(now: TestFiles, ctx: CallContext) -> Mapping[str, str] | None:
-    """Returns what the session left in files of tests; of what was not kept, all that is there now is its own."""
-    left = await ctx.turn.history.left()
-    if left is None:
-        return None
-    return {path: now.texts.get(path, "") if text is None else text for path, text in left.items()}
-
-
 async def _digest_first(ctx: CallContext) -> Tested | None:
     """Returns what is about to be validated: what somebody changes while it runs was not tested."""
     return await digest_tested(ctx) if ctx.turn.memory.position.state in {*_WRITING, State.REVIEWING} else None
@@ -168,7 +160,7 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
         run = replace(run, doubt="test files changed while it ran")
     proof: Red | NotProven | None
     if position.state is State.TEST_WRITING and position.before is not None and now is not None:
-        proof = prove_red(run, position.before, now, await _left(now, ctx))
+        proof = prove_red(run, position.before, now, await turn.history.agent_work(now))
         if isinstance(proof, Red):
             red = replace(proof, since=turn.history.mark())
             await turn.history.keep_tests(now)

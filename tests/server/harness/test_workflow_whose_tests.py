@@ -1,0 +1,92 @@
+"""Whose a failing test is: the person's opens the code, one that any session of the agent wrote does not (FLW-04)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runtime import Bench
+from messages import SAYS
+from runner_projects import PROJECTS
+from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
+
+from remit_governance.workflow.states import Mode
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
+]
+
+PROJECT = PROJECTS["unittest"]
+EXPLORE = {"type": "call", "tool": "set_mode", "arguments": {"mode": "explore"}, "intent": "PLAN"}
+OF_AGENT = [read(PROJECT.source, PROJECT.test), write(PROJECT.test, PROJECT.new_test), DONE]
+THEIRS = "\n    def test_theirs(self):\n        self.assertEqual(total([]), 7)\n"
+BREAKS = "\n    def test_theirs(self):\n        {}\n"
+
+
+async def after_another_session(make_bench: Any, *steps: Any) -> Bench:
+    """A session that is asked after another one, in explore mode, has written a failing test."""
+    other = await begin(make_bench, PROJECT, *OF_AGENT)
+    await other.ask(EXPLORE, "Write a test", session="another")
+    bench: Bench = await make_bench(*steps, DONE, mode=Mode.STRICT, script="second.json")
+    (bench.workspace / "a.py").unlink()
+    assert (bench.workspace / PROJECT.test).read_text() == PROJECT.new_test
+    return bench
+
+
+async def test_FLW_04_a_failing_test_that_another_session_wrote_is_not_the_persons(make_bench: Any) -> None:
+    bench = await after_another_session(make_bench, PLAN, RUN)
+    await bench.ask("Make it pass")
+    assert state(bench) == "test_writing"
+    assert SAYS.neither_new_nor_changed in bench.of("tool_result")[-1].output
+
+
+async def test_FLW_04_a_test_that_the_person_added_to_a_file_of_another_session_is_theirs(make_bench: Any) -> None:
+    bench = await after_another_session(make_bench, PLAN, RUN)
+    path = bench.workspace / PROJECT.test
+    path.write_text(path.read_text() + THEIRS)
+    await bench.ask("Make it pass")
+    assert state(bench) == "code_writing"
+    told = bench.of("tool_result")[-1].output
+    assert "red, as it has to be: test_cart.Cart.test_theirs" in told
+
+
+async def test_FLW_04_a_test_in_a_file_that_the_session_changed_elsewhere_stays_the_persons(make_bench: Any) -> None:
+    more = PROJECT.old_test + THEIRS + "\n    def test_more(self):\n        self.assertEqual(total([1]), 1)\n"
+    bench = await begin(make_bench, PROJECT, read(PROJECT.test), PLAN, write(PROJECT.test, more), RUN, DONE)
+    (bench.workspace / PROJECT.test).write_text(PROJECT.old_test + THEIRS)
+    await bench.ask("Make it pass")
+    assert (bench.workspace / PROJECT.test).read_text() == more
+    assert state(bench) == "code_writing"
+
+
+async def test_FLW_04_where_a_session_cannot_be_read_no_test_is_taken_for_the_persons(make_bench: Any) -> None:
+    bench = await after_another_session(make_bench, PLAN, RUN)
+    (bench.workspace / PROJECT.test).write_text(PROJECT.old_test + THEIRS)
+    (file,) = bench.settings.session_folder.glob("session-*.jsonl")
+    damage(file)
+    await bench.ask("Make it pass")
+    assert state(bench) == "test_writing"
+    assert f"whose they are is not known: `{file.name}`" in bench.of("tool_result")[-1].output
+
+
+def damage(file: Path) -> None:
+    """Leaves a line of what was changed that cannot be read."""
+    lines = [line.replace(b'"files":[', b'"files":7,"x":[') for line in file.read_bytes().split(b"\n")]
+    file.write_bytes(b"\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("body", "is_red"),
+    [("import cart; cart.price()", True), ("import a_package_of_nobody", False)],
+    ids=["what is still to be written", "a package that is not installed"],
+)
+async def test_FLW_04_a_test_of_the_persons_that_breaks_counts_where_code_can_mend_it(
+    make_bench: Any, body: str, is_red: bool
+) -> None:
+    bench = await begin(make_bench, PROJECT, PLAN, RUN, DONE)
+    (bench.workspace / PROJECT.test).write_text(PROJECT.old_test + BREAKS.format(body))
+    await bench.ask("Make it pass")
+    assert state(bench) == ("code_writing" if is_red else "test_writing")
