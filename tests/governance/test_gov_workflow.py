@@ -22,7 +22,7 @@ from remit_governance.workflow.machine import TRANSITIONS, Held, Moved, advance,
 from remit_governance.workflow.states import Facts, Mode, State, Trigger
 from remit_governance.workflow.test_files import TEST_GLOBS, locked_files
 
-FACTS = [Facts(*given) for given in product([False, True], repeat=5)]
+FACTS = [Facts(*given) for given in product([False, True], repeat=6)]
 ROWS = [(mode, exempt, row) for mode in Mode for exempt in (False, True) for row in rows_of(mode, exempt=exempt)]
 
 SEQUENCES = 100_000
@@ -43,6 +43,8 @@ def obvious(mode: str, state: str, trigger: str, facts: Facts, exempt: bool) -> 
             return "exploring"
         case "test_writing", "tests_ended" if not loose and facts.red:
             return "code_writing"
+        case "test_writing", "tests_ended" if not loose and facts.tests_alone:
+            return "reviewing"
         case "code_writing", "tests_revised" if not loose and facts.restored:
             return "test_writing"
         case "code_writing", "tests_started" if not loose and facts.changed:
@@ -60,7 +62,7 @@ def obvious(mode: str, state: str, trigger: str, facts: Facts, exempt: bool) -> 
         case "reviewing", "approved":
             return None if loose and not exempt and not facts.within_budget else "committing"
         case "reviewing", "rejected":
-            return "exploring" if loose else "code_writing"
+            return "exploring" if loose else ("test_writing" if facts.tests_alone and not facts.red else "code_writing")
         case "reviewing", "tests_wanted" if loose:
             return "retroactive_testing"
         case "committing", "committed":

@@ -1,8 +1,9 @@
 """The state machine, as tables that a person can read: pure, and the only place that says what leads where (FLW-02).
 
-Seed: the three transition tables. `debug` moves as `explore` does. Two rows are Remit's own: in `explore` and `debug` a
+Seed: the three transition tables. `debug` moves as `explore` does. Some rows are our own: in `explore` and `debug` a
 rejected review leads back to `exploring`, for the seed says of no other way to mend what was rejected; in `strict` what
-was wrong with a test leads back to `test_writing`, once the code is as it was when the test failed.
+was wrong with a test leads back to `test_writing`, once the code is as it was when the test failed; and tests alone, of
+code that is there, go from `test_writing` to their review, and back to it where they are rejected (FLW-16).
 """
 
 from __future__ import annotations
@@ -35,6 +36,12 @@ RESTORED = Guard(
     lambda facts: facts.restored,
     "the code has to be taken back to what it was when the tests failed",
 )
+TESTS_ALONE = Guard(
+    "tests alone",
+    lambda facts: facts.tests_alone and not facts.red,
+    "where tests of code that is there are all that is wanted: write them into new files, and all tests must pass",
+)
+CODE_TOO = Guard("code too", lambda facts: facts.red or not facts.tests_alone, "code must have been written")
 NOT_GREEN = Guard("not green", lambda facts: not facts.green, "a test must have failed")
 WITHIN_BUDGET = Guard(
     "within budget",
@@ -58,12 +65,14 @@ _STRICT = (
     Transition(State.PLANNING, Trigger.PLAN_COMPLETED, State.TEST_WRITING),
     Transition(State.PLANNING, Trigger.EXEMPTION_GRANTED, State.EXPLORING),
     Transition(State.TEST_WRITING, Trigger.TESTS_ENDED, State.CODE_WRITING, RED),
+    Transition(State.TEST_WRITING, Trigger.TESTS_ENDED, State.REVIEWING, TESTS_ALONE),
     Transition(State.CODE_WRITING, Trigger.TESTS_STARTED, State.VALIDATING, CHANGED),
     Transition(State.CODE_WRITING, Trigger.TESTS_REVISED, State.TEST_WRITING, RESTORED),
     Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.REVIEWING, GREEN),
     Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.CODE_WRITING, NOT_GREEN),
     Transition(State.REVIEWING, Trigger.APPROVED, State.COMMITTING),
-    Transition(State.REVIEWING, Trigger.REJECTED, State.CODE_WRITING),
+    Transition(State.REVIEWING, Trigger.REJECTED, State.CODE_WRITING, CODE_TOO),
+    Transition(State.REVIEWING, Trigger.REJECTED, State.TEST_WRITING, TESTS_ALONE),
     Transition(State.COMMITTING, Trigger.COMMITTED, State.IDLE),
 )
 

@@ -10,7 +10,7 @@ from remit_governance.workflow.machine import Held, Moved, advance, ways_out
 from remit_governance.workflow.proof import Red, TestFiles
 from remit_governance.workflow.states import Facts, Mode, State, Trigger
 
-_WORKING = frozenset({State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})
+_WORKING = frozenset({State.TEST_WRITING, State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,12 @@ class Position:
         """Whether the work goes the way of an exemption."""
         return self.exemption is not None
 
+    @property
+    def is_tests_alone(self) -> bool:
+        """Whether the work under review, or approved, is tests alone: in strict mode code comes by a failing test."""
+        done = self.state in {State.REVIEWING, State.COMMITTING}
+        return done and self.mode is Mode.STRICT and self.red is None and not self.is_exempt
+
     def take(
         self,
         trigger: Trigger,
@@ -50,6 +56,7 @@ class Position:
         red: bool = False,
         green: bool = False,
         restored: bool = False,
+        tests_alone: bool = False,
         within_budget: bool = True,
         gaining: Callable[[Position], Position] = lambda position: position,
     ) -> tuple[Position, Moved | Held]:
@@ -57,7 +64,8 @@ class Position:
 
         `gaining` adds what was proven, granted or approved by what happened, where anything moves.
         """
-        facts = Facts(red=red, green=green, changed=self.changed, within_budget=within_budget, restored=restored)
+        alone = tests_alone or self.is_tests_alone
+        facts = Facts(red, green, self.changed, within_budget, restored, alone)
         said = advance(self.mode, self.state, trigger, facts, exempt=self.is_exempt)
         match said:
             case Held():

@@ -52,6 +52,11 @@ class TestRun:
     doubt: str = ""
     untold: int = 0
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether any test failed or broke."""
+        return any(case.ending in {"failed", "error"} for case in self.cases)
+
 
 @dataclass(frozen=True, slots=True)
 class TestFiles:

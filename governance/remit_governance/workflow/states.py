@@ -52,7 +52,8 @@ class Facts:
     `red`: a new or changed test ran and failed by an assertion. `green`: the tests that were to pass ran unchanged and
     passed, and no other got worse. `changed`: the session has changed something since it began to write code (in
     `retroactive_testing`: tests). `within_budget`: coverage has not fallen below what the debt budget bears.
-    `restored`: what the session changed of the code since the tests failed is taken back.
+    `restored`: what the session changed of the code since the tests failed is taken back. `tests_alone`: new files of
+    tests are all that was written since the plan, and every test passes.
     """
 
     red: bool = False
@@ -60,3 +61,4 @@ class Facts:
     changed: bool = False
     within_budget: bool = True
     restored: bool = False
+    tests_alone: bool = False

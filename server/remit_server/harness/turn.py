@@ -111,12 +111,16 @@ class Turn:
 
     def place_for(self, syscall: str, tool: str | None) -> Position:
         """Returns the place that a call is judged at. Where the person has said more to work under review, a change is
-        judged where it leads back to, for the first one goes on with the work; a run of tests is no such change.
+        judged where it leads back to, for the first one goes on with the work; a run of tests is no such change. Tests
+        alone may be gone on with at any time, for the model cannot know beforehand that they pass.
         """
         position = self.memory.position
-        if not (self.reopens and position.state is State.REVIEWING and syscall == "fs.write") or tool == "run_tests":
-            return position
-        return position.take(Trigger.REJECTED)[0]
+        goes_on = position.state is State.REVIEWING and (self.reopens or position.is_tests_alone)
+        return (
+            position.take(Trigger.REJECTED)[0]
+            if goes_on and syscall == "fs.write" and tool != "run_tests"
+            else position
+        )
 
     @property
     def priority(self) -> int:

@@ -12,6 +12,7 @@ from remit_governance.permissions.permissions import Answer
 from remit_governance.policy.language.load import default_source
 from remit_governance.values import Decision, Verdict
 from remit_governance.workflow.position import Position
+from remit_governance.workflow.proof import name_some
 from remit_governance.workflow.review import (
     CommitFacts,
     is_approved,
@@ -20,6 +21,9 @@ from remit_governance.workflow.review import (
     reasons_to_look,
 )
 from remit_governance.workflow.states import Mode, State
+from remit_governance.workflow.test_files import locked_files
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
 from remit_server.harness.approval.diffs import unified
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import action_for, decide_actions
@@ -49,6 +53,7 @@ async def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord
     hold_commit([change.path.relative for change in plan.changes], ctx)
     if ctx.turn.caller == "human":
         return prepared
+    _hold_to_tests(plan, position, ctx)
     strict = position.mode is Mode.STRICT
     facts = await asyncio.to_thread(_look_at, plan, ctx)
     if is_approved(position, plan.tree) and not (strict and reasons_of_difference(facts)):
@@ -58,6 +63,25 @@ async def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord
         untested = proposed or (position.state is State.REVIEWING and bool(facts.untested))
         return replace(prepared, remarks=(UNTESTED,)) if untested else prepared
     return _review_strict(prepared, facts, position, ctx, record)
+
+
+def _hold_to_tests(plan: CommitPlan, position: Position, ctx: CallContext) -> None:
+    """Raises ToolError where tests alone are under review, and the commit has more than new files of tests (FLW-16)."""
+    if not position.is_tests_alone or position.before is None:
+        return
+    is_test, there = locked_files(ctx.parts.rulebook.policy.test_globs), position.before.texts
+    other = [
+        change.path.relative
+        for change in plan.changes
+        if change.before is not None or change.after is None or change.path.relative in there
+        or not is_test(change.path.relative)
+    ]  # fmt: skip
+    if other:
+        why = (
+            f"no test has failed, so that it may hold new files of tests alone, and these are none: {name_some(other)}"
+        )
+        fix = "name the new files of tests in `paths`; the person may commit the rest themselves"
+        raise ToolError("`git_commit` was held", why, fix, code=ErrorCode.DENIED)
 
 
 def _review_strict(

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
+from remit_governance.workflow.alone import prove_alone
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, unfit_paths
 from remit_governance.workflow.machine import Held
@@ -16,6 +17,7 @@ from remit_governance.workflow.proof import (
     NotProven,
     Red,
     TestFiles,
+    TestRun,
     failing_again,
     name_some,
     prove_green,
@@ -111,7 +113,7 @@ async def follow_outcome(
         case _:
             pass
     if record.changed:
-        note_changes(ctx)
+        note_changes(ctx, by_run=parsed.tool.name == "run_tests")
     if parsed.tool.name == "run_tests":
         # What the run itself left behind is no later change.
         measured = ctx.turn.memory.measured = _measured(merged, parsed)
@@ -140,7 +142,8 @@ async def _read_tests(ctx: CallContext) -> TestFiles:
 
 async def _digest_first(ctx: CallContext) -> Tested | None:
     """Returns what is about to be validated: what somebody changes while it runs was not tested."""
-    return await digest_tested(ctx) if ctx.turn.memory.position.state in {*_WRITING, State.REVIEWING} else None
+    tested_in = {*_WRITING, State.REVIEWING, State.TEST_WRITING}
+    return await digest_tested(ctx) if ctx.turn.memory.position.state in tested_in else None
 
 
 def _leave_review_if_changed(now: Tested | None, ctx: CallContext) -> None:
@@ -166,7 +169,7 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
             await turn.history.keep_tests(now)
             move(Trigger.TESTS_ENDED, turn, audit, red=True, gaining=lambda at: replace(at, red=red))
             return f"red, as it has to be: {name_some(sorted(proof.proven))}"
-        return f"this is no failing test yet: {proof.why}"
+        return f"this is no failing test yet: {proof.why}{_follow_alone(run, begun, now, ctx)}"
     if position.state is State.REVIEWING and (again := failing_again(run, position.red)):
         move(Trigger.REJECTED, turn, audit)
         return f"with the same files these passed before, and fail now: {name_some(again)}"
@@ -185,6 +188,25 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
         gaining=lambda at: replace(at, passed_with=tested.digests, tree=tested.tree),
     )
     return "" if proof is None else f"this is no passing run yet: {proof.why}"
+
+
+def _follow_alone(run: TestRun, begun: Begun, now: TestFiles, ctx: CallContext) -> str:
+    """Has tests of code that is there go to their review, where all pass; says that, or what is missing (FLW-16)."""
+    before, tested = ctx.turn.memory.position.before, begun.tested
+    if run.has_failed or before is None or tested is None:
+        return ""
+    if unproven := prove_alone(run, before, now):
+        return f"; and for a review of tests alone: {unproven.why}"
+    move(
+        Trigger.TESTS_ENDED,
+        ctx.turn,
+        ctx.parts.audit,
+        tests_alone=True,
+        gaining=lambda at: replace(at, passed_with=tested.digests, tree=tested.tree),
+    )
+    return (
+        "; all tests pass, and new files of tests are all that was written: where that is all that is wanted, commit it"
+    )
 
 
 def _measured(merged: Merged, parsed: ParsedCall) -> Coverage | None:
@@ -275,9 +297,11 @@ def _go_on(ctx: CallContext) -> None:
     ctx.turn.reopens = False
 
 
-def note_changes(ctx: CallContext) -> None:
+def note_changes(ctx: CallContext, *, by_run: bool = False) -> None:
     """Notes that something was written. Outside strict mode the first change says that the plan is complete, and one
-    under review or before a commit goes on with the work; in strict mode it does once the person has said more."""
+    under review or before a commit goes on with the work; in strict mode it does once the person has said more, and of
+    tests alone at any time, unless a run left it.
+    """
     turn, audit = ctx.turn, ctx.parts.audit
     turn.memory.measured = None
     if turn.memory.position.mode is not Mode.STRICT:
@@ -286,6 +310,7 @@ def note_changes(ctx: CallContext) -> None:
         for trigger in (Trigger.REJECTED, Trigger.MESSAGE, Trigger.PLAN_COMPLETED):
             move(trigger, turn, audit)
     else:
+        turn.reopens = turn.reopens or (turn.memory.position.is_tests_alone and not by_run)
         _go_on(ctx)
     if turn.memory.position.state in _WRITING and not turn.memory.position.changed:
         turn.memory.position = replace(turn.memory.position, changed=True)

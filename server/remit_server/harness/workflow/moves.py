@@ -26,6 +26,7 @@ def move(
     red: bool = False,
     green: bool = False,
     restored: bool = False,
+    tests_alone: bool = False,
     gaining: Callable[[Position], Position] = lambda position: position,
     why: str = "",
 ) -> Moved | Held:
@@ -33,7 +34,8 @@ def move(
 
     Raises ToolError where that cannot be recorded: then nothing moved.
     """
-    position, said = turn.memory.position.take(trigger, red=red, green=green, restored=restored, gaining=gaining)
+    proven = {"red": red, "green": green, "restored": restored, "tests_alone": tests_alone}
+    position, said = turn.memory.position.take(trigger, **proven, gaining=gaining)
     if isinstance(said, Moved):
         metadata = {"from": said.source, "trigger": trigger} | ({"why": why} if why else {})
         put(position, turn, audit, AuditKind.STATE_TRANSITION, metadata)

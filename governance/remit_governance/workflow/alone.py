@@ -1,0 +1,53 @@
+"""What proves tests that are written alone, of code that is there, and what a commit of them may hold (FLW-16).
+
+They pass at once, so that no failing run shows what they are worth. So nothing that was there may be another: they are
+new files, each with a test in it that passed, or data of such a one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from remit_governance.workflow.proof import NotProven, TestFiles, TestRun, name_some, prove_passing
+from remit_governance.workflow.test_pieces import name_test
+
+
+def prove_alone(run: TestRun, before: TestFiles, now: TestFiles) -> NotProven | None:
+    """Judges a run in `test_writing` in which no test failed; None where it is of tests alone, as they have to be.
+
+    `before` are the test files when the plan was complete.
+    """
+    if unproven := prove_passing(run, of_all=True):
+        return unproven
+    touched = [path for path in before.differing(now) if path in before.texts]
+    if touched:
+        why = f"{name_some(touched)} is not as it was when the plan was complete"
+        return NotProven(f"{why}: put it back, and write the new tests into new files")
+    new = {path: text for path, text in now.texts.items() if path not in before.texts}
+    if not new:
+        return NotProven("no new file of tests was written")
+    tested = _tested(run, now, new)
+    other = sorted(path for path, text in new.items() if path not in tested and not _is_data(path, text, tested))
+    if not tested or other:
+        return NotProven(f"no test in {name_some(other or sorted(new))} passed: remove it, or write tests into it")
+    return None
+
+
+def _tested(run: TestRun, now: TestFiles, new: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns the new files that have a test which passed."""
+    found: set[str] = set()
+    for case in run.cases:
+        if case.ending == "passed" and not found >= new.keys():
+            test = name_test(case.id, case.file, now.texts)
+            found |= test.found_in(now.texts) or (set(test.files) if len(test.files) == 1 else set[str]())
+    return {path: text for path, text in new.items() if path in found}
+
+
+def _is_data(path: str, text: str, tested: Mapping[str, str]) -> bool:
+    """Tells whether a file is one that tests read: named in one of them, or after it, and no file of code as they are;
+    an empty one, which makes a package of a folder, is nobody's code.
+    """
+    file = PurePosixPath(path)
+    is_named = any(file.name in text or file.name.startswith(PurePosixPath(test).name) for test, text in tested.items())
+    return not text.strip() or (is_named and file.suffix not in {PurePosixPath(test).suffix for test in tested})
