@@ -161,7 +161,7 @@ async def test_THR_model_outside_intent_in_every_dialect(name: str) -> None:
         for seed in range(GENERATIONS):
             request = ask("rename a to b in c.py", session=f"n{seed}", temperature=1.0, seed=seed, max_tokens=200)
             events = await collect(provider, request)
-            counts += governed_calls(events, None, [marker for marker in (dialect.marker, dialect.end) if marker])
+            counts += governed_calls(events, None, dialect)
             counts["called"] += any(isinstance(event, CallProposed) for event in events)
     finally:
         await provider.close()

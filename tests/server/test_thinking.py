@@ -8,9 +8,8 @@ from importlib.util import find_spec
 
 import pytest
 import pytest_asyncio
-from tiny_model import INTENTS, MARKERS, MODELS, TEMPLATE, TOOLS, ask, collect, last, tiny_model
+from tiny_model import MARKERS, TEMPLATE, ask, collect, governed_calls, last, tiny_model
 
-from remit_governance.values import Intent
 from remit_server.errors import ModelFailed
 from remit_server.models.dialects.dialect import Dialect
 from remit_server.models.local.host.grammar.lark import Spelling
@@ -55,16 +54,7 @@ def spelled(events: Sequence[ModelEvent]) -> tuple[str, str]:
 
 def governed(events: Sequence[ModelEvent]) -> int:
     """Check the calls of a step against its intent; count them."""
-    intent: Intent | None = None
-    calls = [event.call for event in events if isinstance(event, CallProposed)]
-    for call in calls:
-        if call.name == "select_active_intent":
-            intent = Intent(str(call.arguments["intent"]))
-            continue
-        assert intent is not None
-        assert TOOLS[call.name] in INTENTS[intent]
-        MODELS[call.name].model_validate(dict(call.arguments))
-    return len(calls)
+    return governed_calls(events, None).total()
 
 
 async def test_thinking_that_the_template_begins_ends_before_the_answer(opened: MlxProvider) -> None:

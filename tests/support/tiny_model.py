@@ -13,7 +13,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from remit_governance.values import Intent
+from remit_server.models.dialects.dialect import Dialect
+from remit_server.models.dialects.read import ReadCall
+from remit_server.models.dialects.table import COMPACT
+from remit_server.models.local.host.output.formats import held_format
+from remit_server.models.local.host.output.native import NativeReader
 from remit_server.models.ports import (
+    UNREADABLE_CALL,
     CallProposed,
     Finished,
     GenerateRequest,
@@ -183,17 +189,30 @@ def comparable(events: Sequence[ModelEvent]) -> tuple[str, list[tuple[str, Any]]
     return text, calls
 
 
-def governed_calls(
-    events: Sequence[ModelEvent], said: str | None, markers: Sequence[str] = ("<tool_call", "</tool_call")
-) -> Counter[str]:
+def spelled_calls(events: Sequence[ModelEvent], dialect: Dialect) -> list[tuple[str, Any]]:
+    """The calls that noise spelled under a grammar, those too that count as quoted where they stand."""
+    text, calls = comparable(events)
+    told = "".join(str(arguments["spelled"]) for name, arguments in calls if name == UNREADABLE_CALL)
+    known = [(name, arguments) for name, arguments in calls if name != UNREADABLE_CALL]
+    whole = text + told
+    formats = [held_format(row) for row in (dialect, COMPACT) if row.marker in whole]
+    if not formats:
+        return known
+    begun = min(whole.index(each.open) for each in formats)
+    schemas = {tool.name: tool.parameters for tools in INTENTS.values() for tool in tools}
+    reader = NativeReader(formats, schemas)
+    read = [*reader.feed(whole[begun:]), *reader.finish(cut=last(events).reason == "length")]
+    assert all(isinstance(part, ReadCall) for part in read), read
+    return [*known, *((part.name, part.arguments) for part in read if isinstance(part, ReadCall))]
+
+
+def governed_calls(events: Sequence[ModelEvent], said: str | None, dialect: Dialect = COMPACT) -> Counter[str]:
     """Check every call of a step against its intent and its schema, or that its texts were `said`; count them."""
     assert isinstance(events[-1], Finished)
     assert sum(isinstance(event, Finished) for event in events) == 1
     counts: Counter[str] = Counter()
     intent: Intent | None = None
-    text, calls = comparable(events)
-    assert not any(marker in text for marker in markers)
-    for name, arguments in calls:
+    for name, arguments in spelled_calls(events, dialect):
         if name == "select_active_intent":
             intent = Select.model_validate_json(json.dumps(arguments)).intent
             assert intent in INTENTS

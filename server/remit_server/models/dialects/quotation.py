@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _SPAN = re.compile(r"(?<!`)(`{1,20})(?!`).{0,2000}?(?<!`)\1(?!`)", re.DOTALL)
@@ -11,8 +12,29 @@ _TAG = re.compile(r"<(/?)(?:pre|code|blockquote|q|samp)\b[^<>]{0,200}>|<(!)--|--
 _OPENING = ("“", "„", "«", "‹", "‘", "「", "『", "'", '"', "`", "(")
 _PAIRS = (("“", "”"), ("«", "»"), ("「", "」"), ("『", "』"))
 _INDENT = 4
+_LIST = re.compile(r"[ \t]*(?:[-+*>|#]|\d+[.)])?[ \t]*")
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 _MOST = 2_000
 """Characters of the paragraph before a call that are looked at: a quotation that begins earlier is none."""
+
+
+Place = Literal["call", "inline", "quoted"]
+"""A call may begin here; what is here stands in a sentence; what is here is quoted."""
+
+
+def place_of(before: str) -> Place:
+    """Returns what a call can be that a local model writes after this text.
+
+    Templates of several families put a call right behind the text, so it may also stand behind the end of a sentence.
+    """
+    if is_quoted(before):
+        return "quoted"
+    line = before.rpartition("\n")[2]
+    if begins_line(before, len(before)):
+        return "call"
+    if _LIST.fullmatch(line):
+        return "quoted"
+    return "call" if line.endswith(_SENTENCE_ENDS) else "inline"
 
 
 def is_quoted(before: str) -> bool:

@@ -31,6 +31,10 @@ class UnreadableCall(ValueError):
     """The text between the markers is not a call."""
 
 
+class TextFollows(UnreadableCall):
+    """The calls are whole, and the text goes on: they were quoted (MOD-14)."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadCall:
     """A complete call as the model spelled it."""
@@ -109,7 +113,7 @@ def _read_named(head: re.Pattern[str], text: str, marker: str) -> Iterator[ReadC
         if not text.strip():
             return
         if not marker or not text.lstrip().startswith(marker):
-            raise UnreadableCall("text follows the arguments")
+            raise TextFollows("text follows the arguments")
         text = text.lstrip().removeprefix(marker)
 
 
@@ -121,7 +125,7 @@ def read_objects(text: str) -> Iterator[ReadCall]:
         if not (text := text.strip()):
             return
         if not text.startswith((";", "{")):
-            raise UnreadableCall("text follows the call")
+            raise TextFollows("text follows the call")
         text = text.removeprefix(";").lstrip()
 
 
@@ -136,7 +140,7 @@ def _next_value(text: str) -> tuple[object, str]:
 def _load(text: str) -> object:
     value, rest = _next_value(text.strip())
     if rest:
-        raise UnreadableCall("text follows the calls")
+        raise TextFollows("text follows the calls")
     return value
 
 

@@ -18,7 +18,6 @@ from pydantic import JsonValue
 from remit_server.models.dialects.dialect import Dialect
 from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall, as_call, read_calls, read_objects
 from remit_server.models.dialects.table import COMPACT, LLAMA, QWEN_XML
-from remit_server.models.local.host.output.markers import ends_in_string
 
 Parse = Callable[[str, Sequence[Mapping[str, JsonValue]]], object]
 """A parser of mlx-lm: takes the descriptions of the tools too, and may raise anything."""
@@ -28,7 +27,7 @@ Parse = Callable[[str, Sequence[Mapping[str, JsonValue]]], object]
 class ToolFormat:
     """The markers of calls and their reader, which raises UnreadableCall. Without `close` a call ends with the text.
 
-    With `only_first` what stands after other text is no call.
+    With `only_first` what stands after other text is no call. `left_over` may stand after a call, and means nothing.
     """
 
     name: str
@@ -36,6 +35,7 @@ class ToolFormat:
     close: str
     read: Callable[[str, Schemas], tuple[ReadCall, ...]]
     only_first: bool = False
+    left_over: str = ""
 
 
 def held_format(dialect: Dialect) -> ToolFormat:
@@ -56,7 +56,7 @@ def dialect_formats(dialect: Dialect) -> tuple[ToolFormat, ...]:
             )
         case _ if dialect is QWEN_XML:
             # Qwen3-Coder leaves out the outer marker at times.
-            bare = ToolFormat(row.name, "<function=", "</function>", _read_bare_function)
+            bare = ToolFormat(row.name, "<function=", "</function>", _read_bare_function, left_over=row.close)
             return row, bare
         case _ if dialect.marker == COMPACT.marker:
             return (row,)
@@ -122,8 +122,3 @@ def _read_foreign(name: str, parse: Parse, text: str, schemas: Schemas) -> tuple
     if not calls or (tag and text.count(tag) != counted):
         raise UnreadableCall("an argument stands in it twice, or is not closed")
     return calls
-
-
-def goes_on(text: str) -> bool:
-    """Returns whether a closing marker after `text` is inside a JSON string, and closes nothing."""
-    return text.lstrip().startswith(("{", "[{")) and ends_in_string(text)

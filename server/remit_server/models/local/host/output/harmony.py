@@ -1,14 +1,18 @@
-"""Reads Harmony: messages with a channel each, of which one is thinking, and a call is one to a function (MOD-04)."""
+"""Reads Harmony: messages with a channel each, of which one is thinking, and a call is one to a function (MOD-04).
+
+Only the calls that end the answer count, and only where the messages before them leave no quotation open (MOD-14).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from remit_server.models.dialects.quotation import Place, place_of
 from remit_server.models.dialects.read import ReadCall, UnreadableCall, read_calls
 from remit_server.models.dialects.table import HARMONY
-from remit_server.models.local.host.output.markers import ends_in_string, partial_marker_length
-from remit_server.models.local.host.output.native import MOST_SHOWN, Unreadable
+from remit_server.models.local.host.output.last_calls import MOST_SHOWN, MOST_STARTS, LastCalls, Unreadable
+from remit_server.models.local.host.output.markers import JsonStrings, partial_marker_length
 from remit_server.models.local.host.output.thinking import Thought
 
 _BODY = "<|message|>"
@@ -22,11 +26,17 @@ class HarmonyReader:
 
     def __init__(self) -> None:
         self._held = ""
+        self._raw = ""
         self._header: str | None = None
         self._searched = 0
+        self._strings = JsonStrings()
+        self._said = ""
+        self._final = False
+        self._starts = 0
+        self._last: LastCalls | None = None
 
     def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable | Thought]:
-        """Adds text; yields what is certain."""
+        """Adds text; yields what is certain. Calls are yielded at the end."""
         self._held += piece
         while True:
             if self._header is None and not self._take_header():
@@ -37,22 +47,24 @@ class HarmonyReader:
                 return
             at, marker = end
             body, self._held = self._held[:at], self._held[at + len(marker) :]
-            yield from self._read(body)
-            self._header, self._searched = None, 0
+            yield from self._read(body, marker)
+            self._header, self._searched, self._strings = None, 0, JsonStrings()
 
     def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable | Thought]:
         """Yields what was held back. A call that the token limit cut off (`cut`) is dropped."""
         if self._header is None:
             if self._held and not self._held.lstrip().startswith("<|"):
-                yield self._held
+                yield from self._say(self._held)
         elif not (cut and _CALLED.search(self._header)):
-            yield from self._read(self._held)
-        self._held, self._header = "", None
+            yield from self._read(self._held, "")
+        if self._last is not None:
+            yield from self._last.end()
+        self._held, self._header, self._last = "", None, None
 
     def _take_header(self) -> bool:
         header, found, rest = self._held.partition(_BODY)
         if found:
-            self._header, self._held = _START.sub("", header), rest
+            self._header, self._held, self._raw = _START.sub("", header), rest, header + _BODY
         return bool(found)
 
     def _find_end(self) -> tuple[int, str] | None:
@@ -63,7 +75,7 @@ class HarmonyReader:
             if not found:
                 return None
             at, end = min(found)
-            if not called or not ends_in_string(self._held[:at]):
+            if not called or not self._strings.reach(self._held, at):
                 return at, end
             self._searched = at + 1
 
@@ -72,19 +84,39 @@ class HarmonyReader:
             return
         cut = len(self._held) - max(partial_marker_length(self._held, end) for end in _ENDS)
         text, self._held = self._held[:cut], self._held[cut:]
-        if text:
-            yield self._spoken(text)
+        yield from self._speak(text)
 
-    def _read(self, body: str) -> Iterator[str | ReadCall | Unreadable | Thought]:
-        header = self._header or ""
-        if (called := _CALLED.search(header)) is None:
-            if body:
-                yield self._spoken(body)
+    def _read(self, body: str, end: str) -> Iterator[str | Thought]:
+        if (called := _CALLED.search(self._header or "")) is None:
+            yield from self._speak(body)
             return
+        if self._last is None:
+            self._last = LastCalls(self._place())
+        self._last.text += f"{self._raw}{body}{end}"
         try:
-            yield from read_calls(HARMONY, f"{called[1]}{_BODY}{body}", {})
+            self._last.found += read_calls(HARMONY, f"{called[1]}{_BODY}{body}", {})
         except UnreadableCall as error:
-            yield Unreadable(body[:MOST_SHOWN], str(error))
+            self._last.found.append(Unreadable(body[:MOST_SHOWN], str(error)))
 
-    def _spoken(self, text: str) -> str | Thought:
-        return Thought(text) if "analysis" in (self._header or "") else text
+    def _place(self) -> Place:
+        """What a call is here. What is said before one in a channel of its own needs no end of a line."""
+        self._starts += 1
+        place = place_of(self._said) if self._starts <= MOST_STARTS else "quoted"
+        return "call" if place == "inline" and not self._final else place
+
+    def _speak(self, text: str) -> Iterator[str | Thought]:
+        if "analysis" in (self._header or ""):
+            if text:
+                yield Thought(text)
+            return
+        self._final = self._final or "final" in (self._header or "")
+        yield from self._say(text)
+
+    def _say(self, text: str) -> Iterator[str]:
+        """Yields text, with the calls before it: they were quoted."""
+        if not text:
+            return
+        if self._last is not None and text.strip():
+            text, self._last = self._last.text + text, None
+        self._said += text
+        yield text

@@ -1,24 +1,20 @@
-"""Reads a growing text: plain text, calls in the formats of the model, and unreadable ones (MOD-04)."""
+"""Reads a growing text: plain text, calls in the formats of the model, and unreadable ones (MOD-04).
+
+A call counts only where MOD-14 lets one stand: at the end of the answer, on a line of its own and unquoted.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall
-from remit_server.models.local.host.output.formats import ToolFormat, goes_on
-from remit_server.models.local.host.output.markers import partial_marker_length
+from remit_server.models.dialects.quotation import place_of
+from remit_server.models.dialects.read import ReadCall, Schemas, TextFollows, UnreadableCall
+from remit_server.models.local.host.output.formats import ToolFormat
+from remit_server.models.local.host.output.last_calls import MOST_SHOWN, MOST_STARTS, LastCalls, Unreadable
+from remit_server.models.local.host.output.markers import JsonStrings, partial_marker_length
 
-MOST_SHOWN = 2000
-"""The most characters of an unreadable call that are passed on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A malformed call, and what is wrong with it."""
-
-    text: str
-    why: str
+_JSON = re.compile(r"\s*(?:\{|\[\{)")
 
 
 class NativeReader:
@@ -27,76 +23,135 @@ class NativeReader:
     def __init__(self, formats: Sequence[ToolFormat], schemas: Schemas) -> None:
         self._formats = formats
         self._schemas = schemas
-        self._format: ToolFormat | None = None
         self._held = ""
+        self._said = ""
+        self._starts = 0
+        self._format: ToolFormat | None = None
+        self._last: LastCalls | None = None
+        self._left_over = ""
         self._searched = 0
-        self._after_call = False
-        self._said = False
+        self._strings = JsonStrings()
 
     def feed(self, piece: str) -> Iterator[str | ReadCall | Unreadable]:
-        """Adds text; yields text that certainly is not a marker, and the result for each closed call."""
+        """Adds text; yields text that certainly is no call. Calls are yielded at the end."""
         self._held += piece
-        while True:
-            if self._format is None:
-                if text := self._take_text():
-                    yield text
-                if self._format is None:
-                    return
-            body = self._take_body(self._format)
-            if body is None:
-                return
-            yield from self._read(self._format, body)
-            self._format, self._after_call = None, True
+        while (text := self._step()) is not None:
+            if text:
+                yield text
 
     def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
         """Yields what was held back. A call that the token limit cut off (`cut`) is dropped."""
-        format_, rest = self._format, self._held
-        self._format, self._held = None, ""
-        if format_ is None:
-            if rest:
-                yield rest
-        elif not cut and not format_.close:
-            yield from self._read(format_, rest)
-        elif not cut:
-            yield Unreadable(rest[:MOST_SHOWN], f"the answer ends before `{format_.close}`")
+        last, rest = self._last, self._held
+        if last is None:
+            yield rest
+        elif self._format is None and rest.strip() and not cut:  # it began as a marker, and is none
+            yield last.text + rest
+        elif self._format is None or cut:
+            yield from last.end()
+        else:
+            yield from self._end_open(last, self._format, rest)
+        self._format, self._last, self._held = None, None, ""
 
-    def _read(self, format_: ToolFormat, body: str) -> Iterator[ReadCall | Unreadable]:
+    def _end_open(self, last: LastCalls, format_: ToolFormat, rest: str) -> Iterator[str | ReadCall | Unreadable]:
+        """Yields the calls of which the last has no closing marker."""
+        last.text += format_.open + rest
+        if format_.close:
+            last.found.append(Unreadable(rest[:MOST_SHOWN], f"the answer ends before `{format_.close}`"))
+            yield from last.end()
+            return
         try:
-            yield from format_.read(body, self._schemas)
-        except UnreadableCall as error:
-            yield Unreadable(body[:MOST_SHOWN], str(error))
+            last.found += self._read(format_, rest)
+            yield from last.end()
+        except TextFollows:
+            yield last.text
 
-    def _take_text(self) -> str:
-        """Removes and returns the text before the next call; white space between two calls is dropped."""
-        if self._after_call:
-            self._held = self._held.lstrip()
-            self._after_call = not self._held
-        found = [(at, each) for each in self._formats if (at := self._find(each)) >= 0]
-        if found:
-            start, format_ = min(found, key=lambda each: each[0])
-            text, self._held = self._held[:start], self._held[start + len(format_.open) :]
-            self._format, self._searched = format_, 0
-            self._said = self._said or bool(text.strip())
-            return text
-        cut = len(self._held) - max(partial_marker_length(self._held, each.open) for each in self._formats)
-        text, self._held = self._held[:cut], self._held[cut:]
-        self._said = self._said or bool(text.strip())
+    def _step(self) -> str | None:
+        """Reads on; returns text to pass on, which may be none, and None where more has to come first."""
+        if self._last is None:
+            return self._take_text()
+        return self._go_on(self._last) if self._format is None else self._take_call(self._last, self._format)
+
+    def _take_text(self) -> str | None:
+        """Takes text that is no call; where one begins, it is opened."""
+        at, format_ = self._first_marker()
+        if format_ is None:
+            at = len(self._held) - max(partial_marker_length(self._held, each.open) for each in self._formats)
+            return self._pass_on(at) or None
+        if self._starts == MOST_STARTS:
+            return self._pass_on(at + len(format_.open))
+        self._starts += 1
+        text = self._pass_on(at)
+        self._last = LastCalls(place_of(self._said))
+        self._open(format_)
         return text
 
-    def _find(self, format_: ToolFormat) -> int:
-        """Returns where the next call of a format begins; -1 where none does."""
-        at = self._held.find(format_.open)
-        return -1 if format_.only_first and (self._said or self._held[: max(at, 0)].strip()) else at
+    def _first_marker(self) -> tuple[int, ToolFormat | None]:
+        found = [(at, each) for each in self._formats if (at := self._held.find(each.open)) >= 0]
+        able = [(at, each) for at, each in found if not (each.only_first and (self._said + self._held[:at]).strip())]
+        return min(able, key=lambda each: each[0], default=(0, None))
+
+    def _pass_on(self, end: int) -> str:
+        text, self._held = self._held[:end], self._held[end:]
+        self._said += text
+        return text
+
+    def _open(self, format_: ToolFormat) -> None:
+        self._held = self._held[len(format_.open) :]
+        self._format, self._searched, self._strings = format_, 0, JsonStrings()
+
+    def _take_call(self, last: LastCalls, format_: ToolFormat) -> str | None:
+        body = self._take_body(format_)
+        if body is None:
+            return None
+        if last.place != "call" and not last.found and format_.open in body:  # the marker is only named
+            self._held, self._format, self._last = f"{body}{format_.close}{self._held}", None, None
+            self._said += format_.open
+            return format_.open
+        last.text += f"{format_.open}{body}{format_.close}"
+        last.found += self._read(format_, body)
+        self._format, self._left_over = None, format_.left_over
+        return ""
+
+    def _read(self, format_: ToolFormat, body: str) -> list[ReadCall | Unreadable]:
+        """Returns the calls of a body. Raises TextFollows."""
+        try:
+            return list(format_.read(body, self._schemas))
+        except TextFollows:
+            raise
+        except UnreadableCall as error:
+            return [Unreadable(body[:MOST_SHOWN], str(error))]
+
+    def _go_on(self, last: LastCalls) -> str | None:
+        """Looks at what follows a call: another one, or text, with which it was quoted."""
+        rest = self._held.lstrip()
+        begun = len(self._held) - len(rest)
+        if self._left_over and rest.startswith(self._left_over):
+            begun += len(self._left_over)
+            last.text, self._held, self._left_over = last.text + self._held[:begun], self._held[begun:], ""
+            return ""
+        openings = [self._left_over, *(each.open for each in self._formats if not each.only_first)]
+        following = next((each for each in self._formats if not each.only_first and rest.startswith(each.open)), None)
+        if following is not None:
+            last.text, self._held = last.text + self._held[:begun], rest
+            self._open(following)
+            return ""
+        if any(opening.startswith(rest) for opening in openings):
+            return None
+        self._said, self._last = self._said + last.text, None
+        return last.text
 
     def _take_body(self, format_: ToolFormat) -> str | None:
         """Removes and returns the text before the next closing marker; None where there is none yet."""
         if not format_.close:
             return None
         while (end := self._held.find(format_.close, self._searched)) >= 0:
-            body = self._held[:end]
-            if not goes_on(body):
-                self._held = self._held[end + len(format_.close) :]
+            if not self._in_string(end):
+                body, self._held = self._held[:end], self._held[end + len(format_.close) :]
                 return body
             self._searched = end + 1
-        self._searched = max(0, len(self._held) - len(format_.close) + 1)
+        self._searched = max(self._searched, len(self._held) - len(format_.close) + 1)
         return None
+
+    def _in_string(self, end: int) -> bool:
+        """Whether a closing marker stands inside a JSON string, and closes nothing."""
+        return _JSON.match(self._held) is not None and self._strings.reach(self._held, end)

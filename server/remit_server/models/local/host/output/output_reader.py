@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from remit_server.models.dialects.read import ReadCall
-from remit_server.models.local.host.output.native import Unreadable
+from remit_server.models.local.host.output.last_calls import Unreadable
 from remit_server.models.local.host.output.thinking import Thought, ThoughtReader
 from remit_server.models.local.wire import Call, Delta, Frame
 from remit_server.models.local.wire import Thinking as ThinkingFrame
