@@ -48,6 +48,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.profile import Profile
+from remit_server.models.unreadable import is_too_deep, too_deep
 from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS
 
 MAX_CALLS_PER_STEP = 32
@@ -280,7 +281,8 @@ class Agent:
                         case ThinkingDelta(text=more):
                             left = _chars_left(more, left)
                             turn.emit(ThinkingEvent, text=more)
-                        case CallProposed(call=call):
+                        case CallProposed(call=proposed):
+                            call = too_deep() if is_too_deep(dict(proposed.arguments)) else proposed
                             left = _chars_left(json.dumps(dict(call.arguments)), left)
                             calls.append(call)
                         case Finished():

@@ -39,7 +39,8 @@ from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.reference import parse_reference
 from remit_server.models.remote.thought_aloud import ThoughtAloud
-from remit_server.models.remote.understood import understand, well_formed
+from remit_server.models.remote.understood import understand
+from remit_server.models.unreadable import well_formed
 
 PATH = {
     "type": "object",

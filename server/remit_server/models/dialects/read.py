@@ -11,10 +11,12 @@ from typing import assert_never, cast
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from remit_governance.secrets.redaction import map_strings
 from remit_server.models.dialects.dialect import Dialect, JsonObject, PythonKeywords, QuotedKeys, Tagged
 from remit_server.models.dialects.quoted_keys import parse_quoted
 from remit_server.models.dialects.spell import PYTHON_WORDS
 from remit_server.models.dialects.table import COMPACT, HARMONY
+from remit_server.models.unreadable import TOO_DEEP, is_too_deep, well_formed
 
 Schemas = Mapping[str, Mapping[str, JsonValue]]
 """The schema of each tool's arguments: some dialects do not tell numbers from text."""
@@ -80,13 +82,16 @@ def read_object(text: str) -> ReadCall:
 
 
 def as_call(value: object) -> ReadCall:
-    """Returns an object as a call. Raises UnreadableCall where it has no name or no arguments."""
+    """Returns an object as a call. Raises UnreadableCall where it has no name or no arguments, or goes too deep."""
     if isinstance(value, dict) and "arguments" not in value and "parameters" in value:
         value = {**cast("dict[str, object]", value), "arguments": cast("dict[str, object]", value)["parameters"]}
+    if isinstance(value, dict) and is_too_deep(cast("dict[str, object]", value).get("arguments")):
+        raise UnreadableCall(TOO_DEEP)
     try:
-        return _CALL.validate_python(value)
+        call = _CALL.validate_python(value)
     except ValidationError as error:
         raise UnreadableCall("the call has no name or no arguments") from error
+    return ReadCall(well_formed(call.name), map_strings(call.arguments, well_formed))
 
 
 def _read_json(dialect: Dialect, body: str) -> Iterator[ReadCall]:
@@ -164,7 +169,7 @@ def _read_tagged(dialect: Dialect, encoding: Tagged, body: str, schemas: Schemas
         if key in arguments:
             raise UnreadableCall(f"the argument `{key}` stands in it twice")
         arguments[key] = value if can_be_text(types.get(key)) else _typed(value)
-    return ReadCall(head[1], arguments)
+    return as_call({"name": head[1], "arguments": arguments})
 
 
 def _pairs(encoding: Tagged, text: str) -> Iterator[tuple[str, str]]:
@@ -261,6 +266,12 @@ def _python_value(node: ast.expr) -> object:
     return _evaluate(node)
 
 
+def _text(key: ast.expr) -> str:
+    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        return key.value
+    raise UnreadableCall("a key of its arguments is no text")
+
+
 def _evaluate(node: ast.expr) -> object:
     match node:
         case ast.Name(id=name):
@@ -268,9 +279,10 @@ def _evaluate(node: ast.expr) -> object:
         case ast.List(elts=items):
             return [_evaluate(item) for item in items]
         case ast.Dict(keys=keys, values=values) if all(key is not None for key in keys):
-            return {_evaluate(cast("ast.expr", key)): _evaluate(value) for key, value in zip(keys, values, strict=True)}
+            spelled = [_text(cast("ast.expr", key)) for key in keys]
+            return {key: _evaluate(value) for key, value in zip(spelled, values, strict=True)}
         case _:
             try:
                 return cast("object", ast.literal_eval(node))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise UnreadableCall("its arguments are no plain values") from error

@@ -22,7 +22,7 @@ from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall,
 from remit_server.models.dialects.table import DIALECTS, HARMONY, QWEN_XML
 from remit_server.models.ports import UNREADABLE_CALL, ProposedCall, ToolMessage, ToolSpec, UserMessage, new_call_id
 from remit_server.models.remote.ask import Ask
-from remit_server.models.remote.understood import unreadable
+from remit_server.models.unreadable import unreadable
 
 _FRAMES = (("<think>", "</think>"), *{row.thinking for row in DIALECTS.values() if row.thinking is not None})
 _THINKING = re.compile("|".join(rf"{re.escape(begin)}.*?(?:{re.escape(end)}|\Z)" for begin, end in _FRAMES), re.DOTALL)

@@ -13,49 +13,26 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from remit_server.models.ports import UNREADABLE_CALL, ProposedCall, ToolSpec, new_call_id
+from remit_server.models.ports import ProposedCall, ToolSpec
+from remit_server.models.unreadable import is_too_deep, too_deep
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
 _WORDS: Mapping[str, JsonValue] = {"true": True, "false": False}
-MOST_DEPTH = 64
-"""Levels of lists and objects in a call's arguments: what records, sends and shows a call goes as deep."""
-MOST_SPELLED = 2_000
-"""Characters of a call that cannot be read which the model is shown again."""
 _BEFORE = re.compile(r"\A(?:functions?|tools?|default_api)[.:/]")
 _BEHIND = re.compile(r"(?:<\||<tool|[\s({\"'`]).*\Z", re.DOTALL)
 
 
 def understand(call: ProposedCall, tools: Sequence[ToolSpec]) -> ProposedCall:
     """Returns the call as it was meant; the same one where nothing has to be understood."""
-    if _is_too_deep(call.arguments):
-        return unreadable(f"its arguments are nested more than {MOST_DEPTH} deep", "")
+    if is_too_deep(dict(call.arguments)):
+        return too_deep()
     offered = {tool.name: tool for tool in tools}
     name = call.name if call.name in offered else _plain_name(call.name)
     tool = offered.get(name)
     if tool is None:
         return call
     return replace(call, name=name, arguments=_understood(call.arguments, tool.parameters))
-
-
-def unreadable(why: str, spelled: str) -> ProposedCall:
-    """Returns what stands for a call that cannot be read: the model is told why."""
-    told: dict[str, JsonValue] = {"why": why, "spelled": well_formed(spelled[:MOST_SPELLED])}
-    return ProposedCall(new_call_id(), UNREADABLE_CALL, told)
-
-
-def _is_too_deep(arguments: Mapping[str, JsonValue]) -> bool:
-    level: list[JsonValue] = list(arguments.values())
-    for _ in range(MOST_DEPTH):
-        level = [
-            inner
-            for value in level
-            if isinstance(value, dict | list)
-            for inner in (value.values() if isinstance(value, dict) else value)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _plain_name(name: str) -> str:
@@ -95,10 +72,3 @@ def _types(schema: JsonValue) -> frozenset[str]:
     own = [stated] if isinstance(stated, str) else stated if isinstance(stated, list) else []
     inner = [kind for option in options for kind in _types(option)] if isinstance(options, list) else []
     return frozenset(str(kind) for kind in [*own, *inner])
-
-
-def well_formed(text: str) -> str:
-    """Returns the text with each half of a surrogate pair replaced: no request could hold it."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -36,8 +36,8 @@ from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
-from remit_server.models.remote.understood import well_formed
 from remit_server.models.tool_words import shown_parameters
+from remit_server.models.unreadable import well_formed
 
 _CACHED = {"cache_control": {"type": "ephemeral"}}
 """What stands before this is kept by the service for the next request."""

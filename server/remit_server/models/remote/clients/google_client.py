@@ -36,8 +36,8 @@ from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
-from remit_server.models.remote.understood import unreadable
 from remit_server.models.tool_words import shown_parameters
+from remit_server.models.unreadable import unreadable
 
 _FOREIGN = b"skip_thought_signature_validator"
 """Stands for the signature of a call that another model made, or that was made before a restart."""

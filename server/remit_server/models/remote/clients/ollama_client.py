@@ -34,7 +34,7 @@ from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
 from remit_server.models.remote.stages import PROVIDERS
-from remit_server.models.remote.understood import well_formed
+from remit_server.models.unreadable import well_formed
 
 MOST_CONTEXT = 32_768
 """Of a model that reads more: memory for a conversation is taken when it is loaded. A model file may say more."""

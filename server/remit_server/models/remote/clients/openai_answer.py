@@ -21,7 +21,7 @@ from remit_server.models.ports import (
 )
 from remit_server.models.remote.ask import Ended, Piece
 from remit_server.models.remote.thought_aloud import ThoughtAloud
-from remit_server.models.remote.understood import unreadable, well_formed
+from remit_server.models.unreadable import unreadable, well_formed
 
 
 @dataclass(slots=True)
