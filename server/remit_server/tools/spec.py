@@ -97,6 +97,14 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
+class FolderChange:
+    """A folder that is `made` where nothing is, or removed if nothing is in it."""
+
+    path: WorkspacePath
+    made: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ReadPlan:
     """Only reads; runs in process."""
 
@@ -106,11 +114,12 @@ class ReadPlan:
 @dataclass(frozen=True, slots=True)
 class WritePlan:
     """Changes to files, to be approved and merged; `outcome` holds once they are. `undoes` are turns that they take
-    back."""
+    back. `folders` come after the files: they hold nothing, so nothing of them is kept or taken back."""
 
     changes: tuple[FileChange, ...]
     outcome: Outcome
     undoes: tuple[str, ...] = ()
+    folders: tuple[FolderChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

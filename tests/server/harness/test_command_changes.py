@@ -347,3 +347,63 @@ async def test_of_too_many_files_none_is_taken_over(make_bench: Any) -> None:
     bench = await ran(make_bench, "for i in $(seq 2100); do echo x > f$i; done", ALLOW)
     assert files(bench) == ["a.py", "old.txt"]
     assert "not taken over, because it changed more than 2000 files" in output(bench)
+
+
+FOLDERS = "mkdir -p src/deep kept/in && rm -r old"
+
+
+async def folders(make_bench: Any, policy: str, asker: Answering) -> Bench:
+    bench = await ready(make_bench, FOLDERS, policy)
+    (bench.workspace / "old" / "inner").mkdir(parents=True)
+    write(bench.workspace / "old" / "x", "1\n")
+    await bench.ask("go", asker=asker)
+    return bench
+
+
+def folders_of(bench: Bench) -> set[str]:
+    return {p.relative_to(bench.workspace).as_posix() for p in bench.workspace.rglob("*") if p.is_dir()}
+
+
+async def test_BOX_05_folders_are_made_and_removed_as_policy_has_it(make_bench: Any) -> None:
+    kept = "  - { name: k, match: { syscall: fs.write, path_glob: kept }, action: deny }\n"
+    bench = await folders(make_bench, ALLOW + kept, Answering())
+    assert folders_of(bench) == {"src", "src/deep"}
+    assert "made folders: src/deep\nremoved folders: old/inner, old\nnot taken over" in output(bench)
+    (merged, refused) = (of_kind(bench, kind) for kind in (AuditKind.MERGE_APPROVED, AuditKind.MERGE_REJECTED))
+    assert merged["changed"] == "old/x, src/deep/, old/inner/, old/"
+    assert refused["refused"].startswith("kept/in: ")
+
+
+def of_kind(bench: Bench, kind: AuditKind) -> dict[str, str]:
+    return dict(next(r.event.metadata for r in bench.audit() if r.event.kind is kind))
+
+
+@pytest.mark.parametrize(
+    ("decision", "left"), [("allow", {"src", "src/deep", "kept", "kept/in"}), ("deny", {"old", "old/inner"})]
+)
+async def test_BOX_05_folders_that_policy_wants_reviewed_are_in_the_question(
+    make_bench: Any, decision: str, left: set[str]
+) -> None:
+    asker = Answering(decision)
+    bench = await folders(make_bench, REVIEW, asker)
+    (question,) = asker.asked
+    assert question.command.splitlines() == [
+        *("make the folder kept/in", "make the folder src/deep"),
+        *("remove the folder old/inner", "remove the folder old"),
+    ]
+    assert ([d.path for d in question.diffs], question.by_hunk) == (["old/x"], False)
+    assert folders_of(bench) == left
+
+
+async def test_BOX_05_a_folder_in_which_something_stays_stays(make_bench: Any) -> None:
+    kept = "  - { name: k, match: { syscall: fs.write, path_glob: old/x }, action: deny }\n"
+    bench = await folders(make_bench, ALLOW + kept, Answering())
+    assert folders_of(bench) == {"src", "src/deep", "kept", "kept/in", "old"}
+
+
+async def test_GIT_05_folders_that_would_make_a_repository_are_not_made(make_bench: Any) -> None:
+    bench = await ready(make_bench, "mkdir -p bare/objects bare/refs", ALLOW)
+    (bench.workspace / "bare").mkdir()
+    write(bench.workspace / "bare" / "HEAD", "ref: refs/heads/main\n")
+    await bench.ask("go")
+    assert folders_of(bench) == {"bare"}

@@ -139,4 +139,6 @@ def _show(output: CommandOutput, seconds: float) -> None:
 def _what(left: LayerChange) -> str:
     if left.odd:
         return left.odd
+    if left.folder:
+        return f"{left.folder} folder"
     return "removed" if left.data is None else f"{len(left.data)} bytes"

@@ -14,7 +14,7 @@ from remit_server.harness.approval.diffs import name_mode
 from remit_server.harness.approval.executed_files import find_executed_files
 from remit_server.harness.judgement import RUN_INSIDE
 from remit_server.harness.turn import Turn
-from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, Plan, ReadPlan, Tool, WritePlan
+from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, FolderChange, Plan, ReadPlan, Tool, WritePlan
 from remit_server.workspace.content.files import digest_of
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
@@ -94,10 +94,15 @@ def _bind_change(change: FileChange, path: WorkspacePath, before: str | None, af
     return PathBinding(path.relative, before, None if after is None else after + mode)
 
 
+def _bind_folder(folder: FolderChange) -> PathBinding:
+    return PathBinding(folder.path.relative, *(None, "folder") if folder.made else ("folder", None))
+
+
 def _bind_plan(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBinding, ...], CommandPlan | None]:
     match proposal.plan:
-        case WritePlan(changes=changes):
-            return tuple(_bind_change(c, *touched) for c in changes for touched in c.touched), None
+        case WritePlan(changes=changes, folders=folders):
+            files = tuple(_bind_change(c, *touched) for c in changes for touched in c.touched)
+            return (*files, *map(_bind_folder, folders)), None
         case CommandPlan() as command:
             return find_executed_files(command, workspace), command
         case CommitPlan(changes=changes) as commit:

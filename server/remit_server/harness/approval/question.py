@@ -18,7 +18,7 @@ from remit_server.harness.calls import ToolCall
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.redaction_out import reason_payload
 from remit_server.harness.turn import Turn
-from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, Plan, ReadPlan, WritePlan
+from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, FolderChange, Plan, ReadPlan, WritePlan
 
 RISKS = ("low", "medium", "high")
 MAX_TITLE = 120
@@ -89,9 +89,10 @@ def carrying_reasons(decision: Decision) -> tuple[ReasonPayload, ...]:
 def write_title(proposal: Proposal) -> str:
     """Says in one line what will happen."""
     match proposal.plan:
-        case WritePlan(changes=changes):
-            what = "; ".join(_describe_change(change) for change in changes[:MAX_NAMED])
-            what += f"; and {len(changes) - MAX_NAMED} files more, shown below" if len(changes) > MAX_NAMED else ""
+        case WritePlan(changes=changes, folders=folders):
+            all_of_it = [*map(_describe_change, changes), *map(_describe_folder, folders)]
+            more = f"and {len(all_of_it) - MAX_NAMED} {'changes' if folders else 'files'} more, shown below"
+            what = "; ".join([*all_of_it[:MAX_NAMED], *([more] if len(all_of_it) > MAX_NAMED else [])])
             return f"keep what the command changed: {what}" if proposal.tool.effect is Effect.EXECUTE else what
         case CommandPlan(spec=spec, display=display):
             hosts = [*spec.network[:3], *(["and more, shown below"] if len(spec.network) > 3 else [])]
@@ -116,17 +117,23 @@ def _cut_for_title(text: str) -> str:
 
 
 def _command_text(plan: Plan) -> str | None:
-    """Returns what is run, or committed and by whom, in full; None where the diffs say it all."""
+    """Returns what is run, committed and by whom, or made of folders, in full; None where the diffs say it all."""
     match plan:
         case CommandPlan(display=display):
             return visible(display)
         case CommitPlan(author=author, message=message, remarks=remarks):
             lines = (f"git commit by {visible(author, 'show')}", *(visible(each, "show") for each in remarks))
             return "\n".join([*lines, "", visible(message.rstrip("\n"))])
-        case WritePlan() | ReadPlan():
+        case WritePlan(folders=folders):
+            return "\n".join(map(_describe_folder, folders)) or None
+        case ReadPlan():
             return None
         case _:
             assert_never(plan)
+
+
+def _describe_folder(folder: FolderChange) -> str:
+    return f"{'make' if folder.made else 'remove'} the folder {visible(folder.path.relative, 'show')}"
 
 
 def _describe_change(change: FileChange) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
@@ -11,10 +11,10 @@ from remit_server.errors import ToolError
 from remit_server.harness.commands.removal_checks import Dropped, find_held_back
 from remit_server.harness.judgement import Judgement
 from remit_server.sandbox.bubblewrap.layer import LayerChange
-from remit_server.tools.spec import FileChange
+from remit_server.tools.spec import FileChange, FolderChange
 from remit_server.workspace.content.files import FileImage, image_of_text, is_executable, read_image
 from remit_server.workspace.content.text import Text, plain
-from remit_server.workspace.paths.workspace_path import Workspace
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
 
 MAX_LISTED = 20
@@ -23,9 +23,13 @@ MAX_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class CommandChanges:
-    """The changes a command left that could be taken over, why others cannot be, and what of those holds something."""
+    """The changes a command left that could be taken over, why others cannot be, and what of those holds something.
+
+    Of folders only those that hold nothing are changes of their own: others come and go with their files.
+    """
 
     changes: tuple[FileChange, ...]
+    folders: tuple[FolderChange, ...]
     refused: tuple[tuple[str, str], ...]
     dropped: tuple[Dropped, ...]
 
@@ -35,17 +39,20 @@ def find_changes(
 ) -> CommandChanges:
     """Finds the changes of a command that began at `started_ns`: a file that somebody else changed since is theirs."""
     changes: list[FileChange] = []
+    folders: list[FolderChange] = []
     refused: dict[str, str] = {}
     for each in left:
         try:
             if each.odd is not None:
                 refused[each.path] = each.odd
+            elif each.folder is not None:
+                folders.append(FolderChange(_exact(each.path, workspace), made=each.folder == "made"))
             elif (change := _make_change(each, workspace, documents, started_ns)) is not None:
                 changes.append(change)
         except ToolError as error:
             refused[each.path] = error.why
     dropped = (Dropped(each.path, each.data) for each in left if each.path in refused and each.holds)
-    return CommandChanges(tuple(changes), tuple(refused.items()), tuple(dropped))
+    return CommandChanges(tuple(changes), tuple(folders), tuple(refused.items()), tuple(dropped))
 
 
 def without_paths(found: CommandChanges, why: Mapping[str, str]) -> CommandChanges:
@@ -53,13 +60,11 @@ def without_paths(found: CommandChanges, why: Mapping[str, str]) -> CommandChang
     gone = [change for change in found.changes if change.path.relative in why]
     dropped = (Dropped(change.path.relative, change.after) for change in gone if change.after)
     left = tuple(change for change in found.changes if change not in gone)
-    return CommandChanges(left, (*found.refused, *why.items()), (*found.dropped, *dropped))
+    return replace(found, changes=left, refused=(*found.refused, *why.items()), dropped=(*found.dropped, *dropped))
 
 
 def _make_change(left: LayerChange, workspace: Workspace, documents: Documents, started_ns: int) -> FileChange | None:
-    path = workspace.resolve(left.path)
-    if path.relative != left.path:
-        raise ToolError(f"cannot take over `{left.path}`", f"it leads to `{path.relative}`", "name that file")
+    path = _exact(left.path, workspace)
     before = _read_before(left.path, workspace, documents, started_ns)
     if left.data is None:
         return FileChange(path, before, None) if before else None
@@ -69,6 +74,13 @@ def _make_change(left: LayerChange, workspace: Workspace, documents: Documents, 
     if documents.get(left.path) is not None:
         raise ToolError(f"cannot take over `{left.path}`", "its mode changes, and it is open in the editor", "close it")
     return FileChange(path, before, left.data, executable=left.executable)
+
+
+def _exact(relative: str, workspace: Workspace) -> WorkspacePath:
+    path = workspace.resolve(relative)
+    if path.relative != relative:
+        raise ToolError(f"cannot take over `{relative}`", f"it leads to `{path.relative}`", "name that file")
+    return path
 
 
 def _read_before(relative: str, workspace: Workspace, documents: Documents, started_ns: int) -> FileImage | None:
@@ -92,13 +104,23 @@ def _read_before(relative: str, workspace: Workspace, documents: Documents, star
 class JudgedChange:
     """One change, and how it is judged by itself."""
 
-    change: FileChange
+    change: FileChange | FolderChange
     judgement: Judgement
+
+    @property
+    def file(self) -> FileChange | None:
+        """The change, where it is of a file."""
+        return self.change if isinstance(self.change, FileChange) else None
 
     @property
     def path(self) -> str:
         """The relative path that is changed."""
         return self.change.path.relative
+
+    @property
+    def dropped(self) -> Dropped | None:
+        """What is dropped with it, where it is not taken over: content that would be nowhere."""
+        return Dropped(self.path, self.file.after) if self.file and self.file.after else None
 
     @property
     def denial(self) -> str:
@@ -130,8 +152,8 @@ def classify_changes(
             refused[each.path] = each.denial
         elif each.judgement.asks and each.path in ignored:
             refused[each.path] = "the project ignores it"
-    gone = [Dropped(each.path, each.change.after) for each in judged if each.path in refused and each.change.after]
-    for path, why in find_held_back((each.change for each in judged), (*dropped, *gone)).items():
+    gone = [each.dropped for each in judged if each.path in refused and each.dropped]
+    for path, why in find_held_back((each.file for each in judged if each.file), (*dropped, *gone)).items():
         refused.setdefault(path, why)
     left = [each for each in judged if each.path not in refused]
     return ClassifiedChanges(
@@ -141,11 +163,16 @@ def classify_changes(
     )
 
 
-def describe_merge(taken: Iterable[str], refused: Sequence[tuple[str, str]]) -> str:
+def describe_merge(
+    taken: Iterable[str], refused: Sequence[tuple[str, str]], folders: Sequence[FolderChange] = ()
+) -> str:
     """Says for a model what came of a command's changes; empty where it changed nothing."""
     parts: list[str] = []
     if names := list(taken):
         parts.append(f"changed in the workspace: {_list_paths(names)}")
+    for what, made in (("made folders", True), ("removed folders", False)):
+        if names := [each.path.relative for each in folders if each.made is made]:
+            parts.append(f"{what}: {_list_paths(names)}")
     for why in dict.fromkeys(why for _, why in refused):
         paths = [path for path, reason in refused if reason == why]
         parts.append(f"not taken over, because {why}: {_list_paths(paths)}")

@@ -24,7 +24,7 @@ from remit_server.harness.commands.classify_changes import (
     find_changes,
     without_paths,
 )
-from remit_server.harness.commands.removal_checks import Dropped, find_held_back
+from remit_server.harness.commands.removal_checks import find_held_back
 from remit_server.harness.judgement import action_for, answer_again, answered_by_typing, judge_each
 from remit_server.harness.permit import mint_permit
 from remit_server.harness.record.call_record import CallRecord
@@ -35,8 +35,9 @@ from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import Merger, stale
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.spec import FileChange, Outcome, WritePlan
+from remit_server.tools.spec import FileChange, FolderChange, Outcome, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
+from remit_server.workspace.content.removal import change_folder
 from remit_server.workspace.trees.walk import find_ignored
 
 LEFT_OUT = "the person left it out"
@@ -67,7 +68,7 @@ class CommandMerge:
         else:
             refused = await self._review(output, started_ns)
         self.record.record_merge(refused)
-        return describe_merge(self.record.changed, refused)
+        return describe_merge(self.record.changed, refused, self.record.folders)
 
     async def _review(self, output: CommandOutput, started_ns: int) -> list[tuple[str, str]]:
         """Merges what may be; returns the other paths, each with the reason."""
@@ -76,7 +77,7 @@ class CommandMerge:
         self.record.note_policy(self.rulebook.policy.version)
         code = await asyncio.to_thread(changes_of_code, found.changes, self.turn)
         found = without_paths(found, code)
-        judged = await asyncio.to_thread(self._judge, found.changes)
+        judged = await asyncio.to_thread(self._judge, [*found.changes, *found.folders])
         ignored = await asyncio.to_thread(find_ignored, workspace, [each.path for each in judged])
         classified = classify_changes(judged, ignored, found.dropped)
         own = [each for each in classified.asked if answered_by_typing(each.judgement, self.turn)]
@@ -86,17 +87,18 @@ class CommandMerge:
         try:
             await self._merge(taken)
         except ToolError as error:
-            refused += [(each.path, error.why) for each in taken if each.path not in self.record.changed]
+            done = {*self.record.changed, *(each.path.relative for each in self.record.folders)}
+            refused += [(each.path, error.why) for each in taken if each.path not in done]
         return refused
 
-    def _judge(self, changes: Sequence[FileChange]) -> list[JudgedChange]:
+    def _judge(self, changes: Sequence[FileChange | FolderChange]) -> list[JudgedChange]:
         """Judges each change by itself, of which each is seen beside the others."""
         actions = mark_repositories([self._action(change) for change in changes], self.merger.workspace.root)
         judgements = judge_each(actions, self.rulebook, self.turn)
         return [JudgedChange(*pair) for pair in zip(changes, judgements, strict=True)]
 
-    def _action(self, change: FileChange) -> Action:
-        size = len(change.after or b"")
+    def _action(self, change: FileChange | FolderChange) -> Action:
+        size = len(change.after or b"") if isinstance(change, FileChange) else 0
         # Made in the sandbox, and merged under a permit of its own.
         where = {action.sandbox for action in self.proposal.actions if action.syscall == "process.exec"}
         more = {"size": size, "sandbox": next(iter(where), None)}
@@ -117,20 +119,20 @@ class CommandMerge:
             refused |= {each.path: LEFT_OUT for each in review.left_out}
         except ToolError as no:
             refused = {each.path: no.why for each in asked}
-        gone = [Dropped(each.path, each.change.after) for each in wanted if each.path in refused and each.change.after]
+        gone = [each.dropped for each in wanted if each.path in refused and each.dropped]
         taken = [each for each in wanted if each.path not in refused]
-        held = find_held_back((each.change for each in taken), gone)
+        held = find_held_back((each.file for each in taken if each.file), gone)
         return [each for each in taken if each.path not in held], [*refused.items(), *held.items()]
 
     async def _put_question(self, asked: Sequence[JudgedChange]) -> Review:
         """Asks one question about all of them; files can be left out, as wholes. Raises ToolError on a no."""
         actions = tuple(action for each in asked for action in each.judgement.actions)
-        plan = WritePlan(tuple(each.change for each in asked), Outcome("", ""))
+        plan = plan_of(asked)
         kept = replace(self.proposal, actions=actions, plan=plan)
         reasons = (reason for each in asked for reason in carrying_reasons(each.judgement.decision))
         shown = describe_question(kept, self.record.call, self.turn, Offer(), tuple(dict.fromkeys(reasons)))
         shown["diffs"] = tuple(diff.model_copy(update={"hunks": 0}) for diff in shown["diffs"])
-        shown["by_hunk"] = len(asked) > 1
+        shown["by_hunk"] = len(plan.changes) > 1
         version = self.rulebook.policy.version
         subject = await asyncio.to_thread(subject_of, kept, self.turn, version, self.merger.workspace, Offer())
         async with one_question(self.record):
@@ -141,22 +143,38 @@ class CommandMerge:
         if not taken:
             return
         # Removals last: should one of the others fail, what was moved is still where it was.
-        taken = sorted(taken, key=lambda each: each.change.after is None)
+        taken = sorted(taken, key=lambda each: each.file is None or each.file.after is None)
         judged = [pair for each in taken for pair in each.judgement.pairs]
         actions = tuple(action for action, _ in judged)
         if await asyncio.to_thread(mark_repositories, actions, self.merger.workspace.root) != actions:
             raise stale(taken[0].path)
-        version, changed = self.record.policy_version, self.record.changed
+        version = self.record.policy_version
         with mint_permit(self.rulebook, judged, version, approved=True) as permit:
             self.record.note_permit(permit.id)
             permit.use()
             self.record.record_capability(AuditKind.CAPABILITY_USED, permit.id)
-            plan = WritePlan(tuple(each.change for each in taken), Outcome("", ""))
             name = self.proposal.tool.name
             folder = None if self.rulebook.policy.work_items is None else self.merger.workspace.root
             trace = AgentTrace(folder, self.turn, self.call_id, name, actions)
             kept = MergeKept(self.merger, self.turn.history, self.call_id, f"Remit: {name}", trace)
             try:
-                await finish_uninterrupted(kept.merge(plan, changed, version))
+                await finish_uninterrupted(self._merge_under(kept, plan_of(taken), version))
             finally:
                 self.record.record_end_of_token(permit.id, permit.state)
+
+    async def _merge_under(self, kept: MergeKept, plan: WritePlan, version: str) -> None:
+        """Merges the files, and then what became of folders. Raises ToolError, as `MergeKept.merge` does."""
+        if plan.changes:
+            await kept.merge(plan, self.record.changed, version)
+        for folder in plan.folders:
+            if await asyncio.to_thread(change_folder, self.merger.workspace, folder.path, made=folder.made):
+                self.record.folders.append(folder)
+
+
+def plan_of(changes: Sequence[JudgedChange]) -> WritePlan:
+    """Returns these as a plan; of the folders that go, those inside others first."""
+    found = (each.change for each in changes if isinstance(each.change, FolderChange))
+    folders = sorted(found, key=lambda each: each.path.names)
+    made, gone = [each for each in folders if each.made], [each for each in reversed(folders) if not each.made]
+    files = tuple(each.file for each in changes if each.file)
+    return WritePlan(files, Outcome("", ""), folders=(*made, *gone))

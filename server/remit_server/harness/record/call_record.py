@@ -49,7 +49,7 @@ from remit_server.harness.record.redaction_out import (
 from remit_server.harness.record.went_well import ran_program, went_well
 from remit_server.harness.turn import EndedCall, Turn
 from remit_server.sandbox.network.proxy import Attempt
-from remit_server.tools.spec import Outcome, Plan, WritePlan
+from remit_server.tools.spec import FolderChange, Outcome, Plan, WritePlan
 from remit_server.workspace.content.transient import is_transient
 
 log = logging.getLogger(__name__)
@@ -104,9 +104,10 @@ class CallRecord:
     """What is known of one call so far, and where it is recorded. It decides nothing.
 
     `tool` is its name as it is shown, `shown` its arguments without secrets, `waited` the seconds a person took.
-    `changed` are the relative paths that have been changed, as the merger adds them; `rebased` says which changes went
-    into a text that had changed, `parts` which a person took in part. `review` is the call that reviews what this one
-    collected, `collects` are the calls whose edits this one reviews.
+    `changed` are the relative paths that have been changed, as the merger adds them; `rebased` says which changes
+    went into a text that had changed, `folders` which folders were made or removed, `parts` which a person took in
+    part. `review` is the call that reviews what this one collected, `collects` are the calls whose edits this one
+    reviews.
     """
 
     call: ToolCall
@@ -123,6 +124,7 @@ class CallRecord:
     approval_id: str | None = None
     capability_id: str | None = None
     changed: list[str] = field(default_factory=list[str])
+    folders: list[FolderChange] = field(default_factory=list[FolderChange])
     rebased: list[str] = field(default_factory=list[str])
     parts: list[str] = field(default_factory=list[str])
     review: str = ""
@@ -256,8 +258,8 @@ class CallRecord:
 
     def record_merge(self, refused: Sequence[tuple[str, str]]) -> None:
         """Audits which of a command's changes were merged, and which were dropped and why."""
-        if self.changed:
-            changed = self._summarise(", ".join(self.changed))
+        if done := [*self.changed, *(f"{each.path.relative}/" for each in self.folders)]:
+            changed = self._summarise(", ".join(done))
             self._append(self._event(AuditKind.MERGE_APPROVED, metadata={"changed": changed}))
         if refused:
             dropped = self._summarise("; ".join(f"{path}: {why}" for path, why in refused))

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 MAX_FILES = 2_000
 MAX_BYTES = 64 * 1024 * 1024
@@ -31,7 +31,7 @@ _PARTS = ("upper", "work", "merged")
 @dataclass(frozen=True, slots=True)
 class LayerChange:
     """One path that a command left otherwise than it found it, in bytes or in being executable. `data` is None where it
-    removed the file.
+    removed the file. `folder` says of a folder that it was made, and nothing in it, or removed.
 
     `odd` says why it cannot be taken over: it is no regular file, or too large. Then `data` is None where nobody read
     it.
@@ -41,6 +41,7 @@ class LayerChange:
     data: bytes | None
     executable: bool = False
     odd: str | None = None
+    folder: Literal["made", "removed"] | None = None
 
     @property
     def holds(self) -> bool:
@@ -162,7 +163,7 @@ def _changes_below(upper: Path, lower: Path, prefix: str) -> Iterator[LayerChang
         below = lower / entry.name
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
-            yield from (LayerChange(path, None) for path in _files_below(below, relative))
+            yield from _removed_below(below, relative)
         elif stat.S_ISDIR(status.st_mode):
             yield from _folder_changes(Path(entry.path), below, relative)
         elif stat.S_ISREG(status.st_mode):
@@ -181,10 +182,10 @@ def _folder_changes(upper: Path, lower: Path, relative: str) -> Iterator[LayerCh
         yield LayerChange(relative, None)
     elif _is_opaque(upper):
         # A folder that was removed and made anew: what is not in it any more is gone.
-        below = (
-            path for path in _files_below(lower, relative) if not os.path.lexists(upper / path[len(relative) + 1 :])
-        )
-        yield from (LayerChange(path, None) for path in below)
+        below = (each for each in _removed_below(lower, relative) if each.path != relative)
+        yield from (each for each in below if not os.path.lexists(upper / each.path[len(relative) + 1 :]))
+    if not os.path.lexists(lower) and not any(upper.iterdir()):
+        yield LayerChange(relative, None, folder="made")
     yield from _changes_below(upper, lower, f"{relative}/")
 
 
@@ -196,7 +197,7 @@ def _is_opaque(upper: Path) -> bool:
 
 def _file_changes(upper: Path, status: os.stat_result, lower: Path, relative: str) -> Iterator[LayerChange]:
     if lower.is_dir() and not lower.is_symlink():
-        yield from (LayerChange(path, None) for path in _files_below(lower, relative))
+        yield from (each for each in _removed_below(lower, relative) if each.path != relative)
     with contextlib.suppress(OSError):
         upper.chmod(0o600)
     if status.st_size > MAX_BYTES:
@@ -213,14 +214,15 @@ def _is_executable(status: os.stat_result) -> bool:
     return bool(status.st_mode & 0o100)
 
 
-def _files_below(lower: Path, relative: str) -> Iterator[str]:
-    """The regular files at and below a path of the workspace, in any order."""
+def _removed_below(lower: Path, relative: str) -> Iterator[LayerChange]:
+    """The removals of the regular files and folders at and below a path of the workspace, in any order."""
     pending = [(lower, relative)]
     while pending:
         path, name = pending.pop()
         if path.is_symlink():
             continue
         if path.is_file():
-            yield name
+            yield LayerChange(name, None)
         elif path.is_dir():
+            yield LayerChange(name, None, folder="removed")
             pending += [(Path(entry.path), f"{name}/{entry.name}") for entry in os.scandir(path)]

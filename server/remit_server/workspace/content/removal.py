@@ -44,6 +44,19 @@ def move_file(workspace: Workspace, source: WorkspacePath, before: FileImage, ta
         undo.pop_all()
 
 
+def change_folder(workspace: Workspace, path: WorkspacePath, *, made: bool) -> bool:
+    """Makes the folder, or removes it if nothing is in it; returns whether it then is so.
+
+    Raises ToolError where something else is in the place of one that is to be made.
+    """
+    if not made:
+        remove_empty(workspace, (path,))
+        return not os.path.lexists(path.absolute)
+    with _translate_errors(path):
+        os.close(workspace.make_folder(path))
+    return True
+
+
 def _rename(here: int, source: WorkspacePath, there: int, target: WorkspacePath) -> None:
     """Moves by a second hard link: unlike a rename, it never replaces an existing file."""
     old, new = source.names[-1], target.names[-1]
