@@ -71,6 +71,7 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_AUDIT_DAYS": ("7", "x"),
     "REMIT_AUDIT_MIB": ("7", "0"),
     "REMIT_APPROVAL_TIMEOUT_S": ("7", "soon"),
+    "REMIT_COMMAND_TIMEOUT_S": ("7", "3601"),
     "REMIT_REVIEW": ("turn", "never"),
     "REMIT_TURN_TIMEOUT_S": ("7", "99999"),
     "REMIT_MAX_STEPS": ("7", "1000"),

@@ -48,34 +48,31 @@ def read_message(
 
 
 _OPTION = re.compile(r"--(timeout|host)(?:=|\s+)(\S+)\s+|--(\S*)")
+_SECONDS = re.compile(r"[1-9][0-9]{0,4}")
 _OPTIONS = "`!--timeout SECONDS --host HOST command`, with as many hosts as it needs"
-OWN_TIMEOUT_S = 600
-"""What a command of the person's own may take, unless they say less."""
 
 
 def own_command(text: str) -> CallInput:
     """Returns the call of a command that the person typed behind `!`, with a time-out and hosts where they come first.
 
+    Without a time-out it may take as long as they allow any command.
+
     Raises NotUnderstood where there is no command, or an option that is none.
     """
-    rest, timeout, hosts = f"{text.strip()} ", OWN_TIMEOUT_S, list[JsonValue]()
+    rest, hosts, more = f"{text.strip()} ", list[JsonValue](), dict[str, JsonValue]()
     while (option := _OPTION.match(rest)) is not None:
         name, value, unknown = option.groups()
-        if name == "timeout" and value.isdecimal() and 1 <= int(value) <= OWN_TIMEOUT_S:
-            timeout = int(value)
+        if name == "timeout" and _SECONDS.fullmatch(value):
+            more["timeout"] = int(value)
         elif name == "host":
             hosts.append(value)
         else:
-            what = (
-                f"`--{unknown}` is not an option"
-                if name is None
-                else f"`{value}` is not a number of seconds up to {OWN_TIMEOUT_S}"
-            )
+            what = f"`--{unknown}` is not an option" if name is None else f"`{value}` is not a number of seconds"
             raise NotUnderstood("nothing was run", what, f"type {_OPTIONS}")
         rest = rest[option.end() :]
     if not rest.strip():
         raise NotUnderstood("nothing was run", "no command follows `!`", "try `!git log -3`")
-    arguments: dict[str, JsonValue] = {"command": rest.strip(), "timeout": timeout, "network": hosts}
+    arguments: dict[str, JsonValue] = {"command": rest.strip(), "network": hosts, **more}
     return CallInput(tool="run_command", arguments=arguments, intent=Intent.EXECUTE, typed=True)
 
 

@@ -27,7 +27,8 @@ from remit_server.workspace.ports import Documents
 class Parts:
     """The parts of the harness, the same for every call of a workspace.
 
-    `workflow` reads what the person set of it by now; `coverage_file` keeps the coverage account, None keeps none.
+    `workflow` and `command_limit_s`, seconds, read what the person set by now; `coverage_file` keeps the coverage
+    account, None keeps none.
     """
 
     tools: Mapping[str, Tool[Any]]
@@ -42,6 +43,7 @@ class Parts:
     code: CodeIntelligence = field(default_factory=NoEditor)
     past: PastPaths = field(default_factory=PastPaths)
     workflow: Callable[[], WorkflowOptions] = WorkflowOptions
+    command_limit_s: Callable[[], int] = lambda: 600
     coverage_file: Path | None = None
 
 

@@ -113,6 +113,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
             redactor=redactor,
             code=code,
             workflow=lambda: options_of(configured.now),
+            command_limit_s=lambda: limit_of(configured.now),
             coverage_file=settings.coverage_file,
         )
         dispatcher = Dispatcher(parts)
@@ -152,6 +153,11 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
 def options_of(settings: Settings) -> WorkflowOptions:
     """Returns what is set of the workflow by now."""
     return settings.workflow
+
+
+def limit_of(settings: Settings) -> int:
+    """Returns the seconds that a command may take by now."""
+    return settings.command_timeout_s
 
 
 def _unread(root: Path) -> tuple[str, ...]:

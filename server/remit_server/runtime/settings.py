@@ -83,6 +83,7 @@ class Settings:
     generation: Generation = field(default_factory=Generation)
     turn_timeout_s: float = 600.0
     approval_timeout_s: float = 300.0
+    command_timeout_s: int = 600
     review: When = "each"
     data: Path | None = None
     audit_retention_days: int = 90
@@ -194,6 +195,7 @@ class Settings:
             max_steps=form.limits.max_steps,
             turn_timeout_s=form.limits.turn_timeout_s,
             approval_timeout_s=form.limits.approval_timeout_s,
+            command_timeout_s=form.limits.command_timeout_s,
             review=form.review.when,
             audit_retention_days=form.audit.days,
             audit_max_mib=form.audit.mib,

@@ -189,7 +189,8 @@ class ToolContext:
     there only once they are written (APP-11). `message_prefix` begins each commit's message; `is_locked` tells
     of a path whether it is of a test, or configures tests; `position` is where the session stands in the workflow.
     `room_chars` are the characters of a result that the model can read now, None where that does not matter. With
-    `careful` a file is not written whole over contents that were not read.
+    `careful` a file is not written whole over contents that were not read. `command_limit_s` are the seconds that the
+    person allows a command; `typed` says that they typed this one.
     """
 
     workspace: Workspace
@@ -205,6 +206,8 @@ class ToolContext:
     position: Position = field(default_factory=Position)
     room_chars: int | None = None
     careful: bool = False
+    command_limit_s: int = 600
+    typed: bool = False
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:

@@ -112,16 +112,14 @@ def test_CLI_09_a_mention_that_names_nothing_is_found(text: str, unknown: list[s
 
 def test_CLI_05_a_command_of_the_persons_own() -> None:
     (part,) = read_message("! git log -3", kind)
-    arguments = {"command": "git log -3", "timeout": 600, "network": []}
+    arguments = {"command": "git log -3", "network": []}
     assert part == CallInput(tool="run_command", arguments=arguments, intent="EXECUTE", typed=True)  # type: ignore[arg-type]
     (part,) = read_message("!--host a.example --timeout=5 --host b.example:8443 pip download --host x", kind)
     arguments = {"command": "pip download --host x", "timeout": 5, "network": ["a.example", "b.example:8443"]}
     assert part == CallInput(tool="run_command", arguments=arguments, intent="EXECUTE", typed=True)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "text", ["!  ", "!--timeout 60", "!--timeout x true", "!--timeout 601 true", "!--hosts a true"]
-)
+@pytest.mark.parametrize("text", ["!  ", "!--timeout 60", "!--timeout x true", "!--timeout 0 true", "!--hosts a true"])
 def test_CLI_05_a_command_that_says_something_else_is_not_run(text: str) -> None:
     with pytest.raises(NotUnderstood):
         read_message(text, kind)

@@ -80,7 +80,7 @@ def run_plainly(folder: Path, line: str) -> tuple[str, Left]:
         shell_argv(line), check=False, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True
     )
     code = ended.returncode if ended.returncode >= 0 else 128 - ended.returncode
-    return render_output(CommandOutput(code, ended.stdout, ended.stderr), 60, str).text, find_left(folder)
+    return render_output(CommandOutput(code, ended.stdout, ended.stderr), "", str).text, find_left(folder)
 
 
 def lay_out(folder: Path) -> None:

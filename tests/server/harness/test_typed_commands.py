@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,11 @@ from bench_runtime import Answering
 
 from remit_server.chat.lines import read_line
 from remit_server.chat.replies import Chat
+from remit_server.tools.run.run_command import RunCommandArguments
+from remit_server.tools.run.time_limit import choose_seconds
+from remit_server.tools.spec import ToolContext
+from remit_server.workspace.paths.workspace_path import Workspace
+from remit_server.workspace.ports import NoDocuments
 
 
 def typed(command: str, **more: Any) -> dict[str, Any]:
@@ -99,3 +105,50 @@ async def test_APP_17_it_may_reach_the_hosts_that_the_person_names_and_a_models_
     assert (own.ok, own.error) == (True, None)
     assert (asked.error.code, len(asker.asked), asker.asked[0].hosts) == ("approval_denied", 1, ("example.org",))
     assert other.error.code == "denied"
+
+
+@pytest.mark.parametrize(
+    ("limit", "arguments", "typed_by_person", "seconds"),
+    [
+        (600, {}, False, 60),
+        (600, {}, True, 600),
+        (600, {"timeout": 300}, False, 300),
+        (600, {"timeout": 5}, True, 5),
+        (30, {}, False, 30),
+        (30, {}, True, 30),
+        (1800, {"timeout": 1800}, False, 1800),
+    ],
+)
+def test_BOX_04_a_command_has_the_seconds_it_names_or_the_usual_within_what_the_person_allows(
+    tmp_path: Path, limit: int, arguments: dict[str, int], typed_by_person: bool, seconds: int
+) -> None:
+    asked = RunCommandArguments.model_validate({"command": "true", **arguments})
+    with Workspace(tmp_path) as workspace:
+        ctx = ToolContext(
+            workspace, NoDocuments(), {}, lambda *_: True, str, command_limit_s=limit, typed=typed_by_person
+        )
+        assert choose_seconds(asked, asked.timeout, ctx) == seconds
+
+
+@pytest.mark.parametrize("tool", ["run_command", "run_tests"])
+async def test_BOX_04_more_seconds_than_the_person_allows_are_refused_with_how_many_there_are(
+    make_bench: Any, tool: str
+) -> None:
+    bench = await make_bench(policy=ALLOWS, command_timeout_s=30)
+    arguments = {"timeout": 31, **({"command": "touch ran"} if tool == "run_command" else {})}
+    await bench.ask({**typed(""), "tool": tool, "typed": False, "arguments": arguments})
+    (ended,) = bench.of("tool_result")
+    assert (ended.error.code, (bench.workspace / "ran").exists()) == ("invalid_arguments", False)
+    assert "30" in ended.error.fix
+
+
+@pytest.mark.parametrize(("limit", "says"), [(1, "limits.command_timeout_s"), (9, "--timeout 9")])
+async def test_BOX_04_what_is_stopped_at_its_time_says_what_it_had_and_how_it_gets_more(
+    make_bench: Any, limit: int, says: str
+) -> None:
+    bench = await make_bench(policy=ALLOWS, command_timeout_s=limit)
+    await bench.ask(typed("sleep 60", timeout=1))
+    (ended,) = bench.of("tool_result")
+    assert (ended.exit_code, ended.data["timed_out"]) == (None, True)
+    assert "1 s" in ended.output
+    assert says in ended.output

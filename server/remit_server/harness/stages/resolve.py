@@ -68,6 +68,8 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         position=turn.memory.position,
         room_chars=turn.room_chars,
         careful=turn.careful,
+        command_limit_s=parts.command_limit_s(),
+        typed=turn.typed,
     )
 
 

@@ -80,6 +80,9 @@ class LimitsSection(Section):
     approval_timeout_s: float = setting(
         300.0, "REMIT_APPROVAL_TIMEOUT_S", "tighten", "seconds that a question waits for you", gt=0, le=3600
     )
+    command_timeout_s: int = setting(
+        600, "REMIT_COMMAND_TIMEOUT_S", "tighten", "seconds that a command may take at most", ge=1, le=3600
+    )
     spare_memory_mib: int = setting(
         128, "REMIT_SPARE_MEMORY_MIB", "no", "MiB of memory below which no turn begins (0: never)", ge=0, le=1 << 20
     )

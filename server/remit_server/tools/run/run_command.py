@@ -19,6 +19,7 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.run.colours import without_colours
 from remit_server.tools.run.command_shell import shell_argv
+from remit_server.tools.run.time_limit import MOST_S, choose_seconds, describe_time_out
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
 MAX_SHOWN_CHARS = 20_000
@@ -33,13 +34,14 @@ class RunCommandArguments(Arguments):
     network: list[Annotated[str, Field(max_length=300)]] = Field(
         default=[], max_length=MAX_HOSTS, description="hosts it has to reach over https, each host or host:port"
     )
-    timeout: int = Field(default=60, ge=1, le=600, description="seconds until it is stopped")
+    timeout: int = Field(default=60, ge=1, le=MOST_S, description="seconds until it is stopped")
 
 
 def _targets(arguments: RunCommandArguments, ctx: ToolContext) -> tuple[Target, ...]:
     folder = ctx.resolve(arguments.working_dir)
     command = _check_command(arguments.command)
     shell_argv(command)
+    choose_seconds(arguments, arguments.timeout, ctx)
     runs = Target("process.exec", command=command_words(command), script=command, cwd=folder)
     return (runs, *(Target("net.connect", host=str(endpoint)) for endpoint in _endpoints(arguments.network)))
 
@@ -49,19 +51,20 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
     folder = ctx.resolve(arguments.working_dir)
     os.close(ctx.workspace.open_folder(folder))
     endpoints = _endpoints(arguments.network)
+    seconds = choose_seconds(arguments, arguments.timeout, ctx)
     spec = CommandSpec(
         argv=shell_argv(command),
         cwd=folder.absolute,
         workspace=ctx.workspace.root,
         environment=command_environment(os.environ) | (network_environment(endpoints) if endpoints else {}),
-        timeout_s=float(arguments.timeout),
+        timeout_s=float(seconds),
         writes=True,
         network=tuple(map(str, endpoints)),
         template="integration-test" if endpoints else "code-executor",
     )
 
     def render(output: CommandOutput) -> Outcome:
-        return render_output(output, arguments.timeout, ctx.redact, offline=not endpoints)
+        return render_output(output, describe_time_out(seconds, ctx), ctx.redact, offline=not endpoints)
 
     return CommandPlan(spec, display=command, render=render, streams=True)
 
@@ -92,14 +95,14 @@ OFFLINE = "the sandbox has no network: name each host in `network` (after `!`: `
 
 
 def render_output(
-    output: CommandOutput, timeout_s: int, redact: Callable[[str], str], *, offline: bool = False
+    output: CommandOutput, timed_out: str, redact: Callable[[str], str], *, offline: bool = False
 ) -> Outcome:
     """The output for a model: how it ended, then head and tail of what it printed, and how much is left out.
 
-    Of one that was `offline` and failed for it, that is said.
+    Of one that took too long, `timed_out` is said. Of one that was `offline` and failed for it, that is said.
     """
     if output.timed_out:
-        ending = f"stopped after {timeout_s} s, its time limit"
+        ending = timed_out
     elif output.exit_code is None:
         ending = "stopped at a limit of the sandbox"
     else:

@@ -17,6 +17,7 @@ from remit_server.tools.run.programs import own_folders, project_environment
 from remit_server.tools.run.testing.report import render_report
 from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FILE, COVERAGE_FOLDER, texts_of_aids
 from remit_server.tools.run.testing.test_request import Choice, Wanted, choose
+from remit_server.tools.run.time_limit import MOST_S, choose_seconds, describe_time_out
 from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
 
 MAX_REPORT_BYTES = 16_000_000
@@ -67,7 +68,7 @@ class RunTestsArguments(Arguments):
     )
     runner: RunnerName | None = Field(default=None, description="only where the wrong one would be chosen")
     coverage: bool = Field(default=False, description="also measure which lines ran")
-    timeout: int = Field(default=300, ge=1, le=1800, description="seconds until it is stopped")
+    timeout: int = Field(default=300, ge=1, le=MOST_S, description="seconds until it is stopped")
 
 
 def _choose(arguments: RunTestsArguments, ctx: ToolContext) -> Choice:
@@ -77,6 +78,7 @@ def _choose(arguments: RunTestsArguments, ctx: ToolContext) -> Choice:
 def _targets(arguments: RunTestsArguments, ctx: ToolContext) -> tuple[Target, ...]:
     # As a person would type it: who has a rule about `pytest` means this too. Who denies another way to type it, or
     # what is really started, denies this.
+    choose_seconds(arguments, arguments.timeout, ctx)
     choice = _choose(arguments, ctx)
     runner, said = choice.runner, choice.runner.said(choice.ask)
     others = ((*runner.through, *said), *((runner.runs(choice.ask),) if runner.runs else ()))
@@ -96,21 +98,26 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
             "ask the person to install it there (`remit sandbox check` names what is seen of the home)",
             code=ErrorCode.TOOL_UNAVAILABLE,
         )
+    seconds = choose_seconds(arguments, arguments.timeout, ctx)
     how = "printed" if not runner.aids else "keyed" if runner.vouch else "signed"
-    fixed = (how, COVERAGE_FOLDER, COVERAGE_FILE, str(arguments.timeout), AIDS, *texts_of_aids(runner), "--")
+    fixed = (how, COVERAGE_FOLDER, COVERAGE_FILE, str(seconds), AIDS, *texts_of_aids(runner), "--")
     spec = CommandSpec(
         argv=("/bin/sh", "-c", _SCRIPT, "sh", *fixed, *(runner.runs or runner.said)(ask)),
         cwd=root / choice.folder,
         workspace=root,
         environment=environment,
-        timeout_s=arguments.timeout + _GRACE_S,
+        timeout_s=seconds + _GRACE_S,
         max_output_bytes=MAX_REPORT_BYTES,
         writes=True,
     )
     display = shlex.join(runner.said(ask))
     here = root / choice.folder
+    limit = describe_time_out(seconds, ctx)
     return CommandPlan(
-        spec, display, lambda output: render_report(output, choice, here, ctx.redact, ctx.is_locked), streams=True
+        spec,
+        display,
+        lambda output: render_report(output, choice, here, ctx.redact, ctx.is_locked, timed_out=limit),
+        streams=True,
     )
 
 

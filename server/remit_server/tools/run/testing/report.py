@@ -43,10 +43,13 @@ def render_report(
     here: Path,
     redact: Callable[[str], str],
     is_locked: Callable[[str], bool] = is_locked_file,
+    *,
+    timed_out: str = "stopped at its time limit",
 ) -> Outcome:
     """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so.
 
-    `is_locked` tells which files are of tests: what of them ran is no coverage of code.
+    `is_locked` tells which files are of tests: what of them ran is no coverage of code. `timed_out` is said of a run
+    that took too long.
     """
     runner, ask = choice.runner, choice.ask
     parts = read_channel(output.stdout, signed=bool(runner.aids) and runner.vouch is None)
@@ -65,6 +68,7 @@ def render_report(
     lines = [summary, *trouble, *_unfinished_lines(tests, total), *_failure_lines(bad), *_passed_lines(tests), *said]
     lines += [] if output.exit_code == 0 or bad else _console(output, bool(tests) and not stopped)
     lines += ["no test has that id alone: name the one that it is in, or the file"] if ask.only and not tests else []
+    lines += [timed_out] if stopped else []
     lines += _others(choice.others)
     return Outcome(
         text=redact("\n".join(lines)),
