@@ -225,6 +225,43 @@ async def test_TOOL_13_a_careful_model_breaks_no_syntax(make_bench: Any, case: s
     assert (place.read_text() if place.exists() else None) == (after if written else before)
 
 
+NOTEBOOK = '{\n "cells": [],\n "nbformat": 4\n}\n'
+NO_DATA = {
+    "an edit": ("p.ipynb", NOTEBOOK, call("edit_file", path="p.ipynb", old_text="[],", new_text="[]"), "line 3"),
+    "a whole file": ("p.json", "{}", call("write_file", path="p.json", content='{\n"a": 1,\n}'), "line 3"),
+    "an emptied file": ("p.json", "{}", call("write_file", path="p.json", content=""), "line 1"),
+    "a patch": (
+        "p.json",
+        "[1]\n",
+        call("apply_diff", diff="--- a/p.json\n+++ b/p.json\n@@ -1 +1 @@\n-[1]\n+[1\n"),
+        "line 2",
+    ),
+    "a command": ("p.json", "[1]", call("run_command", command="echo '[1' > p.json"), "line 2"),
+    "what was none before": ("p.json", "// a\n{}", call("write_file", path="p.json", content="// b\n{}"), None),
+    "a new file": ("p.json", None, call("write_file", path="p.json", content="// b\n{}"), None),
+    "data that stays data": ("p.json", "{}", call("write_file", path="p.json", content='{"a": 1}'), None),
+    "code, between two edits": ("p.py", "x = 1\n", call("write_file", path="p.py", content="x = (\n"), None),
+}
+
+
+@pytest.mark.parametrize("when", ["each", "turn"])
+@pytest.mark.parametrize("case", NO_DATA)
+async def test_TOOL_13_a_file_of_data_that_can_no_longer_be_read_is_written_and_that_is_said(
+    make_bench: Any, case: str, when: str
+) -> None:
+    path, before, made, line = NO_DATA[case]
+    mode = "EXECUTE" if made["name"] == "run_command" else "CODE"
+    bench = await make_bench({"calls": [intent(mode), made]}, {"text": "Done."}, review=when)
+    if before is not None:
+        (bench.workspace / path).write_text(before)
+    await bench.ask("write it")
+    ended = bench.of("tool_result")[0]
+    notes = [note for note in (ended.data or {}).get("notes", []) if "JSON" in note]
+    assert (ended.ok, ended.error) == (True, None)
+    assert [f"{line}:" in note for note in notes] == ([] if line is None else [True])
+    assert (bench.workspace / path).read_text() != before
+
+
 async def test_MOD_21_it_writes_no_file_whole_that_it_has_not_read(make_bench: Any) -> None:
     bench = await make_bench(writes("a.py", "x = 2\n"), {"text": "Done."})
     bench.runtime._agent.provider.meet = meet_small

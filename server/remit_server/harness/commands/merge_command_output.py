@@ -34,6 +34,7 @@ from remit_server.harness.writes.agent_trace import AgentTrace
 from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import Merger, stale
 from remit_server.harness.writes.repositories import mark_repositories
+from remit_server.harness.writes.syntax import describe_broken
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.spec import FileChange, FolderChange, Outcome, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
@@ -68,7 +69,8 @@ class CommandMerge:
         else:
             refused = await self._review(output, started_ns)
         self.record.record_merge(refused)
-        return describe_merge(self.record.changed, refused, self.record.folders)
+        told = describe_merge(self.record.changed, refused, self.record.folders)
+        return "\n".join([*([told] if told else []), *self.record.remarks])
 
     async def _review(self, output: CommandOutput, started_ns: int) -> list[tuple[str, str]]:
         """Merges what may be; returns the other paths, each with the reason."""
@@ -166,6 +168,7 @@ class CommandMerge:
         """Merges the files, and then what became of folders. Raises ToolError, as `MergeKept.merge` does."""
         if plan.changes:
             await kept.merge(plan, self.record.changed, version)
+            self.record.remarks += await asyncio.to_thread(describe_broken, plan.changes)
         for folder in plan.folders:
             if await asyncio.to_thread(change_folder, self.merger.workspace, folder.path, made=folder.made):
                 self.record.folders.append(folder)

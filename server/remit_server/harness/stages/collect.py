@@ -18,6 +18,7 @@ from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.stages.prepare import Prepared
 from remit_server.harness.turn import Turn
 from remit_server.harness.writes.collected_plan import has_folder
+from remit_server.harness.writes.syntax import describe_broken
 from remit_server.tools.spec import FileChange, Outcome, WritePlan
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
@@ -68,11 +69,12 @@ async def collect(prepared: Prepared, ctx: CallContext, record: CallRecord) -> O
     record.record_start()
     collected.take(CollectedCall(ctx.call.id, proposal.actions), proposal.plan.changes)
     done = proposal.plan.outcome
+    notes = await asyncio.to_thread(describe_broken, proposal.plan.changes)
     return replace(
         done,
-        text=f"{done.text}\n{NOT_YET}",
+        text="\n".join([done.text, *notes, NOT_YET]),
         summary=f"collected for review: {done.summary}",
-        data={**done.data, "collected": True},
+        data={**done.data, "collected": True, **({"notes": list(notes)} if notes else {})},
     )
 
 

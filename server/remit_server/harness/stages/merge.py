@@ -25,6 +25,7 @@ from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_plan
 from remit_server.harness.writes.repositories import mark_repositories
+from remit_server.harness.writes.syntax import describe_broken
 from remit_server.tools.spec import CommitPlan, Outcome, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
 
@@ -96,8 +97,10 @@ async def _write(plan: WritePlan, executed: Executed, ctx: CallContext, record: 
             moved_on = _fit_as_judged(plan, executed, ctx).changes != plan.changes
             if error.code is not ErrorCode.STALE or record.changed or not left or not moved_on:
                 raise
-    beside = f"\n{OTHER_LINES_CHANGED}" if record.rebased else ""
-    return replace(plan.outcome, text=plan.outcome.text + beside)
+    notes = await asyncio.to_thread(describe_broken, plan.changes)
+    beside = [OTHER_LINES_CHANGED] if record.rebased else []
+    text = "\n".join([plan.outcome.text, *beside, *notes])
+    return replace(plan.outcome, text=text, data=with_notes(plan.outcome.data, notes))
 
 
 def _fit_as_judged(plan: WritePlan, executed: Executed, ctx: CallContext) -> WritePlan:

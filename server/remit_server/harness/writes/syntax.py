@@ -1,18 +1,24 @@
-"""Whether a change breaks the syntax of a file: of Python and JSON, which every machine can tell (TOOL-13). Pure."""
+"""Whether a change breaks the syntax of a file: of Python, JSON and notebooks, which every machine can tell (TOOL-13).
+Pure.
+"""
 
 from __future__ import annotations
 
 import ast
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from remit_governance.visible import visible
 from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange
 
 MOST_BYTES = 200_000
-"""A longer file is not looked at."""
+"""A longer file is not looked at before it is written."""
+MOST_DATA_BYTES = 8_000_000
+"""A longer file of data is not looked at once it is written."""
+_DATA = frozenset({"json", "ipynb"})
 
 
 def refuse_broken(changes: tuple[FileChange, ...]) -> None:
@@ -27,9 +33,31 @@ def refuse_broken(changes: tuple[FileChange, ...]) -> None:
             raise ToolError("nothing was written", why, "write it whole and right, or answer that you cannot")
 
 
+def describe_broken(changes: Sequence[FileChange]) -> tuple[str, ...]:
+    """Says of each file of JSON, and each notebook, that was one before these changes and is none after them.
+
+    Code may be wrong between two edits; half a file of data nobody reads.
+    """
+    told: list[str] = []
+    for change in changes:
+        path, before, after = change.path.relative, change.before, change.after
+        if _ending(path) not in _DATA or before is None or not before.data.strip() or after is None:
+            continue
+        if change.moved_from is not None or max(len(before.data), len(after)) > MOST_DATA_BYTES:
+            continue
+        wrong = _no_data(path, after)
+        if wrong is not None and _no_data(path, before.data) is None:
+            told.append(f"{visible(path, 'show')} can no longer be read as JSON, which it was before: {wrong}")
+    return tuple(told)
+
+
+def _no_data(path: str, data: bytes) -> str | None:
+    return find_error(path, data) if data.strip() else "line 1: nothing is in it"
+
+
 def find_error(path: str, data: bytes) -> str | None:
     """Returns what is wrong with the syntax of a file; None where nothing is, or where its language is not known."""
-    parse = _PARSERS.get(path.rpartition(".")[2])
+    parse = _PARSERS.get(_ending(path))
     if parse is None:
         return None
     try:
@@ -44,6 +72,10 @@ def find_error(path: str, data: bytes) -> str | None:
     return None
 
 
+def _ending(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
 def _python(data: bytes) -> object:
     return ast.parse(data)
 
@@ -52,4 +84,6 @@ def _json(data: bytes) -> object:
     return json.loads(data) if data.strip() else None
 
 
-_PARSERS: Mapping[str, Callable[[bytes], object]] = MappingProxyType({"py": _python, "pyi": _python, "json": _json})
+_PARSERS: Mapping[str, Callable[[bytes], object]] = MappingProxyType(
+    {"py": _python, "pyi": _python, **dict.fromkeys(_DATA, _json)}
+)
