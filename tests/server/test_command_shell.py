@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from remit_governance.policy.shell.bash_words import bash_words
@@ -33,9 +37,31 @@ ONLY_BASH = {
 def test_CMD_07_where_no_bash_runs_it_a_bash_word_is_refused_by_its_name(line: str) -> None:
     assert bash_words(line) == (ONLY_BASH[line],)
     with pytest.raises(ToolError) as refused:
-        shell_argv(line, OWN_IMAGE)
+        shell_argv(line, {}, "/nowhere")
     assert f"`{ONLY_BASH[line]}`" in refused.value.why
     assert refused.value.code == "invalid_arguments"
+
+
+@pytest.mark.parametrize("has_bash", [True, False])
+@pytest.mark.parametrize(
+    "line", ['x=(a b); [[ ${x[1]} == b ]] && echo "$0 $# {1..3}" {1..3}', "set -o pipefail; echo 'a'"]
+)
+def test_CMD_07_in_an_image_of_the_persons_own_a_bash_word_runs_by_its_bash_or_not_at_all(
+    tmp_path: Path, line: str, has_bash: bool
+) -> None:
+    if has_bash:
+        (tmp_path / "bash").symlink_to(shutil.which("bash") or pytest.skip("there is no bash"))
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        ended = subprocess.run(argv, check=False, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    code, out, err = run(*shell_argv(line, OWN_IMAGE))
+    if has_bash:
+        assert (code, out, err) == (0, "bash 0 {1..3} 1 2 3\n" if "$0" in line else "a\n", "")
+    else:
+        assert (code, out) == (127, "")
+        assert all(f"`{word}`" in err for word in bash_words(line))
 
 
 @pytest.mark.parametrize(
@@ -51,4 +77,4 @@ def test_CMD_07_where_no_bash_runs_it_a_bash_word_is_refused_by_its_name(line: s
     ],
 )
 def test_CMD_07_a_line_for_any_shell_runs_by_any(line: str) -> None:
-    assert shell_argv(line, OWN_IMAGE) == ("/bin/sh", "-c", line)
+    assert shell_argv(line, OWN_IMAGE) == ("/bin/sh", "-c", line) == shell_argv(line, {}, "/nowhere")
