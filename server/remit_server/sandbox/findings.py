@@ -7,9 +7,11 @@ for all of them, and costs two to three real runs to find.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -51,6 +53,9 @@ class Circumstances:
 _Found = TypeVar("_Found", bound=Finding)
 _Result = TypeVar("_Result")
 _kept: dict[Circumstances, Any] = {}
+_until: dict[Circumstances, float] = {}
+AGAIN_S = 60.0
+"""How long less than there may be is kept: what was in the way may be gone, and each trial costs a run."""
 
 
 def circumstances(runtime: RuntimeName, programs: tuple[str, ...], path: str, *settings: object) -> Circumstances:
@@ -67,15 +72,20 @@ def circumstances(runtime: RuntimeName, programs: tuple[str, ...], path: str, *s
     )
 
 
-async def find_once(here: Circumstances, attempt: Callable[[], Awaitable[_Found]]) -> _Found:
+async def find_once(
+    here: Circumstances,
+    attempt: Callable[[], Awaitable[_Found]],
+    is_all: Callable[[_Found], bool] = lambda _: True,
+    now: Callable[[], float] = time.monotonic,
+) -> _Found:
     """Returns what was found in these circumstances, else what `attempt` finds now. Only a success is kept: whoever
-    installs what was missing need not start the server again."""
+    installs what was missing need not start the server again. One that `is_all` says no to is kept for a minute."""
     kept: _Found | None = _kept.get(here)
-    if kept is not None:
+    if kept is not None and now() < _until[here]:
         return kept
     found = await attempt()
     if found.isolation.available:
-        _kept[here] = found
+        _kept[here], _until[here] = found, math.inf if is_all(found) else now() + AGAIN_S
     return found
 
 

@@ -13,7 +13,7 @@ from bench_runtime import call, intent
 from programs_started import programs_started
 
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
-from remit_server.sandbox.findings import Circumstances, circumstances, find_once, forget_findings
+from remit_server.sandbox.findings import AGAIN_S, Circumstances, circumstances, find_once, forget_findings
 from remit_server.sandbox.ports import Isolation
 
 
@@ -71,6 +71,21 @@ async def test_BOX_10_a_failure_is_not_kept() -> None:
         return Found(Isolation("bubblewrap", next(answers)))
 
     assert [(await find_once(HERE, attempt)).isolation.available for _ in range(3)] == [False, True, True]
+
+
+@pytest.mark.usefixtures("another_process")
+async def test_BOX_10_less_than_all_of_it_is_tried_again_a_minute_later() -> None:
+    now, answers = 1000.0, iter(["a part", "all", "more"])
+
+    async def attempt() -> Found:
+        return Found(Isolation("bubblewrap", True, why=next(answers)))
+
+    found = []
+    for passed in (0, AGAIN_S - 1, 1, AGAIN_S, 1e9):
+        now += passed
+        there = await find_once(HERE, attempt, lambda each: each.isolation.why == "all", lambda: now)  # noqa: B023
+        found.append(there.isolation.why)
+    assert found == ["a part", "a part", "all", "all", "all"]
 
 
 def test_BOX_10_a_program_that_was_replaced_is_another(tmp_path: Path) -> None:

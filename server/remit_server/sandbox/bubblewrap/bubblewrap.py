@@ -170,14 +170,16 @@ class Bubblewrap:
     async def _stand_ins(self, spec: CommandSpec, found: _Found, layer: Layer) -> dict[str, str] | None:
         """What is shown in place of the host's folders, so that a command may have UNIX sockets; None where it may not.
 
-        Whether they keep sockets apart is tried once in this process for the same folders.
+        Whether they keep sockets apart is tried once in this process for the same folders; after a failure, again in a
+        minute.
         """
         if TEMPLATES[spec.template].seccomp != "standard":
             return None
         if (folders := foreign_folders(spec.workspace, visible_outside(spec))) is None:
             return None
         here = circumstances(self.name, _PROGRAMS, trusted_path(self._workspace), self._limits, folders)
-        if not (await find_once(here, partial(self._try_apart, spec, found, folders))).apart:
+        tried = await find_once(here, partial(self._try_apart, spec, found, folders), lambda each: each.apart)
+        if not tried.apart:
             return None
         return await asyncio.to_thread(make_stand_ins, layer, folders)
 
