@@ -200,6 +200,19 @@ async def test_BOX_08_a_look_at_the_repository_leaves_its_index_as_it_is(make_be
     assert not [record for record in bench.audit() if record.event.kind is AuditKind.MERGE_REJECTED]
 
 
+@pytest.mark.parametrize(
+    ("command", "told"), [("git describe --always --dirty", False), ("echo x > b.py; git add b.py", True)]
+)
+async def test_BOX_08_an_index_that_stages_the_same_is_no_change(make_bench: Any, command: str, told: bool) -> None:
+    bench: Bench = await make_bench(policy=ALLOW)
+    committer = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (("init", "-q"), ("add", "-A"), (*committer, "commit", "-qm", "first")):
+        subprocess.run(["git", *words], cwd=bench.workspace, check=True)
+    os.utime(bench.workspace / "a.py", (1, 1))
+    bench = await ran(make_bench, command, ALLOW)
+    assert bool([record for record in bench.audit() if record.event.kind is AuditKind.MERGE_REJECTED]) is told
+
+
 async def test_thr_approvals_a_file_changed_while_the_command_ran_is_not_overwritten(make_bench: Any) -> None:
     """THR-approvals-lost-update: the person's own edit stays, whatever the command wrote."""
     bench = await ready(make_bench, "echo theirs > a.py; echo written; sleep 0.4", ALLOW)

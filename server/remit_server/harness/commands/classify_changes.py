@@ -11,6 +11,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.commands.removal_checks import Dropped, find_held_back
 from remit_server.harness.judgement import Judgement
 from remit_server.sandbox.bubblewrap.layer import LayerChange
+from remit_server.tools.git.commit.index_file import stages_the_same
 from remit_server.tools.spec import FileChange, FolderChange
 from remit_server.workspace.content.files import FileImage, image_of_text, is_executable, read_image
 from remit_server.workspace.content.text import Text, plain
@@ -68,6 +69,8 @@ def _make_change(left: LayerChange, workspace: Workspace, documents: Documents, 
     before = _read_before(left.path, workspace, documents, started_ns)
     if left.data is None:
         return FileChange(path, before, None) if before else None
+    if before is not None and path.relative.endswith(".git/index") and stages_the_same(before.data, left.data):
+        return None  # `git describe --dirty`, which builds and test runners ask, notes when it looked at the files
     was = before is not None and is_executable(path.absolute.lstat().st_mode)
     if left.executable == was:
         return FileChange(path, before, left.data)

@@ -25,11 +25,11 @@ from remit_server.errors import ToolError
 from remit_server.tools.git.commit.attributes import Attributes
 from remit_server.tools.git.commit.files import EXECUTABLE, WorkingTree, path_of
 from remit_server.tools.git.commit.identity import author_of, tidy_message
+from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import (
     Entry,
     Index,
     Repository,
-    commit_refusal,
     folders_of,
     open_for_commit,
 )

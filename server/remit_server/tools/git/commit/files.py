@@ -19,7 +19,8 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.attributes import Attributes
 from remit_server.tools.git.commit.content import line_ends_are_turned, must_be_stored_as_it_is
-from remit_server.tools.git.commit.repository import Repository, commit_refusal
+from remit_server.tools.git.commit.refusal import commit_refusal
+from remit_server.tools.git.commit.repository import Repository
 from remit_server.workspace.content.files import read_image
 from remit_server.workspace.content.text import Text, plain
 from remit_server.workspace.git_settings import is_on

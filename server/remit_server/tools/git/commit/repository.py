@@ -4,25 +4,20 @@ which a commit means something else (GIT-02). Nothing of it is obeyed but settin
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dulwich.index import (
-    ConflictedIndexEntry,
-    IndexEntry,
-    read_cache_entry,
-    read_index_dict_with_version,
-    read_index_header,
-)
+from dulwich.index import IndexEntry
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.tools.git.commit.index_file import parse_index
 from remit_server.tools.git.commit.objects import Objects, objects_of
+from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES
 from remit_server.workspace.git_folder import GitFiles
@@ -42,12 +37,9 @@ _UNDER_WAY = {
 }
 _EXTENSIONS = frozenset({"worktreeconfig", "partialclone", "preciousobjects", "noop", "relativeworktrees"})
 _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction", "post-index-change")
-_CHECKSUM_BYTES = 20
-_LONGEST_NAME = 0xFFF
 _LARGEST_TREE = 500_000
 _MOST_FOLDERS = 50_000
 _LONGEST_NAMES = 100_000_000
-_COMPRESSED_NAMES = 4
 
 Entry = tuple[int, str]
 """A file of a tree: its mode, as git writes it, and the id of what it holds."""
@@ -150,13 +142,6 @@ def open_for_commit(workspace: Workspace, git: GitFiles) -> Repository:
     return Repository(git, settings, head, ref, parent, _index(git), _objects(git), tuple(_active_hooks(git, settings)))
 
 
-def commit_refusal(
-    why: str, fix: str, code: ErrorCode = ErrorCode.INVALID_ARGUMENTS, *, retryable: bool = False
-) -> ToolError:
-    """A commit that cannot be made."""
-    return ToolError("cannot commit", why, fix, code=code, retryable=retryable)
-
-
 def _must_be_plain(settings: Settings, workspace: Workspace, git: GitFiles) -> None:
     for name, value in settings.items():
         extension = name.removeprefix("extensions.")
@@ -227,49 +212,11 @@ def _index(git: GitFiles) -> Index:
     if data is None:
         return Index({}, 2, None, 0)
     written_ns = git.absolute("index").lstat().st_mtime_ns
-    stream = _Ending(data)
     try:
-        _must_have_short_names(data)
-        entries, version, _ = read_index_dict_with_version(stream)
+        entries, version = parse_index(data)
     except Exception as error:
         raise _unreadable(error) from error
-    if stream.tell() != len(data) - _CHECKSUM_BYTES:
-        raise commit_refusal("its index is split or sparse", "have a person run `git update-index --no-split-index`")
-    plain: dict[bytes, IndexEntry] = {}
-    for name, entry in entries.items():
-        if isinstance(entry, ConflictedIndexEntry):
-            raise commit_refusal("there are conflicts", "a person has to resolve them and `git add` the files")
-        if len(name) >= _LONGEST_NAME or stat.S_ISDIR(entry.mode):
-            raise _unknown_name()
-        plain[name] = entry
-    return Index(plain, version, digest_of(data), written_ns)
-
-
-class _Ending(io.BytesIO):
-    """An index in which compressed names, which are read byte by byte, come to an end."""
-
-    _single = 0
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Some bytes of it. Raises ToolError."""
-        self._single = self._single + 1 if size == 1 else 0
-        if self._single > 2 * _LONGEST_NAME:
-            raise _unknown_name()
-        return super().read(size)
-
-
-def _must_have_short_names(data: bytes) -> None:
-    """Raises ToolError. A compressed name adds to the one before it: a small index can hold gigabytes of names."""
-    stream, name = _Ending(data), b""
-    version, count = read_index_header(stream)
-    for _ in range(count if version >= _COMPRESSED_NAMES else 0):
-        name = read_cache_entry(stream, version, name).name
-        if len(name) >= _LONGEST_NAME:
-            raise _unknown_name()
-
-
-def _unknown_name() -> ToolError:
-    return commit_refusal("its index holds a name that is not known here", "use git itself")
+    return Index(entries, version, digest_of(data), written_ns)
 
 
 def _active_hooks(git: GitFiles, settings: Settings) -> Iterator[str]:

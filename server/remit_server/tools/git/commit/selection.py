@@ -13,7 +13,8 @@ from dulwich.index import IndexEntry
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.files import SUBMODULE, Stored, WorkingTree, path_of
-from remit_server.tools.git.commit.repository import Entry, Repository, commit_refusal
+from remit_server.tools.git.commit.refusal import commit_refusal
+from remit_server.tools.git.commit.repository import Entry, Repository
 from remit_server.tools.git.commit.untracked import find_addable, find_untracked, must_be_addable
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from remit_server.contract import ErrorCode
-from remit_server.tools.git.commit.repository import Repository, commit_refusal
+from remit_server.tools.git.commit.refusal import commit_refusal
+from remit_server.tools.git.commit.repository import Repository
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.trees.exclude import unread_list
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES
