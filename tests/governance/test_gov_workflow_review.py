@@ -11,14 +11,14 @@ from remit_governance.workflow.review import CommitFacts, is_review, reasons_to_
 from remit_governance.workflow.states import Mode, State
 
 paths = st.lists(st.sampled_from(["a", "b", "c"]), max_size=9).map(tuple)
-facts = st.builds(CommitFacts, st.integers(0, 1000), paths, paths, paths, paths, paths, st.booleans())
+facts = st.builds(CommitFacts, st.integers(0, 1000), paths, paths, paths, paths, paths, paths, st.booleans())
 
 
 @given(facts, st.integers(0, 1000))
 def test_FLW_10_a_commit_goes_unasked_only_where_every_criterion_holds(facts: CommitFacts, most: int) -> None:
     options = WorkflowOptions(auto_commit=True, auto_commit_lines=most)
     tested = facts.is_tested and not facts.untested and not facts.left_out
-    own = not (facts.sensitive or facts.unreadable or facts.foreign)
+    own = not (facts.sensitive or facts.unreadable or facts.foreign or facts.unproven)
     holds = tested and facts.lines <= most and own
     assert (reasons_to_look(facts, options) == ()) == holds
 

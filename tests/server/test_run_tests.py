@@ -357,7 +357,7 @@ async def test_unittest_says_what_an_unexpected_success_is(make_bench: Any) -> N
     bench = await ran(make_bench, {"test_cart.py": text})
     assert output(bench).splitlines() == [
         "unittest: 1 failed, 1 skipped (exit code 1)",
-        "FAILED test_cart.Cart.test_it (assertion) test_cart.py:3",
+        "FAILED test_cart.Cart.test_it (error) test_cart.py:3",
         "    it passed, though it is said to fail",
     ]
 
@@ -525,7 +525,7 @@ async def test_pytest_names_tests_from_the_top_though_its_root_is_above_where_it
     bench = await ran(make_bench, files, path="in/tests")
     assert output(bench).splitlines()[:2] == [
         "pytest: 1 failed (exit code 1)",
-        "FAILED in/tests/test_cart.py::test_it (assertion) in/tests/test_cart.py:3",
+        "FAILED in/tests/test_cart.py::test_it (error) in/tests/test_cart.py:3",
     ]
 
 

@@ -18,7 +18,7 @@ from remit_governance.workflow.test_pieces import Named, name_test, whole_of
 
 MOST_NAMED = 5
 ASSERT_FIRST = "let a test assert first that what it needs is there"
-ONLY_ALL = "only a run of all tests counts: call run_tests without a path or a filter"
+ONLY_ALL = "only a run of all tests counts: call run_tests without a path, a filter or another runner"
 
 Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
 

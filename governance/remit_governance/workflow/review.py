@@ -18,8 +18,9 @@ OTHER_TREE = "the tests passed, and the other files of the commit are not those 
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
     """What is known of a commit: its changed lines, the sensitive paths, those whose lines cannot be counted, those
-    that are not as they were when the tests passed, those that the tests passed with and that it leaves out, and those
-    that somebody else changed as well since the last commit.
+    that are not as they were when the tests passed, those that the tests passed with and that it leaves out, those that
+    somebody else changed as well since the last commit, and those that were changed before the test failed, or beside
+    the ones that an exemption is for.
     `is_tested`: its tree is the one that the tests passed with, and nothing that they used is outside of it.
     """
 
@@ -29,6 +30,7 @@ class CommitFacts:
     untested: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
     is_tested: bool = False
 
 
@@ -57,6 +59,8 @@ def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, 
     found = [*reasons_of_difference(facts)]
     if facts.foreign:
         found.append(f"it holds changes that this session did not make: {_names(facts.foreign)}")
+    if facts.unproven:
+        found.append(f"it holds changes made before its test failed, or beside its exemption: {_names(facts.unproven)}")
     if not options.auto_commit:
         return tuple(found) or ("the tests pass, and the work waits for your review",)
     if facts.lines > options.auto_commit_lines:

@@ -126,13 +126,15 @@ class WritePlan:
 class CommandPlan:
     """A command for the sandbox. `display` is the command as the person is shown it, verbatim.
 
-    With `streams` the person sees what it prints while it runs.
+    With `streams` the person sees what it prints while it runs; without `keeps_folders` those that it makes and leaves
+    empty are forgotten.
     """
 
     spec: CommandSpec
     display: str
     render: Callable[[CommandOutput], Outcome]
     streams: bool = False
+    keeps_folders: bool = True
 
 
 @dataclass(frozen=True, slots=True)

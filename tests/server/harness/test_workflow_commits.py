@@ -215,6 +215,39 @@ async def test_FLW_10_what_the_session_did_not_change_is_committed_by_nobody_una
     assert why(asker)[0].endswith(f"that this session did not make: {theirs}")
 
 
+@pytest.mark.parametrize("exempt", [False, True], ids=["before its test failed", "beside an exemption"])
+async def test_FLW_10_what_explore_mode_wrote_is_committed_from_strict_mode_by_nobody_unasked(
+    make_bench: Any, *, exempt: bool
+) -> None:
+    asked = call("workflow_request_exemption", category="documentation", paths=["README.md"], reason="words only")
+    words = [{"calls": [intent("PLAN"), asked]}, write("README.md", "hello\n"), RUN]
+    early = SOURCE.replace("return 1", "return 1  # no test came before this")
+    test_first = [
+        PLAN,
+        write("test_two.py", NEW_TEST),
+        RUN,
+        write("calc.py", early + "\n\ndef two():\n    return 2\n"),
+        RUN,
+    ]
+    work = words if exempt else test_first
+    steps = [READ, write("calc.py", early), DONE, READ, *work, commit(all=True)]
+    bench, asker = await begin(make_bench, *steps, mode=Mode.EXPLORE, workflow=AUTOMATIC), Answering()
+    await bench.ask("try something")
+    await bench.ask(own("set_mode", mode="strict"), "now the proper way", asker=asker)
+    assert why(asker)[0].endswith("or beside its exemption: calc.py")
+
+
+async def test_FLW_04_a_run_by_a_runner_that_the_project_has_not_is_no_run_of_all_tests(make_bench: Any) -> None:
+    """THR-workflow-runner-of-choice."""
+    steps = [READ, PLAN, write("test_two.py", NEW_TEST), RUN, write("calc.py", BETTER)]
+    other = {"calls": [intent("EXECUTE"), call("run_tests", runner="unittest")]}
+    bench = await begin(make_bench, *steps, other, commit())
+    (bench.workspace / "conftest.py").write_text("")
+    await bench.ask("Add two")
+    assert states(bench)[-1] == "code_writing"
+    assert git(bench, "log", "--format=%s") == "before\n"
+
+
 async def test_FLW_10_a_test_that_passed_by_chance_leads_back_and_is_committed_by_nobody_unasked(
     make_bench: Any,
 ) -> None:

@@ -36,7 +36,7 @@ from remit_server.harness.writes.merger import Merger, stale
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.harness.writes.syntax import describe_broken
 from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.spec import FileChange, FolderChange, Outcome, WritePlan
+from remit_server.tools.spec import CommandPlan, FileChange, FolderChange, Outcome, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
 from remit_server.workspace.content.removal import change_folder
 from remit_server.workspace.trees.walk import find_ignored
@@ -79,7 +79,10 @@ class CommandMerge:
         self.record.note_policy(self.rulebook.policy.version)
         code = await asyncio.to_thread(changes_of_code, found.changes, self.turn)
         found = without_paths(found, code)
-        judged = await asyncio.to_thread(self._judge, [*found.changes, *found.folders])
+        plan = self.proposal.plan
+        keeps = not isinstance(plan, CommandPlan) or plan.keeps_folders
+        folders = [each for each in found.folders if keeps or not each.made]
+        judged = await asyncio.to_thread(self._judge, [*found.changes, *folders])
         ignored = await asyncio.to_thread(find_ignored, workspace, [each.path for each in judged])
         classified = classify_changes(judged, ignored, found.dropped)
         own = [each for each in classified.asked if answered_by_typing(each.judgement, self.turn)]

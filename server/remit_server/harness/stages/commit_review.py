@@ -32,6 +32,7 @@ from remit_server.harness.stages.prepare import Prepared
 from remit_server.harness.workflow.budget import hold_commit
 from remit_server.harness.workflow.moves import propose_commit
 from remit_server.harness.workflow.own_changes import foreign_paths
+from remit_server.harness.workflow.proven_changes import unproven_paths
 from remit_server.harness.workflow.tested_files import paths_left_out, plan_of_all, untested_paths
 from remit_server.tools.spec import CommitPlan, FileChange
 
@@ -120,13 +121,16 @@ def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
     position = ctx.turn.memory.position
     strict = position.mode is Mode.STRICT  # elsewhere nobody asks what is left out, and it is a look at every file
     left_out = tuple(paths_left_out(plan, plan_of_all(ctx), position.passed_with)) if strict else ()
+    foreign = foreign_paths(plan.changes, ctx.turn.history.turns())
+    own = [change for change in plan.changes if change.path.relative not in foreign]
     return CommitFacts(
         lines=sum(lines or 0 for lines in counted.values()),
         sensitive=tuple(path for path in counted if _is_sensitive(path, ctx)),
         unreadable=tuple(path for path, lines in counted.items() if lines is None),
         untested=untested_paths(plan.changes, position.passed_with),
         left_out=left_out,
-        foreign=foreign_paths(plan.changes, ctx.turn.history.turns()),
+        foreign=foreign,
+        unproven=unproven_paths(own, position, ctx) if strict else (),
         is_tested=not left_out and plan.tree == position.tree,
     )
 

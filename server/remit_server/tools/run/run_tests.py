@@ -118,6 +118,7 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
         display,
         lambda output: render_report(output, choice, here, ctx.redact, ctx.is_locked, timed_out=limit),
         streams=True,
+        keeps_folders=False,
     )
 
 

@@ -125,6 +125,11 @@ def elsewhere(runner: str, files: tuple[str, ...], facts_of: Callable[[str], Fac
     return (*top, *found)
 
 
+def rival_of(place: Place, facts: Facts) -> str | None:
+    """Returns the runner that a folder's own files speak for in place of another one for the same language."""
+    return next((name for name in fitting(facts) if name != place.runner and name in _kind(place.runner)), None)
+
+
 def _projects_above(path: str, files: tuple[str, ...]) -> list[str]:
     """Projects at or above a path, the nearest first, last of all the workspace itself."""
     there = set(projects(files))

@@ -94,7 +94,7 @@ class Recorder(unittest.TestResult):
 
     def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:
         super().addUnexpectedSuccess(test)
-        self.note(test, "failed", "assertion", "it passed, though it is said to fail")
+        self.note(test, "failed", "error", "it passed, though it is said to fail")
 
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:
         super().addFailure(test, err)

@@ -80,6 +80,7 @@ def render_report(
             "trouble": list(trouble),
             "totals": {**counts, "unfinished": total - finished, "all": total},
             **_tests_json(tests, redact),
+            "rival": choice.rival,
             "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],
             "coverage": _coverage_data(files, choice.folder, is_locked) if ask.coverage else None,
         },

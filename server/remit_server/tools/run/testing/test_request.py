@@ -19,6 +19,7 @@ from remit_server.tools.run.testing.finding import (
     is_written_for_pytest,
     nearest,
     python_tests,
+    rival_of,
     runners_of,
 )
 from remit_server.tools.run.testing.rerunning import Id, is_run_by, read_id
@@ -53,7 +54,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The runner and what it is asked, in a folder of the workspace; `others` are runners that the run leaves out.
+    """The runner and what it is asked, in a folder of the workspace; `others` are runners that the run leaves out, and
+    `rival` is the one that the folder's files speak for, where another for the same language was named.
 
     `files` are the workspace's, so that a path that a runner names can be told to be one of them.
     """
@@ -63,6 +65,7 @@ class Choice:
     folder: str = "."
     files: frozenset[str] = frozenset()
     others: tuple[Place, ...] = ()
+    rival: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +95,8 @@ def choose(wanted: Wanted, ctx: ToolContext) -> Choice:
     if wanted.coverage and runner.coverage is None:
         raise ToolError("cannot measure coverage", f"{runner.name} does not measure it", "leave `coverage` out")
     ask = _ask(wanted, spot, place, files, ctx)
-    is_all = wanted.path is None and wanted.runner is None
-    return Choice(
-        runner, ask, place.folder, frozenset(files), elsewhere(place.runner, files, facts_of) if is_all else ()
-    )
+    others = elsewhere(place.runner, files, facts_of) if wanted.path is None else ()
+    return Choice(runner, ask, place.folder, frozenset(files), others, rival_of(place, facts_of(place.folder)))
 
 
 def _row(place: Place) -> Runner:
