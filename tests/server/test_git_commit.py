@@ -170,7 +170,7 @@ REFUSED = {
     "mv .git ../x && echo gitdir: ../y > .git": "that is not there",
     "mv .git/objects ../x && ln -s ../../x .git/objects": "a folder or link on its way",
     "mv .git/refs ../x && ln -s ../../x .git/refs": "a folder or link on its way",
-    "rm -rf .git": "no `.git` of its own",
+    "rm -rf .git": "no `.git` in the workspace or above it",
     "echo 'ref: refs/heads/../../../x' > .git/HEAD": "HEAD names no branch",
     "echo 'a.py filter=lfs' > .gitattributes; echo x > a.py": "through the filter `lfs`",
     "echo '*.py text=auto' > .git/info/attributes; printf 'x\\r\\n' > a.py": "line ends",

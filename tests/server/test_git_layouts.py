@@ -1,8 +1,9 @@
-"""Commits where `.git` only points to a repository: they go where git's own would, and a pointer that lies leads to
-nothing (GIT-02)."""
+"""Commits where `.git` only points to a repository, or lies above: they go where git's own would, and a pointer that
+lies leads to nothing (GIT-02, GIT-07)."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -62,12 +63,25 @@ def separate(folder: Path) -> Path:
     return shop
 
 
+def below(folder: Path) -> Path:
+    """A folder of a larger repository, whose other files are none of its business."""
+    top = repository(folder / "top", {f"pkg/shop/{name}": text for name, text in FILES.items()} | {"pkg/other.py": ""})
+    return top / "pkg" / "shop"
+
+
 def _name_the_author(shop: Path) -> None:
     git(shop, "config", "user.name", "Ada")
     git(shop, "config", "user.email", "ada@example.org")
 
 
-LAYOUTS = [worktree, worktree_of_a_bare_one, submodule, separate]
+def below_a_worktree(folder: Path) -> Path:
+    """A folder of a linked worktree."""
+    top = below(folder).parent.parent
+    git(top, "worktree", "add", "-q", "-b", "side", str(folder / "linked"))
+    return folder / "linked" / "pkg" / "shop"
+
+
+LAYOUTS = [worktree, worktree_of_a_bare_one, submodule, separate, below, below_a_worktree]
 
 
 @pytest.mark.parametrize("make", LAYOUTS)
@@ -80,7 +94,7 @@ def test_GIT_02_a_commit_goes_to_the_repository_that_the_folder_belongs_to(
     before = git(shop, "rev-parse", "HEAD").strip()
     made = committed(shop, paths=["a.py", "new.py"], all=True)
     assert git(shop, "rev-parse", "HEAD", "HEAD~1").split() == [made, before]
-    assert git(shop, "show", "--format=", "--name-status", made) == "M\ta.py\nA\tnew.py\n"
+    assert git(shop, "show", "--format=", "--name-status", "--relative", made) == "M\ta.py\nA\tnew.py\n"
     assert git(shop, "status", "--short") == "M  sub/b.py\n"
     assert git(shop, "reflog").splitlines()[0].endswith("HEAD@{0}: commit: a change")
     assert committed(shop) == git(shop, "rev-parse", "HEAD").strip()
@@ -228,4 +242,85 @@ def test_thr_programs_that_a_repository_elsewhere_names_do_not_run(
     with pytest.raises(ToolError):
         planned(shop, paths=["x.dat"])
     assert not (tmp_path / "ran").exists()
-    assert plan.remarks == ("hooks are not run: pre-commit, post-commit, reference-transaction",)
+    assert plan.remarks[-1] == "hooks are not run: pre-commit, post-commit, reference-transaction"
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_GIT_07_below_a_repository_only_files_of_the_workspace_are_committed(tmp_path: Path, version: str) -> None:
+    shop, top = below(tmp_path), tmp_path / "top"
+    git(top, "update-index", "--index-version", version)
+    write(top, {"pkg/other.py": "staged\n", "new.py": "", "pkg/shop/a.py": "changed\n", "pkg/shop/new.py": ""})
+    git(top, "add", "pkg/other.py", "new.py")
+    write(top, {"pkg/other.py": "changed since\n"})
+    plan = planned(shop, all=True)
+    assert [change.path.relative for change in plan.changes] == ["a.py", "new.py"]
+    assert sum("2 files that are staged outside" in remark for remark in plan.remarks) == 1
+    write_commit(Workspace(shop), plan)
+    assert git(top, "show", "--format=", "--name-status") == "M\tpkg/shop/a.py\nA\tpkg/shop/new.py\n"
+    assert git(top, "status", "--short") == "A  new.py\nMM pkg/other.py\n"
+    is_sound(top)
+
+
+def test_GIT_07_ignore_and_attribute_files_above_count(tmp_path: Path) -> None:
+    shop, top = below(tmp_path), tmp_path / "top"
+    above = {".gitignore": "*.log\n/pkg/shop/out/\n", "pkg/.gitignore": "!keep.log\n/shop/x.py\n/y.py\n"}
+    write(
+        top, {**above, ".git/info/exclude": "/pkg/shop/z.py\n/w.py\n", ".gitattributes": "/pkg/shop/*.dat filter=x\n"}
+    )
+    write(shop, dict.fromkeys(("a.log", "keep.log", "out/b.py", "x.py", "y.py", "z.py", "w.py"), ""))
+    committed(shop, all=True)
+    assert (
+        git(top, "status", "--short", "--untracked-files=all")
+        == "?? .gitattributes\n?? .gitignore\n?? pkg/.gitignore\n"
+    )
+    assert git(shop, "show", "--format=", "--name-only", "--relative").split() == ["keep.log", "w.py", "y.py"]
+    write(shop, {"x.dat": ""})
+    with pytest.raises(ToolError) as refused:
+        committed(shop, paths=["x.dat"])
+    assert "the filter `x`" in refused.value.why
+
+
+def test_GIT_07_nothing_new_is_committed_of_a_folder_that_is_ignored_whole(tmp_path: Path) -> None:
+    shop, top = below(tmp_path), tmp_path / "top"
+    write(top, {".gitignore": "pkg/\n", "pkg/shop/new.py": "", "pkg/shop/a.py": "changed\n"})
+    with pytest.raises(ToolError):
+        planned(shop, paths=["new.py"])
+    assert [change.path.relative for change in planned(shop, all=True).changes] == ["a.py"]
+
+
+def test_GIT_07_a_repository_above_that_knows_nothing_of_the_folder_is_left_alone(tmp_path: Path) -> None:
+    """Such as a home with a repository of its own in it."""
+    top = repository(tmp_path / "top", {"shop-of-another/a.py": "", "shop.py": ""})
+    write(top, {"shop/a.py": ""})
+    refused = planned_refusal(top / "shop")
+    assert (refused.code, "knows no file" in refused.why) == (ErrorCode.NOT_FOUND, True)
+    git(top, "add", "shop/a.py")
+    assert planned(top / "shop")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("whose", [".", ".git"])
+def test_THR_config_a_repository_above_of_another_user_is_refused(tmp_path: Path, whose: str) -> None:
+    """THR-config-worktree-pointer: who owns it chooses what is committed where, and what git would start."""
+    shop, top = below(tmp_path), tmp_path / "top"
+    write(shop, {"a.py": "changed\n"})
+    os.chown(top / whose, 4321, 4321)
+    assert "belongs to another" in planned_refusal(shop).why
+
+
+def test_THR_config_a_pointer_above_that_nothing_points_back_to_is_not_followed(tmp_path: Path) -> None:
+    """THR-config-worktree-pointer, above: it hides a real repository further up, as git has it."""
+    shop, top = below(tmp_path), tmp_path / "top"
+    victim = repository(tmp_path / "victim", {"shop/a.py": "1\n"})
+    write(top, {"pkg/.git": f"gitdir: {victim}/.git\n", "pkg/shop/a.py": "evil\n"})
+    assert "does not point back" in planned_refusal(shop).why
+
+
+def test_GIT_07_git_looks_above_no_ceiling_and_out_of_no_git_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop, top = below(tmp_path), tmp_path / "top"
+    assert planned_refusal(top / ".git" / "hooks").code is ErrorCode.NOT_FOUND
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(top))
+    write(shop, {"a.py": "changed\n"})
+    assert planned_refusal(shop).code is ErrorCode.NOT_FOUND

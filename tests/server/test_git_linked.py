@@ -81,6 +81,30 @@ async def test_a_submodule_is_read_as_git_reads_it(make_bench: Any, tmp_path: Pa
     assert "+changed" in output(bench, 1)
 
 
+async def test_GIT_07_a_folder_of_a_larger_repository_is_read_as_git_reads_it(make_bench: Any, tmp_path: Path) -> None:
+    top = repository(tmp_path).rename(tmp_path / "whole")
+    (top / "pkg" / "shop").mkdir(parents=True)
+    for name in ("a.py", "b.py", "c.py"):
+        (top / "pkg" / "shop" / name).write_text("first of a.py\n" + "x = 1\n" * 20)
+        (top / name).write_text("secret\n")
+    git(top, "add", "-A")
+    git(top, "commit", "-qm", "second")
+    git(top, "mv", "pkg/shop/c.py", "pkg/shop/d.py")
+    git(top, "mv", "c.py", "pkg/shop/moved.py")
+    for name in ("pkg/shop/b.py", "b.py", "pkg/shop/x.log", "pkg/shop/new.py", "new.py"):
+        (top / name).write_text("changed\n")
+    (top / ".gitignore").write_text("pkg/shop/*.log\n")
+    looks = (call("git_diff", base="HEAD"), call("git_diff", base="HEAD", paths=["b.py"]))
+    bench = await asked(make_bench, call("git_status"), call("git_diff"), *looks, name="whole/pkg/shop")
+    assert output(bench).splitlines() == [
+        *("on branch main", "staged:", "  renamed: c.py -> d.py", "  added: moved.py"),
+        *("not staged:", "  modified: b.py", "untracked:", "  new.py"),
+    ]
+    assert output(bench, 1).splitlines()[:2] == ["1 files, +1 -21", "  modified: b.py +1 -21"]
+    assert output(bench, 2).startswith("3 files")
+    assert output(bench, 3).startswith("1 files")
+
+
 def _to_the_repository_itself(shop: Path, victim: Path) -> None:
     (shop / ".git").write_text(f"gitdir: {victim}/.git\n")
 

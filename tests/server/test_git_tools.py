@@ -108,7 +108,7 @@ async def test_a_status_knows_what_a_branch_follows_and_how_far_it_is(make_bench
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        ("rm -rf .git", "the workspace has no `.git` of its own"),
+        ("rm -rf .git", "there is no `.git` in the workspace or above it"),
         ("rm -rf .git && git init -q --bare .", "the workspace is a bare repository"),
         ("mv .git ../elsewhere && echo 'gitdir: ../elsewhere' > .git", "that does not point back here"),
         ("mv .git ../elsewhere && ln -s ../elsewhere .git", "outside the workspace"),

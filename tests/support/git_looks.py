@@ -27,9 +27,11 @@ def repository(folder: Path) -> Path:
     return shop
 
 
-async def asked(make_bench: Any, *calls: Any, policy: str = READS, asker: Answering | None = None) -> Bench:
+async def asked(
+    make_bench: Any, *calls: Any, policy: str = READS, asker: Answering | None = None, name: str = "shop"
+) -> Bench:
     asker = asker or Answering(decision="deny")
-    bench: Bench = await make_bench({"calls": [intent("ANALYZE"), *calls]}, {"text": "ok"}, policy=policy)
+    bench: Bench = await make_bench({"calls": [intent("ANALYZE"), *calls]}, {"text": "ok"}, policy=policy, name=name)
     (bench.workspace / "a.py").write_text("first of a.py\n" + "x = 1\n" * 20)
     await bench.ask("look", asker=asker)
     assert asker.asked == []

@@ -145,8 +145,8 @@ class CommitPlan:
     `ref` is the branch, None where HEAD is detached; `head` is what HEAD holds, `parent` None for a first commit,
     `author` `Name <address>`. `objects` are the new ones by id, header and body. `index_before` is the digest of the
     index that `index_after` replaces, None where there is none. `changes` are what the commit changes, `files` all that
-    its tree holds, as mode and id by name, and `remarks` what is not done, for the person to see; `logs` says whether
-    the reflog is kept; `render` tells of the commit's id.
+    its tree holds of the workspace, as mode and id by name, and `remarks` what is not done, for the person to see;
+    `logs` says whether the reflog is kept; `render` tells of the commit's id.
     """
 
     folders: Folders

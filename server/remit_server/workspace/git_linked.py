@@ -1,4 +1,4 @@
-"""Where a repository's files are: in `.git`, or where a `.git` that is a file points to (GIT-01).
+"""Where a repository's files are: in `.git`, where a `.git` that is a file points to, or above (GIT-01, GIT-07).
 
 A pointer is a file of the project and may name any folder, so it is believed only where that folder points back: a
 worktree's has the path of this `.git` in `gitdir`, a submodule's has this folder as `core.worktree`. Whoever can
@@ -7,19 +7,19 @@ write that there needs no pointer to reach it.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from remit_server.contract import ErrorCode
-from remit_server.workspace.content.open_files import bytes_at
+from remit_server.workspace.git_above import folders_above, knows_files_in, of_another_user
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
+from remit_server.workspace.git_file import read_git_file
 
 GIT = ".git"
+_OPEN_THE_TOP = "open the top folder of a repository as the workspace"
 _POINTER = re.compile(rb"gitdir: ([^\x00\n]+)\n*")
 _OWN = ("HEAD", "index", "logs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _COMMON = ("objects", "refs", "packed-refs", "info", "shallow")
@@ -37,10 +37,15 @@ _ELSEWHERE = frozenset({"core.bare", "core.worktree"})
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """`own` has this working tree's head and index, `common` objects and refs; the same folder but in a worktree."""
+    """`own` has this working tree's head and index, `common` objects and refs; the same folder but in a worktree.
+
+    `top` is the working tree's folder, and `prefix` the workspace's path below it, with a final `/`, or empty.
+    """
 
     own: Path
     common: Path
+    top: Path
+    prefix: str = ""
 
     @property
     def linked(self) -> bool:
@@ -63,6 +68,17 @@ class Folders:
         own = (self.own / name for name in (*_FOR_COMMANDS_OWN, *_split_index(self.own)))
         named = dict.fromkeys((*common, *own))
         return (path for path in named if path.exists() and not path.is_symlink())
+
+    def above(self, name: str) -> Iterator[tuple[Path, str]]:
+        """Yields the files of that name in the folders from `top` down to above the workspace, each with the
+        workspace's path below its folder; nothing that is a link."""
+        folder, rest = self.top, self.prefix
+        while rest:
+            path = folder / name
+            if path.is_file() and not path.is_symlink():
+                yield path, rest
+            first, _, rest = rest.partition("/")
+            folder /= first
 
     def config(self) -> tuple[tuple[str, str], ...]:
         """The repository's settings, in order. Raises OSError."""
@@ -87,30 +103,55 @@ class NoRepository:
 
 
 def find_folders(root: Path) -> Folders | None:
-    """The folders of the repository whose working tree is `root`; None where there is none that can be believed."""
+    """The folders of the repository that `root` belongs to; None where there is none that can be believed."""
     found = find_repository(root)
     return found if isinstance(found, Folders) else None
 
 
 def find_repository(root: Path) -> Folders | NoRepository:
-    """The folders of the repository whose working tree is `root`, or why there are none."""
-    folder = root / GIT
+    """The folders of the repository that the folder `root` belongs to, or why there are none."""
+    if os.path.lexists(root / GIT):
+        return _at(root)
+    if _is_repository(root):
+        return NoRepository("the workspace is a bare repository, without files", _OPEN_THE_TOP, ErrorCode.NOT_FOUND)
+    for top in folders_above(root, os.environ):
+        if GIT in root.relative_to(top).parts or (not os.path.lexists(top / GIT) and _is_repository(top)):
+            break
+        if os.path.lexists(top / GIT) and (not (top / GIT).is_dir() or _is_repository(top / GIT)):
+            return _above(root, top)
+    why = "there is no `.git` in the workspace or above it"
+    return NoRepository(why, f"{_OPEN_THE_TOP}, or have a person run `git init`", ErrorCode.NOT_FOUND)
+
+
+def _at(top: Path) -> Folders | NoRepository:
+    folder = top / GIT
     if folder.is_symlink():
         return NoRepository("`.git` is a link", "open the folder of the repository itself as the workspace")
     if folder.is_dir():
-        return Folders(folder, folder)
+        return Folders(folder, folder, top)
     try:
-        pointer = read_git_file(root, GIT, MAX_CONFIG_BYTES)
+        pointer = read_git_file(top, GIT, MAX_CONFIG_BYTES) or b""
     except OSError as error:
         return NoRepository(f"`.git` cannot be read: {error.strerror}", "look at what it is, and at its rights")
-    if pointer is not None:
-        return resolve_pointer(root, pointer) or _not_believed(root, pointer)
-    bare = (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir()
-    return NoRepository(
-        "the workspace is a bare repository, without files" if bare else "the workspace has no `.git` of its own",
-        "open the top folder of a repository as the workspace, or have a person run `git init`",
-        ErrorCode.NOT_FOUND,
-    )
+    return resolve_pointer(top, pointer) or _not_believed(top, pointer)
+
+
+def _above(root: Path, top: Path) -> Folders | NoRepository:
+    found, prefix = _at(top), f"{root.relative_to(top).as_posix()}/"
+    if isinstance(found, NoRepository):
+        return NoRepository(f"of the repository above, in `{top}`: {found.why}", found.fix, found.code)
+    try:
+        other = of_another_user((top, top / GIT, found.own, found.common))
+    except OSError as error:
+        return NoRepository(f"the repository above, in `{top}`, cannot be read: {error.strerror}", "look at its rights")
+    if other is not None:
+        why = f"the repository above is not this user's own: `{other}` belongs to another"
+        return NoRepository(why, "let the person who it belongs to open it, or make it this user's (`chown`)")
+    if not knows_files_in(found.own, prefix):
+        why = f"the repository above, in `{top}`, knows no file of this folder"
+        fix = "have a person `git add` a file of this folder to it, or run `git init` here"
+        return NoRepository(why, fix, ErrorCode.NOT_FOUND)
+    return replace(found, prefix=prefix)
 
 
 def resolve_pointer(root: Path, pointer: bytes) -> Folders | None:
@@ -155,7 +196,7 @@ def _worktree(root: Path, own: Path) -> Folders | None:
     if not _is_repository(common) or (own.is_relative_to(root) and not common.is_relative_to(root)):
         return None  # a folder of the project vouches for nothing above it
     place = _path(own, back)
-    return Folders(own, common) if place.name == GIT and place.parent.resolve() == root else None
+    return Folders(own, common, root) if place.name == GIT and place.parent.resolve() == root else None
 
 
 def _is_repository(folder: Path) -> bool:
@@ -164,7 +205,7 @@ def _is_repository(folder: Path) -> bool:
 
 def _submodule(root: Path, own: Path) -> Folders | None:
     tree = dict(_config_at(own, "config", errors="surrogateescape")).get("core.worktree")
-    return Folders(own, own) if tree and own.joinpath(tree).resolve() == root else None
+    return Folders(own, own, root) if tree and own.joinpath(tree).resolve() == root else None
 
 
 def _config_at(folder: Path, name: str, errors: str = "replace") -> tuple[tuple[str, str], ...]:
@@ -173,22 +214,6 @@ def _config_at(folder: Path, name: str, errors: str = "replace") -> tuple[tuple[
 
 def _path(folder: Path, line: bytes) -> Path:
     return folder.joinpath(os.fsdecode(line.rstrip(b"\n")))
-
-
-def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
-    """A small regular file; None where there is none. Raises OSError, also for a link and what is too large."""
-    try:
-        fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        status = os.fstat(fd)
-        found = bytes_at(fd, most, status.st_size) if stat.S_ISREG(status.st_mode) else None
-    finally:
-        os.close(fd)
-    if found is None:
-        raise OSError(errno.EINVAL, f"`{name}` is no file of at most {most} bytes")
-    return found
 
 
 def _split_index(own: Path) -> list[str]:

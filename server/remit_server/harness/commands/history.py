@@ -17,7 +17,7 @@ from remit_server.workspace.git_linked import Folders, find_folders
 
 # Each name once, of all commits that a ref leads to; those of what is staged come with them.
 _PAST = f"{GIT} log --all -m --no-renames --format= --name-only -z"
-_SCRIPT = f"{{ {_PAST}; {GIT} ls-files -z; }} | sort -zu"
+_SCRIPT = f"{{ {_PAST}; {GIT} ls-files -z --full-name -- :/; }} | sort -zu"
 _MOST_REFS = 20_000
 _PRIORITY = 2
 """Somebody waits for it before any command of theirs begins."""
@@ -46,10 +46,16 @@ class PastPaths:
             self._paths, self._stamp, self._answered = paths, stamp, None
         if self._answered is None or self._answered[0] != by:
             paths = self._paths
-            held = paths is None or await asyncio.to_thread(lambda: any(map(denied, paths)))
+            prefix = folders.prefix if folders else ""
+            held = paths is None or await asyncio.to_thread(lambda: any(_is_kept(p, prefix, denied) for p in paths))
             self._answered = (by, held)
             return held
         return self._answered[1]
+
+
+def _is_kept(path: str, prefix: str, denied: Callable[[str], bool]) -> bool:
+    """Whether a path of the repository is not to be seen: what lies outside the workspace never is."""
+    return not path.startswith(prefix) or denied(path.removeprefix(prefix))
 
 
 async def _list_paths(ctx: ToolContext, sandbox: Sandbox) -> tuple[str, ...] | None:

@@ -30,7 +30,7 @@ def find_sight(root: Path, denied: Callable[[str], bool]) -> Sight:
     """
     hidden = find_hidden_paths(root, denied)
     folders = find_folders(root)
-    if folders is None or denied(GIT):
+    if folders is None or folders.prefix or denied(GIT):
         return Sight((), hidden)
     outside = [(path, f"{GIT}/{path.name}") for path in folders.shown() if not path.is_relative_to(root)]
     shown = [(path, name) for path, name in outside if not denied(name)]

@@ -28,10 +28,10 @@ from remit_server.tools.git.commit.identity import author_of, tidy_message
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import (
     Entry,
-    Index,
     Repository,
     folders_of,
     open_for_commit,
+    whole,
 )
 from remit_server.tools.git.commit.selection import Selected, differences, select
 from remit_server.tools.git.commit.trees import trees_of
@@ -73,7 +73,7 @@ class GitCommitArguments(Arguments):
 def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
     """The commit as it would be now. Raises ToolError where there is none, or it cannot be done exactly."""
     with open_git(ctx.workspace, folders_of(ctx.workspace)) as git:
-        repository = open_for_commit(ctx.workspace, git)
+        repository = open_for_commit(git)
         with closing(repository.objects):
             return _plan(arguments, ctx, repository)
 
@@ -88,7 +88,7 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
         author_of(repository.settings),
         tidy_message(_begin_message(arguments.message, ctx.message_prefix)),
     )
-    committed = repository.committed()
+    committed, outside = repository.committed()
     with closing(WorkingTree(ctx.workspace, ctx.documents, repository, _attributes(repository, ctx))) as tree:
         selected = select(
             tree,
@@ -101,9 +101,9 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
     changed = differences(selected, committed)
     if not changed:
         raise NothingDiffers("cannot commit", *_nothing(selected), code=ErrorCode.INVALID_ARGUMENTS)
-    root, trees = trees_of(selected.files)
+    root, trees = trees_of(whole(selected.files, outside, repository.prefix))
     changes = tuple(_change(name, selected, committed, repository, ctx) for name in changed)
-    remarks = _remarks(repository, selected)
+    remarks = _remarks(repository, selected, outside)
     return CommitPlan(
         folders=repository.git.folders,
         head=repository.head,
@@ -114,7 +114,7 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
         message=message,
         objects=_objects(selected, changed, trees, repository),
         index_before=repository.index.digest,
-        index_after=_index(selected, repository.index),
+        index_after=_index(selected, repository),
         changes=changes,
         files=selected.files,
         logs=is_on(repository.settings, "core.logallrefupdates", default=True),
@@ -142,19 +142,22 @@ def _nothing(selected: Selected) -> tuple[str, str]:
 def _attributes(repository: Repository, ctx: ToolContext) -> Attributes:
     """The attribute files that git goes by when it adds a file: in the working tree, else as they are staged."""
 
+    index, top = repository.index, repository.git.folders.top
+    known = whole(index.entries, index.outside, repository.prefix)
+
     def in_folder(folder: str) -> bytes:
         path = f"{folder}/.gitattributes" if folder else ".gitattributes"
-        absolute = ctx.workspace.root / path
+        absolute = top / path
         if absolute.is_file() and not absolute.is_symlink():
             return read_persons(absolute)
-        staged = repository.index.entries.get(path.encode(errors="surrogateescape"))
+        staged = known.get(path.encode(errors="surrogateescape"))
         return repository.blob(staged.sha.decode())[:_MAX_ATTRIBUTES] if staged and not absolute.is_symlink() else b""
 
     folder = git_folder_of(os.environ)
     said = repository.settings.get("core.attributesfile")
     own = expand_path(said, ctx.workspace.root, os.environ) if said else folder / "attributes" if folder else None
     inner = repository.git.read("info/attributes", _MAX_ATTRIBUTES) or b""
-    return Attributes(in_folder, outer=read_persons(own), inner=inner)
+    return Attributes(in_folder, outer=read_persons(own), inner=inner, prefix=repository.git.folders.prefix)
 
 
 def _objects(
@@ -169,10 +172,12 @@ def _objects(
     return {sha: whole for sha, whole in {**blobs, **trees}.items() if not repository.holds(sha)}
 
 
-def _index(selected: Selected, before: Index) -> bytes:
+def _index(selected: Selected, repository: Repository) -> bytes:
+    before = repository.index
+    entries = whole(selected.index, before.outside, repository.prefix)
     stream = io.BytesIO()
     writer = IndexChecksumWriter(stream)
-    write_index_dict(writer, selected.index, version=before.version)
+    write_index_dict(writer, entries, version=before.version)
     body = stream.getvalue()
     return body + hashlib.sha1(body, usedforsecurity=False).digest()
 
@@ -199,8 +204,15 @@ def _content(name: bytes, new: Entry, selected: Selected, repository: Repository
     return repository.blob(new[1]) if held is None else held
 
 
-def _remarks(repository: Repository, selected: Selected) -> tuple[str, ...]:
+def _remarks(repository: Repository, selected: Selected, outside: Mapping[bytes, Entry]) -> tuple[str, ...]:
     remarks: list[str] = []
+    staged = {name: (each.mode, each.sha.decode()) for name, each in repository.index.outside.items()}
+    left = sum(staged.get(name) != outside.get(name) for name in staged.keys() | outside.keys())
+    if repository.prefix:
+        where = quote_path(str(repository.git.folders.top))
+        remarks.append(f"it goes to the repository above, in {where}, with files of this folder only")
+    if left:
+        remarks.append(f"{left} files that are staged outside this folder are not taken along, and stay staged")
     if repository.hooks:
         remarks.append(f"hooks are not run: {', '.join(map(quote_path, repository.hooks))}")
     if selected.hidden:

@@ -52,7 +52,7 @@ _OPTIONS = (
 GIT = shlex.join(("git", *_OPTIONS))
 """How every command begins, for a shell."""
 
-DIFF = f"{GIT} diff --no-ext-diff --no-textconv --no-color --no-relative --ignore-submodules=dirty"
+DIFF = f"{GIT} diff --no-ext-diff --no-textconv --no-color --relative --ignore-submodules=dirty"
 """How every comparison begins, for a shell."""
 
 
@@ -68,8 +68,8 @@ def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository whose working tree is the workspace, the settings that git is told, and the lists of ignored files
-    that these name."""
+    """A repository that the workspace at `root` belongs to, the settings that git is told, and the lists of ignored
+    files that these name."""
 
     root: Path
     folders: Folders
@@ -79,6 +79,7 @@ class Repository:
     def command(self, script: str, *words: str) -> CommandSpec:
         """A shell's `script` that runs `GIT` with these words, in the sandbox, on a workspace it cannot write to."""
         parts = tuple(self.folders.parts())
+        above = (path for name in (".gitignore", ".gitattributes") for path, _ in self.folders.above(name))
         given = (_GIT_FOLDER, str(self.folders.own), *map(str, parts), "--")
         return CommandSpec(
             argv=("/bin/sh", "-c", _PREPARE + script, "sh", *given, *words),
@@ -87,7 +88,7 @@ class Repository:
             environment={**command_environment(os.environ), **self._environment()},
             timeout_s=TIMEOUT_S,
             max_output_bytes=MAX_OUTPUT_BYTES,
-            readable=(*parts, *self.lists),
+            readable=(*parts, *self.lists, *above),
         )
 
     def _environment(self) -> Mapping[str, str]:
@@ -99,7 +100,7 @@ class Repository:
             # Said outright, so that no pointer file inside `.git` leads anywhere.
             "GIT_DIR": _GIT_FOLDER,
             "GIT_COMMON_DIR": _GIT_FOLDER,
-            "GIT_WORK_TREE": str(self.root),
+            "GIT_WORK_TREE": str(self.folders.top),
             "GIT_OBJECT_DIRECTORY": str(self.folders.common / "objects"),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",

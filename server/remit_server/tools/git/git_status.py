@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
@@ -27,6 +27,7 @@ from remit_server.tools.git.not_looked_at import (
     submodules_of,
 )
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
+from remit_server.workspace.git_linked import Folders
 
 MAX_ENTRIES = 500
 _WORDS = {"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "T": "type changed"}
@@ -35,6 +36,8 @@ _COMMAND = (
     *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignored=no", "--find-renames"),
     # Looked into, a submodule would have git run with its settings.
     "--ignore-submodules=dirty",
+    # Of a larger repository nothing else is here to be compared.
+    *("--", "."),
 )
 
 
@@ -71,8 +74,9 @@ class Status:
     entries: tuple[Entry, ...] = field(default=())
 
 
-def parse_status(data: bytes) -> Status:
-    """What `git status --porcelain=v2 --branch -z` says; a record without its end is left out."""
+def parse_status(data: bytes, prefix: str = "") -> Status:
+    """What `git status --porcelain=v2 --branch -z` says of the folder `prefix`, whose paths are below it; a record
+    without its end is left out."""
     headers: dict[str, str] = {}
     entries: list[Entry] = []
     records = iter(os.fsdecode(data).split("\0")[:-1])
@@ -100,15 +104,20 @@ def parse_status(data: bytes) -> Status:
         upstream=headers.get("branch.upstream"),
         ahead=int(ahead) if ahead else None,
         behind=-int(behind) if behind else None,
-        entries=tuple(sorted(entries, key=lambda entry: entry.path)),
+        entries=tuple(sorted((_below(entry, prefix) for entry in entries), key=lambda entry: entry.path)),
     )
 
 
-def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
+def _below(entry: Entry, prefix: str) -> Entry:
+    path = entry.path.removeprefix(prefix) or "./"
+    return replace(entry, path=path, renamed_from=entry.renamed_from and entry.renamed_from.removeprefix(prefix))
+
+
+def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcome:
     data, cut = read_printed(output, ctx)
     # Up to its last whole record: what follows may be half a path.
     told, _, attributes = data[: data.rfind(b"\0") + 1].partition(b"\0\0")
-    status, filters = parse_status(told + b"\0"), parse_filters(attributes)
+    status, filters = parse_status(told + b"\0", folders.prefix), parse_filters(attributes)
     known = [
         e
         for e in status.entries
@@ -120,7 +129,7 @@ def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
     lines += [f"{hidden} paths that policy keeps unread are left out"] if hidden else []
     cut = cut or len(known) > MAX_ENTRIES
     filtered = [entry.path for entry in known if entry.worktree == "M" and entry.path in filters]
-    submodules = submodules_of(ctx)
+    submodules = submodules_of(ctx, folders)
     lines += [*describe_filtered(filtered, filters), *describe_submodules(submodules)]
     lines += [f"… more than {min(len(known), MAX_ENTRIES)} paths differ; the others are left out"] if cut else []
     return Outcome(
@@ -188,8 +197,9 @@ def _targets(arguments: GitStatusArguments, ctx: ToolContext) -> tuple[Target, .
 
 async def _prepare(arguments: GitStatusArguments, ctx: ToolContext) -> Plan:
     del arguments
-    spec = open_repository(ctx).command(_SCRIPT, *_COMMAND)
-    return CommandPlan(spec, display="git status", render=lambda output: _render(output, ctx))
+    repository = open_repository(ctx)
+    spec = repository.command(_SCRIPT, *_COMMAND)
+    return CommandPlan(spec, display="git status", render=lambda output: _render(output, ctx, repository.folders))
 
 
 GIT_STATUS = Tool(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from remit_server.errors import ToolError
 from remit_server.tools.git.git_repository import GIT, may_be_seen, quote_path
 from remit_server.tools.spec import ToolContext
-from remit_server.workspace.content.files import read_image
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
+from remit_server.workspace.git_file import read_git_file
+from remit_server.workspace.git_linked import Folders
 
 READ_FILTERS = f"{GIT} check-attr -z --stdin filter"
 """Tells the filter of each path on its standard input, for a shell."""
@@ -34,14 +34,15 @@ def describe_filtered(paths: Iterable[str], filters: Mapping[str, str]) -> list[
     return [f"filters are not run, so these may only look changed: {_listed(named)}"] if named else []
 
 
-def submodules_of(ctx: ToolContext) -> list[str]:
-    """Returns the submodules that are there, as far as they may be told of, by what `.gitmodules` says."""
+def submodules_of(ctx: ToolContext, folders: Folders) -> list[str]:
+    """Returns the submodules in the workspace, as far as they may be told of, by what `.gitmodules` says."""
     try:
-        data = read_image(ctx.workspace, ctx.resolve(".gitmodules"), MAX_CONFIG_BYTES).data
-    except ToolError:
+        data = read_git_file(folders.top, ".gitmodules", MAX_CONFIG_BYTES) or b""
+    except OSError:
         return []
     said = parse_config(data.decode(errors="replace"))
-    paths = {value for name, value in said if name.startswith("submodule.") and name.endswith(".path")}
+    all_ = (value for name, value in said if name.startswith("submodule.") and name.endswith(".path"))
+    paths = {path.removeprefix(folders.prefix) for path in all_ if path.startswith(folders.prefix)}
     root = ctx.workspace.root
     return sorted(path for path in paths if _is_there(root / path / ".git") and may_be_seen(path, ctx))
 

@@ -87,7 +87,8 @@ def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bo
     the project, where it does not ask the ignore files outside, and where an ignore file begins with a byte order mark;
     else a filter that is cheaper to ask."""
     is_listed, root = listing_filter(ctx.workspace, base), str(ctx.workspace.root)
-    marked = any(each.data.startswith(BYTE_ORDER_MARK) for each in exclude_lists(ctx.workspace))
+    lists = exclude_lists(ctx.workspace)
+    marked = any(each.prefix or each.data.startswith(BYTE_ORDER_MARK) for each in lists)
     if len(base.names) > 1 or marked:
         return is_listed
 

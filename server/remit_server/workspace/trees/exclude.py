@@ -1,4 +1,5 @@
-"""What is ignored by lists that lie in no folder of the tree: `.git/info/exclude`, and the person's own (FILE-05).
+"""What is ignored by lists that lie in no folder of the tree: `.git/info/exclude`, the person's own, and ignore files
+of a repository above (FILE-05).
 
 The person's is what `core.excludesFile` of their own settings names, and may be any file. What the repository's own
 settings name is read in the workspace only: which names are ignored would tell what any other file holds.
@@ -7,11 +8,12 @@ settings name is read in the workspace only: which names are ignored would tell 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES
-from remit_server.workspace.git_linked import Folders, find_folders, read_git_file
+from remit_server.workspace.git_file import read_git_file
+from remit_server.workspace.git_linked import Folders, find_folders
 from remit_server.workspace.git_settings import expand_path, git_folder_of, settings_of
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES
@@ -21,10 +23,11 @@ EXCLUDES_FILE = "core.excludesfile"
 
 @dataclass(frozen=True, slots=True)
 class ExcludeList:
-    """A list of patterns for the whole tree, as it is now."""
+    """A list of patterns for the whole tree, as it is now: for paths that begin with `prefix`."""
 
     path: Path
     data: bytes
+    prefix: str = ""
 
 
 def exclude_lists(workspace: Workspace) -> tuple[ExcludeList, ...]:
@@ -35,7 +38,9 @@ def exclude_lists(workspace: Workspace) -> tuple[ExcludeList, ...]:
     persons = persons_list(workspace, folders)
     # Not through a link, where a repository may bring one.
     own = None if (folders.common / "info").is_symlink() else _list_at(folders.common / "info" / "exclude")
-    return tuple(each for each in (persons, own) if each is not None)
+    outer = (replace(each, prefix=folders.prefix) for each in (persons, own) if each is not None)
+    above = ((_list_at(path), prefix) for path, prefix in folders.above(".gitignore"))
+    return (*outer, *(replace(each, prefix=prefix) for each, prefix in above if each is not None))
 
 
 def persons_list(workspace: Workspace, folders: Folders) -> ExcludeList | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
@@ -28,6 +28,7 @@ class IgnoreRules:
     """The rules of an ignore file; compared by identity, which is fast."""
 
     _specs: tuple[GitIgnoreSpec, ...]
+    _prefix: str = ""
 
     def __bool__(self) -> bool:
         return bool(self._specs)
@@ -35,14 +36,15 @@ class IgnoreRules:
     def ignores(self, path: str) -> bool | None:
         """Returns whether the path (with a final `/` for a folder) is ignored; None where no rule matches it."""
         # A name that is not UTF-8, which only wildcards match.
-        text = path if path.isascii() else path.encode(errors="replace").decode()
+        whole = self._prefix + path
+        text = whole if whole.isascii() else whole.encode(errors="replace").decode()
         said = (spec.check_file(text).include for spec in reversed(self._specs))
         return next((each for each in said if each is not None), None)
 
 
-def parse_ignore_file(data: bytes) -> IgnoreRules:
-    """Parses an ignore file. Lines that are too long or malformed are skipped."""
-    return ignore_rules(ignore_lines(data))
+def parse_ignore_file(data: bytes, prefix: str = "") -> IgnoreRules:
+    """Parses an ignore file, whose paths begin with `prefix`. Lines that are too long or malformed are skipped."""
+    return replace(ignore_rules(ignore_lines(data)), _prefix=prefix)
 
 
 def ignore_lines(data: bytes) -> list[str]:

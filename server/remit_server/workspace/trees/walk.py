@@ -15,6 +15,7 @@ from itertools import islice
 from remit_server.errors import ToolError
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.content.transient import Retries
+from remit_server.workspace.git_linked import find_folders
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
 from remit_server.workspace.trees.exclude import exclude_lists
 from remit_server.workspace.trees.ignore import BYTE_ORDER_MARK, MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
@@ -166,11 +167,16 @@ def ignore_files_above(workspace: Workspace, base: WorkspacePath) -> tuple[str, 
     if layers is None or any(start for start, _ in layers):
         return ()
     own = base.names and _ignore_file(f"{workspace.root}/.gitignore", None, 1)
-    return (*(str(each.path) for each in exclude_lists(workspace)), *([".gitignore"] if own else []))
+    lists = exclude_lists(workspace)
+    if any(each.prefix for each in lists):
+        return ()  # their patterns are for other paths than those that are named here
+    return (*(str(each.path) for each in lists), *([".gitignore"] if own else []))
 
 
 def is_asked_for(workspace: Workspace, base: WorkspacePath) -> bool:
     """Returns whether the folder `base` is ignored, so that what is below it is looked at only where it is named."""
+    if _is_ignored_whole(workspace, _layers_outside(workspace)):
+        return True
     return _layers_above(workspace, base) is None
 
 
@@ -181,8 +187,9 @@ def begins_with_mark(folder: str) -> bool:
 
 def find_ignored(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:
     """Returns those of the relative paths that the repository ignores, themselves or by a parent folder."""
-    outer = _outer_layers(workspace)
-    return frozenset(path for path in paths if _is_ignored(workspace, path, outer))
+    outer = _layers_outside(workspace)
+    whole = _is_ignored_whole(workspace, outer)
+    return frozenset(path for path in paths if whole or _is_ignored(workspace, path, outer))
 
 
 def _is_ignored(workspace: Workspace, path: str, layers: Layers) -> bool:
@@ -305,8 +312,22 @@ def _is_excluded(relative: str, layers: Layers, *, folder: bool) -> bool:
 
 
 def _outer_layers(workspace: Workspace) -> Layers:
-    found = (_rules(each.data) for each in exclude_lists(workspace))
+    """Returns the rules from outside the tree; none where they ignore the workspace itself, which was asked for."""
+    layers = _layers_outside(workspace)
+    return () if _is_ignored_whole(workspace, layers) else layers
+
+
+def _layers_outside(workspace: Workspace) -> Layers:
+    found = (_rules(each.data, each.prefix) for each in exclude_lists(workspace))
     return tuple((0, rules) for rules in found if rules)
+
+
+def _is_ignored_whole(workspace: Workspace, layers: Layers) -> bool:
+    """Returns whether a repository above ignores whatever is in the workspace."""
+    folders = find_folders(workspace.root) if layers else None
+    if folders is None or not folders.prefix:
+        return False
+    return all(_is_excluded(_ANY_NAME, layers, folder=kind) for kind in (False, True))
 
 
 def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:

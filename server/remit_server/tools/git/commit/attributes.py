@@ -30,17 +30,20 @@ def _builtin_macros() -> dict[str, Mapping[str, Value]]:
 @dataclass(slots=True)
 class Attributes:
     """All attribute files of a repository. `in_folder` gives the text of that folder's own, `outer` are those that
-    count less than any of them, `inner` those that count more."""
+    count less than any of them, `inner` those that count more. `prefix` is the workspace's
+    path in the repository, with a final `/`, or empty."""
 
     in_folder: Callable[[str], bytes]
     outer: bytes = b""
     inner: bytes = b""
+    prefix: str = ""
     _macros: dict[str, Mapping[str, Value]] = field(default_factory=_builtin_macros)
     _known: dict[str, tuple[Line, ...]] = field(default_factory=dict[str, tuple[Line, ...]])
 
     def of(self, path: str) -> Mapping[str, Value]:
         """What is said about the file at `path`. Raises ToolError where a pattern is too involved to be matched."""
         found: dict[str, Value] = {}
+        path = self.prefix + path
         for lines in self._files(path):
             for matches, values in lines:
                 if matches(path.encode(errors="surrogateescape")):

@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from dulwich.index import IndexEntry
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
@@ -41,15 +42,18 @@ _LARGEST_TREE = 500_000
 _MOST_FOLDERS = 50_000
 _LONGEST_NAMES = 100_000_000
 
+T = TypeVar("T")
 Entry = tuple[int, str]
 """A file of a tree: its mode, as git writes it, and the id of what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What is staged, by path. `digest` is of the file that says so, None where there is none."""
+    """What is staged, by path: of the workspace, and `outside` it by the path in the repository. `digest` is of the
+    file that says so, None where there is none."""
 
     entries: Mapping[bytes, IndexEntry]
+    outside: Mapping[bytes, IndexEntry]
     version: int
     digest: str | None
     written_ns: int
@@ -68,8 +72,24 @@ class Repository:
     objects: Objects
     hooks: tuple[str, ...]
 
-    def committed(self) -> dict[bytes, Entry]:
-        """Every file of the last commit. Raises ToolError where it cannot be read."""
+    @property
+    def prefix(self) -> bytes:
+        """The workspace's path in the repository, with a final `/`, or empty."""
+        return os.fsencode(self.git.folders.prefix)
+
+    def committed(self) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
+        """Every file of the last commit: of the workspace, and outside it by the path in the repository.
+
+        Raises ToolError where it cannot be read, and where one of them is in the place of a folder of the workspace.
+        """
+        inside, outside = _split(self._committed(), self.prefix)
+        above = next((name for name in (*outside, *self.index.outside) if self.prefix.startswith(name + b"/")), None)
+        if above is not None:
+            why = f"the repository has a file in the place of the folder `{os.fsdecode(above)}`"
+            raise commit_refusal(why, "a person has to commit here with git itself")
+        return inside, outside
+
+    def _committed(self) -> dict[bytes, Entry]:
         if self.parent is None:
             return {}
         commit = self.object(self.parent)
@@ -121,6 +141,17 @@ class Repository:
         return ObjectID(sha.encode()) in self.objects
 
 
+def _split(files: Mapping[bytes, T], prefix: bytes) -> tuple[dict[bytes, T], dict[bytes, T]]:
+    """Returns the files below `prefix`, without it, and the others."""
+    inside = {name.removeprefix(prefix): value for name, value in files.items() if name.startswith(prefix)}
+    return inside, {name: value for name, value in files.items() if not name.startswith(prefix)} if prefix else {}
+
+
+def whole(inside: Mapping[bytes, T], outside: Mapping[bytes, T], prefix: bytes) -> dict[bytes, T]:
+    """Returns the files of the workspace, which is at `prefix`, and the others, by their paths in the repository."""
+    return {**{prefix + name: value for name, value in inside.items()}, **outside}
+
+
 def folders_of(workspace: Workspace) -> Folders:
     """Where the workspace's repository is. Raises ToolError where there is none that can be believed."""
     found = find_repository(workspace.root)
@@ -129,20 +160,20 @@ def folders_of(workspace: Workspace) -> Folders:
     return found
 
 
-def open_for_commit(workspace: Workspace, git: GitFiles) -> Repository:
-    """The workspace's repository, whose files are `git`. Raises ToolError where nothing can be committed to it."""
+def open_for_commit(git: GitFiles) -> Repository:
+    """The repository whose files are `git`. Raises ToolError where nothing can be committed to it."""
     try:
         settings = settings_of(git.folders.own, git.folders.config(), os.environ)
     except OSError as error:
         raise commit_refusal(f"its settings cannot be read: {error.strerror}", "look at its rights") from error
-    _must_be_plain(settings, workspace, git)
+    _must_be_plain(settings, git)
     _must_be_at_rest(git)
     head = git.read("HEAD", MAX_CONFIG_BYTES) or b""
     ref, parent = _head(git, head.decode(errors="replace"))
     return Repository(git, settings, head, ref, parent, _index(git), _objects(git), tuple(_active_hooks(git, settings)))
 
 
-def _must_be_plain(settings: Settings, workspace: Workspace, git: GitFiles) -> None:
+def _must_be_plain(settings: Settings, git: GitFiles) -> None:
     for name, value in settings.items():
         extension = name.removeprefix("extensions.")
         plain = (extension, value.lower()) in {("objectformat", "sha1"), ("refstorage", "files")}
@@ -150,7 +181,7 @@ def _must_be_plain(settings: Settings, workspace: Workspace, git: GitFiles) -> N
             raise commit_refusal(f"its format is not known here ({name} = {value})", "use git itself")
     if settings.get("core.repositoryformatversion", "0") not in {"0", "1"} or is_on(settings, "core.bare"):
         raise commit_refusal("it is bare, or of a version that is not known here", "use git itself")
-    if "core.worktree" in settings and not _is_here(settings["core.worktree"], workspace, git):
+    if "core.worktree" in settings and not _is_here(settings["core.worktree"], git):
         raise commit_refusal("`core.worktree` puts its files elsewhere", "open that folder's own repository")
     if settings.get("core.sharedrepository", "umask").lower() not in {"umask", "false", "0"}:
         raise commit_refusal("`core.sharedRepository` wants rights that are not set here", "use git itself")
@@ -161,9 +192,9 @@ def _must_be_plain(settings: Settings, workspace: Workspace, git: GitFiles) -> N
         )
 
 
-def _is_here(tree: str, workspace: Workspace, git: GitFiles) -> bool:
+def _is_here(tree: str, git: GitFiles) -> bool:
     try:
-        return git.folders.own.joinpath(tree).resolve() == workspace.root
+        return git.folders.own.joinpath(tree).resolve() == git.folders.top
     except (OSError, RuntimeError, ValueError):
         return False
 
@@ -210,13 +241,14 @@ def _objects(git: GitFiles) -> Objects:
 def _index(git: GitFiles) -> Index:
     data = git.read("index")
     if data is None:
-        return Index({}, 2, None, 0)
+        return Index({}, {}, 2, None, 0)
     written_ns = git.absolute("index").lstat().st_mtime_ns
     try:
         entries, version = parse_index(data)
     except Exception as error:
         raise _unreadable(error) from error
-    return Index(entries, version, digest_of(data), written_ns)
+    inside, outside = _split(entries, os.fsencode(git.folders.prefix))
+    return Index(inside, outside, version, digest_of(data), written_ns)
 
 
 def _active_hooks(git: GitFiles, settings: Settings) -> Iterator[str]:

@@ -1,0 +1,26 @@
+"""One of git's own small files, read as it lies there (GIT-01)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from remit_server.workspace.content.open_files import bytes_at
+
+
+def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
+    """A small regular file; None where there is none. Raises OSError, also for a link and what is too large."""
+    try:
+        fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(fd)
+        found = bytes_at(fd, most, status.st_size) if stat.S_ISREG(status.st_mode) else None
+    finally:
+        os.close(fd)
+    if found is None:
+        raise OSError(errno.EINVAL, f"`{name}` is no file of at most {most} bytes")
+    return found
