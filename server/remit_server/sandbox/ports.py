@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -23,7 +23,8 @@ class CommandSpec:
     With `writes`, what it writes there goes to a layer of its own, which the output hands over. `network` are the hosts
     it may reach, each `host` or `host:port`, by a proxy that says every attempt to `attempted`; where it is empty,
     there is no network. `readable` are real files and folders outside the workspace that it may read: a tool or the
-    harness names them, never a model.
+    harness names them, never a model. `in_place_of` are such files, each seen in the place of another, and
+    `listed` folders above what it sees, of which it may ask what of that is in them.
     `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
     `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
     pid, before the command begins. A tunnel is cut from when `in_force` says no to its host.
@@ -41,6 +42,8 @@ class CommandSpec:
     network: tuple[str, ...] = ()
     attempted: Told | None = None
     readable: tuple[Path, ...] = ()
+    listed: tuple[Path, ...] = ()
+    in_place_of: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     priority: int = 3
     freezer: Freezer | None = None
     begun: Callable[[int], None] | None = None

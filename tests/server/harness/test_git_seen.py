@@ -58,10 +58,12 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-async def ran(make_bench: Any, *commands: str, decision: str = "allow") -> tuple[Bench, list[str], list[Any]]:
+async def ran(
+    make_bench: Any, *commands: str, decision: str = "allow", name: str = "shop"
+) -> tuple[Bench, list[str], list[Any]]:
     asker = Answering(decision=decision)
     calls = [call("run_command", command=command) for command in commands]
-    bench: Bench = await make_bench({"calls": [intent("EXECUTE"), *calls]}, {"text": "ok"}, policy=RUNS)
+    bench: Bench = await make_bench({"calls": [intent("EXECUTE"), *calls]}, {"text": "ok"}, policy=RUNS, name=name)
     (bench.workspace / "a.py").write_text("changed\n")
     await bench.ask("look", asker=asker)
     by_id = {result.tool_call_id: result.output for result in bench.of("tool_result")}
@@ -127,6 +129,45 @@ async def test_POL_16_history_elsewhere_that_holds_what_is_denied_is_asked_about
     assert ["history" in json.dumps(each.model_dump(mode="json")) for each in asked] == [True]
     assert SECRET not in "".join(said)
     assert "without" in said[1]
+
+
+@pytest.mark.parametrize("version", ["2", "4"])
+async def test_GIT_07_below_a_repository_git_tells_commands_of_the_files_that_are_there(
+    make_bench: Any, tmp_path: Path, version: str
+) -> None:
+    top = repository(tmp_path).rename(tmp_path / "whole")
+    shop = top / "pkg" / "shop"
+    shop.mkdir(parents=True)
+    for path in (shop / "a.py", shop / "b.py", top / "pkg" / "beside.py"):
+        path.write_text(f"of {path.name}: {SECRET if path.parent != shop else ''}\n")
+    (top / ".gitignore").write_text("*.log\n")
+    git(top, "add", "-A")
+    git(top, "commit", "-qm", "second")
+    git(top, "update-index", "--index-version", version)
+    (shop / "b.py").unlink()
+    (shop / "new.py").write_text("")
+    (shop / "x.log").write_text("git show HEAD:pkg/beside.py")
+    before = contents(top / ".git")
+    look = (
+        "git status --short --branch",
+        "git log --oneline -- .",
+        "git ls-files | cat",
+        "sh x.log",
+    )
+    _, said, asked = await ran(
+        make_bench,
+        *look,
+        "git show HEAD:pkg/beside.py",
+        "ls ../..; cat ../beside.py",
+        name="whole/pkg/shop",
+        decision="deny",
+    )
+    assert said[0].splitlines() == ["exit code 0", "stdout:", "## main", " M a.py", " D b.py", "?? new.py"]
+    assert "second" in said[1]
+    assert said[2].splitlines()[2:] == ["a.py", "b.py"]
+    assert ["history" in json.dumps(each.model_dump(mode="json")) for each in asked] == [True]
+    assert SECRET not in "".join(said)
+    assert contents(top / ".git") == before
 
 
 async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_commands_nothing(

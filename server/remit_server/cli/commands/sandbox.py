@@ -82,19 +82,17 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     here = Path.cwd().resolve()
     sandbox = sandbox_named(arguments.runtime, here) if arguments.runtime else choose_sandbox(here)
-    sight = _sight(here)
     spec = CommandSpec(
         argv=tuple(arguments.argv),
         cwd=here,
         workspace=here,
         environment=command_environment(os.environ),
         timeout_s=TEMPLATES[arguments.template].seconds,
-        hidden=sight.hidden,
-        readable=sight.readable,
         writes=True,
         template=arguments.template,
     )
-    output = asyncio.run(sandbox.run(spec))
+    with _sight(here).given_to(spec) as given:
+        output = asyncio.run(sandbox.run(given))
     if arguments.json:
         print_json({"runtime": sandbox.isolation().name, "template": arguments.template, **_as_json(output)})
     else:

@@ -3,23 +3,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from remit_governance.policy.matching.history import is_git
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.values import Action
 from remit_server.harness.commands.hidden_paths import find_hidden_paths
+from remit_server.sandbox.ports import CommandSpec
+from remit_server.tools.git.narrow_index import narrow_index
 from remit_server.workspace.git_linked import GIT, find_folders
+
+_ACROSS_MOUNTS = {"GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
+"""The workspace is mounted by itself, and git would look no further up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Files and folders that a command may read outside the workspace, and what it may not see, there or inside."""
+    """Files and folders that a command may read outside the workspace, and what it may not see, there or inside.
+
+    `index` is what it sees as the one of a repository that is above the workspace, and `above` are the folders between.
+    """
 
     readable: tuple[Path, ...]
     hidden: tuple[Path, ...]
+    index: tuple[Path, bytes] | None = None
+    above: tuple[Path, ...] = ()
+
+    @contextmanager
+    def given_to(self, spec: CommandSpec) -> Generator[CommandSpec]:
+        """Gives the command what it sees, as long as it runs."""
+        readable = (*spec.readable, *self.readable)
+        if self.index is None:
+            yield replace(spec, hidden=self.hidden, readable=readable)
+            return
+        place, data = self.index
+        with NamedTemporaryFile(prefix="remit-index-") as file:
+            file.write(data)
+            file.flush()
+            environment = {**spec.environment, **_ACROSS_MOUNTS}
+            seen = {place: Path(file.name)}
+            given = replace(spec, hidden=self.hidden, readable=readable, listed=self.above)
+            yield replace(given, in_place_of=seen, environment=environment)
 
 
 def find_sight(root: Path, denied: Callable[[str], bool]) -> Sight:
@@ -30,12 +58,22 @@ def find_sight(root: Path, denied: Callable[[str], bool]) -> Sight:
     """
     hidden = find_hidden_paths(root, denied)
     folders = find_folders(root)
-    if folders is None or folders.prefix or denied(GIT):
+    if folders is None or denied(GIT):
         return Sight((), hidden)
+    index = (folders.own / "index", narrow_index(folders)) if folders.prefix else None
     outside = [(path, f"{GIT}/{path.name}") for path in folders.shown() if not path.is_relative_to(root)]
     shown = [(path, name) for path, name in outside if not denied(name)]
     below = (found for path, name in shown if path.is_dir() for found in _hidden_below(path, name, denied))
-    return Sight(tuple(path for path, _ in shown), (*hidden, *below))
+    readable = tuple(path for path, _ in shown)
+    if index is None:
+        return Sight(readable, (*hidden, *below))
+    place, data = index
+    if data is None or place not in readable:
+        return Sight((), hidden)
+    above = (path for name in (".gitignore", ".gitattributes") for path, _ in folders.above(name))
+    readable = (*(path for path in readable if path != place), *above)
+    between = tuple(path for path in root.parents if path.is_relative_to(folders.top))
+    return Sight(readable, (*hidden, *below), (place, data), between)
 
 
 def _hidden_below(folder: Path, name: str, denied: Callable[[str], bool]) -> tuple[Path, ...]:

@@ -71,20 +71,19 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
         rules.policy, lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template)
     )
     root = parts.workspace.root
-    sight = await retry_read(lambda: asyncio.to_thread(find_sight, root, denied), record.record_retry)
+    seen = await retry_read(lambda: asyncio.to_thread(find_sight, root, denied), record.record_retry)
+    seen = replace(seen, hidden=(*seen.hidden, *past_objects(root, proposal.actions)))
     started_ns = time.time_ns()
     inside = Inside(authorised.permit, record, parts.sandbox.name, plan.spec.template)
     attempts = Attempts(inside.admit, inside.record_attempt)
     spec = replace(
         plan.spec,
-        hidden=(*sight.hidden, *past_objects(root, proposal.actions)),
-        readable=(*plan.spec.readable, *sight.readable),
         attempted=attempts.note,
         priority=ctx.turn.priority,
         begun=inside.begin,
         in_force=inside.in_force,
     )
-    with show_live(record.show_output, parts.redactor.redact) as show, inside:
-        output = inside.ended = await parts.sandbox.run(spec, show if plan.streams else None)
+    with show_live(record.show_output, parts.redactor.redact) as show, inside, seen.given_to(spec) as given:
+        output = inside.ended = await parts.sandbox.run(given, show if plan.streams else None)
     outcome = await asyncio.to_thread(plan.render, output)
     return CommandEnded(outcome, output, started_ns, attempts.report())

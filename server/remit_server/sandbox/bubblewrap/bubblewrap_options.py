@@ -61,7 +61,7 @@ def bubblewrap_options(
         *_proc_options(bound),
         *_device_options(limits),
         *_scratch_options(spec.workspace, limits),
-        *_toolchain_options(shown, stand_ins),
+        *_toolchain_options(shown, stand_ins, spec.listed),
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
         *(_mount_options(spec.workspace, stand_ins) if merged else ()),
         *_hiding_options(hidden_paths_below(spec)),
@@ -79,13 +79,15 @@ def _scratch_options(workspace: Path, limits: Limits) -> list[str]:
     return [*room, SCRATCH, "--dir", "/var", *((*room, other) if inside else ("--symlink", SCRATCH, other))]
 
 
-def _toolchain_options(shown: Sequence[ReadOnlyMount], stand_ins: Mapping[str, str]) -> list[str]:
-    """Those of the person's, in folders that can be passed through and not listed: the home is one of them."""
+def _toolchain_options(
+    shown: Sequence[ReadOnlyMount], stand_ins: Mapping[str, str], listed: Sequence[Path]
+) -> list[str]:
+    """What is seen outside, in folders that can only be passed through, as the home is one, but for `listed`."""
     return [
         *(
             option
             for folder in parents_of(each.place for each in shown)
-            for option in ("--perms", "0111", "--dir", str(folder))
+            for option in ("--perms", "0555" if folder in listed else "0111", "--dir", str(folder))
         ),
         *(option for each in shown for option in _bind(str(each.source), str(each.place), stand_ins)),
         *_hiding_options(path for each in shown for path in each.private),

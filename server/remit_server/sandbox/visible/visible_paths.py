@@ -16,4 +16,5 @@ def visible_outside(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
 
 def mounts_named_by(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
     """What the command's tool names; what lies in the workspace is seen anyway."""
-    return tuple(ReadOnlyMount(path, path) for path in spec.readable if not path.is_relative_to(spec.workspace))
+    named = {**{path: path for path in spec.readable}, **spec.in_place_of}
+    return tuple(ReadOnlyMount(*each) for each in named.items() if not each[0].is_relative_to(spec.workspace))
