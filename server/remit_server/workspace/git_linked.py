@@ -7,6 +7,7 @@ write that there needs no pointer to reach it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -66,8 +67,26 @@ class Folders:
         lies there stays unseen; nothing that is a link."""
         common = (self.common / name for name in _FOR_COMMANDS)
         own = (self.own / name for name in (*_FOR_COMMANDS_OWN, *_split_index(self.own)))
-        named = dict.fromkeys((*common, *own))
+        named = dict.fromkeys((*common, *own, *self._modules()))
         return (path for path in named if path.exists() and not path.is_symlink())
+
+    def name_of(self, path: Path) -> str:
+        """The name in a plain `.git` of a path in one of the folders."""
+        return f"{GIT}/{path.relative_to(self.own if path.is_relative_to(self.own) else self.common).as_posix()}"
+
+    def _modules(self) -> Iterator[Path]:
+        """The repositories of submodules; below a repository only of those that are in the workspace."""
+        modules, root = self.own / "modules", self.top / self.prefix
+        if not self.prefix:
+            yield modules
+            return
+        for folder, below, names in os.walk(modules):
+            if "HEAD" in names:
+                below.clear()
+                with contextlib.suppress(OSError, RuntimeError):
+                    tree = dict(_config_at(Path(folder), "config", errors="surrogateescape")).get("core.worktree")
+                    if tree and Path(folder, tree).resolve().is_relative_to(root):
+                        yield Path(folder)
 
     def above(self, name: str) -> Iterator[tuple[Path, str]]:
         """Yields the files of that name in the folders from `top` down to above the workspace, each with the

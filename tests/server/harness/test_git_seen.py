@@ -131,11 +131,14 @@ async def test_POL_16_history_elsewhere_that_holds_what_is_denied_is_asked_about
     assert "without" in said[1]
 
 
-@pytest.mark.parametrize("version", ["2", "4"])
+@pytest.mark.parametrize(("version", "linked"), [("2", False), ("4", False), ("3", True)])
 async def test_GIT_07_below_a_repository_git_tells_commands_of_the_files_that_are_there(
-    make_bench: Any, tmp_path: Path, version: str
+    make_bench: Any, tmp_path: Path, version: str, linked: bool
 ) -> None:
-    top = repository(tmp_path).rename(tmp_path / "whole")
+    top = repository(tmp_path).rename(tmp_path / ("first" if linked else "whole"))
+    if linked:
+        git(top, "worktree", "add", "-q", "-b", "side", str(tmp_path / "whole"))
+        top = tmp_path / "whole"
     shop = top / "pkg" / "shop"
     shop.mkdir(parents=True)
     for path in (shop / "a.py", shop / "b.py", top / "pkg" / "beside.py"):
@@ -147,7 +150,8 @@ async def test_GIT_07_below_a_repository_git_tells_commands_of_the_files_that_ar
     (shop / "b.py").unlink()
     (shop / "new.py").write_text("")
     (shop / "x.log").write_text("git show HEAD:pkg/beside.py")
-    before = contents(top / ".git")
+    common = Path(git(shop, "rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+    before = contents(common)
     look = (
         "git status --short --branch",
         "git log --oneline -- .",
@@ -162,12 +166,47 @@ async def test_GIT_07_below_a_repository_git_tells_commands_of_the_files_that_ar
         name="whole/pkg/shop",
         decision="deny",
     )
-    assert said[0].splitlines() == ["exit code 0", "stdout:", "## main", " M a.py", " D b.py", "?? new.py"]
+    assert said[0].splitlines() == [
+        "exit code 0",
+        "stdout:",
+        f"## {'side' if linked else 'main'}",
+        " M a.py",
+        " D b.py",
+        "?? new.py",
+    ]
     assert "second" in said[1]
     assert said[2].splitlines()[2:] == ["a.py", "b.py"]
     assert ["history" in json.dumps(each.model_dump(mode="json")) for each in asked] == [True]
     assert SECRET not in "".join(said)
-    assert contents(top / ".git") == before
+    assert contents(common) == before
+
+
+@pytest.mark.parametrize("layout", ["worktree", "below"])
+async def test_GIT_06_git_looks_into_submodules_of_the_workspace(make_bench: Any, tmp_path: Path, layout: str) -> None:
+    """And below a repository into no other: those are outside the workspace as the files beside it are."""
+    (tmp_path / "up").mkdir()
+    made = repository(tmp_path / "up")
+    home = repository(tmp_path).rename(tmp_path / "home")
+    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
+    git(home, *add, "add", str(made), "pkg/shop/lib")
+    git(home, *add, "add", str(made), "beside")
+    (home / "pkg" / "shop" / "a.py").write_text("x = 1\n")
+    git(home, "add", "-A")
+    git(home, "commit", "-qm", "second")
+    name, modules = "home/pkg/shop", home / ".git" / "modules"
+    if layout == "worktree":
+        name, modules = "linked", home / ".git" / "worktrees" / "linked" / "modules"
+        git(home, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+        git(tmp_path / "linked", *add, "update", "--init")
+    lib = tmp_path / name / ("lib" if layout == "below" else "pkg/shop/lib")
+    (lib / "b.py").write_text("changed\n")
+    look = ("git status --short", f"cat {modules}/pkg/shop/lib/HEAD", f"cat {modules}/beside/HEAD")
+    _, said, _ = await ran(make_bench, *look, name=name)
+    assert " M a.py" in said[0] or "?? a.py" in said[0]
+    assert f" m {lib.relative_to(tmp_path / name)}" in said[0]
+    assert "stderr" not in said[0]
+    assert "exit code 0" in said[1]
+    assert ("exit code 0" in said[2]) == (layout == "worktree")
 
 
 async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_commands_nothing(

@@ -61,7 +61,7 @@ def find_sight(root: Path, denied: Callable[[str], bool]) -> Sight:
     if folders is None or denied(GIT):
         return Sight((), hidden)
     index = (folders.own / "index", narrow_index(folders)) if folders.prefix else None
-    outside = [(path, f"{GIT}/{path.name}") for path in folders.shown() if not path.is_relative_to(root)]
+    outside = [(path, folders.name_of(path)) for path in folders.shown() if not path.is_relative_to(root)]
     shown = [(path, name) for path, name in outside if not denied(name)]
     below = (found for path, name in shown if path.is_dir() for found in _hidden_below(path, name, denied))
     readable = tuple(path for path, _ in shown)
@@ -70,8 +70,9 @@ def find_sight(root: Path, denied: Callable[[str], bool]) -> Sight:
     place, data = index
     if data is None or place not in readable:
         return Sight((), hidden)
-    above = (path for name in (".gitignore", ".gitattributes") for path, _ in folders.above(name))
-    readable = (*(path for path in readable if path != place), *above)
+    above = (path for name in (".gitignore", ".gitattributes", ".gitmodules") for path, _ in folders.above(name))
+    pointer = (folders.top / GIT,) if (folders.top / GIT).is_file() else ()
+    readable = (*(path for path in readable if path != place), *above, *pointer)
     between = tuple(path for path in root.parents if path.is_relative_to(folders.top))
     return Sight(readable, (*hidden, *below), (place, data), between)
 
