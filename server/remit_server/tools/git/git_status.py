@@ -125,16 +125,17 @@ def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcom
     ]
     hidden = len(status.entries) - len(known)
     lines = [_branch(status), *_groups(known[:MAX_ENTRIES])]
-    lines += [] if known or hidden or cut else ["nothing differs from the last commit, and nothing is untracked"]
     lines += [f"{hidden} paths that policy keeps unread are left out"] if hidden else []
     cut = cut or len(known) > MAX_ENTRIES
     filtered = [entry.path for entry in known if entry.worktree == "M" and entry.path in filters]
     submodules = submodules_of(ctx, folders)
+    where = "but for submodules, nothing" if submodules else "nothing"
+    lines += [] if known or hidden or cut else [f"{where} differs from the last commit, and nothing is untracked"]
     lines += [*describe_filtered(filtered, filters), *describe_submodules(submodules)]
     lines += [f"… more than {min(len(known), MAX_ENTRIES)} paths differ; the others are left out"] if cut else []
     return Outcome(
         text="\n".join(lines),
-        summary=f"{lines[0]}, {len(known)} paths differ",
+        summary=f"{lines[0]}, {len(known)} paths differ{', submodules not looked at' if submodules else ''}",
         data={
             "branch": status.branch,
             "commit": status.commit,
