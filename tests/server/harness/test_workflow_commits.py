@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +80,33 @@ def why(asker: Answering) -> list[str]:
 
 def own(tool: str, intent_name: str = "PLAN", **arguments: Any) -> dict[str, Any]:
     return {"type": "call", "tool": tool, "arguments": arguments, "intent": intent_name}
+
+
+def _elsewhere(shop: Path) -> None:
+    """The repository's folder lies outside the workspace, and says whose it is."""
+    words = (["init", "-q", "--separate-git-dir", "../shop.git"], ["config", "core.worktree", str(shop)])
+    for each in words:
+        subprocess.run(["git", *each], cwd=shop, check=True)
+
+
+def _above(shop: Path) -> None:
+    """The repository is of the folder above, in which there is more."""
+    shutil.rmtree(shop / ".git")
+    words = (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "shop"])
+    for each in (*words, ["commit", "-q", "-m", "before"]):
+        subprocess.run(["git", *each], cwd=shop.parent, check=True)
+
+
+@pytest.mark.parametrize("layout", [_elsewhere, _above])
+async def test_GIT_07_strict_mode_comes_to_its_commit_wherever_the_repository_lies(
+    make_bench: Any, layout: Callable[[Path], None]
+) -> None:
+    bench, asker = await begin(make_bench, *WORK, commit()), Answering()
+    layout(bench.workspace)
+    await bench.ask("Add two", asker=asker)
+    assert failures(bench) == []
+    assert git(bench, "show", "--format=", "--name-only", "--relative").split() == ["calc.py", "test_two.py"]
+    assert git(bench, "status", "--porcelain", ".") == ""
 
 
 @pytest.mark.parametrize("options", [WorkflowOptions(), AUTOMATIC], ids=["asked", "automatic"])
