@@ -60,6 +60,9 @@ def test_MOD_14_a_call_that_ends_a_local_models_answer_is_one(before: str, diale
         return
     both = [spell_call(dialect, name, arguments, "abcdefgh1") for name, arguments in (DECLARE, WRITE)]
     found = parts(NativeReader(dialect_formats(dialect), SCHEMAS), before + dialect.between.join(both), 1)
+    if any(isinstance(part, Unreadable) for part in found):  # a call that is never closed, before this one, is told
+        assert any(before.count(row.end) < before.count(row.marker) for row in DIALECTS.values() if row.end)
+        return
     assert calls(found) == [DECLARE[0], WRITE[0]]
     assert text(found) == before
 

@@ -194,13 +194,13 @@ def spelled_calls(events: Sequence[ModelEvent], dialect: Dialect) -> list[tuple[
     text, calls = comparable(events)
     told = "".join(str(arguments["spelled"]) for name, arguments in calls if name == UNREADABLE_CALL)
     known = [(name, arguments) for name, arguments in calls if name != UNREADABLE_CALL]
-    whole = text + told
-    formats = [held_format(row) for row in (dialect, COMPACT) if row.marker in whole]
-    if not formats:
+    whole = told or text
+    row = dialect if dialect.marker in whole else COMPACT
+    if row.marker not in whole or not (told or row is dialect):
         return known
-    begun = min(whole.index(each.open) for each in formats)
+    begun = whole.index(row.marker)
     schemas = {tool.name: tool.parameters for tools in INTENTS.values() for tool in tools}
-    reader = NativeReader(formats, schemas)
+    reader = NativeReader((held_format(row),), schemas)
     read = [*reader.feed(whole[begun:]), *reader.finish(cut=last(events).reason == "length")]
     assert all(isinstance(part, ReadCall) for part in read), read
     return [*known, *((part.name, part.arguments) for part in read if isinstance(part, ReadCall))]

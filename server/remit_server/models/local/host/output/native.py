@@ -41,16 +41,64 @@ class NativeReader:
 
     def finish(self, *, cut: bool) -> Iterator[str | ReadCall | Unreadable]:
         """Yields what was held back. A call that the token limit cut off (`cut`) is dropped."""
-        last, rest = self._last, self._held
+        while text := self._take_quoted_row(cut=cut):
+            yield text
+            yield from self.feed("")
+        last, format_, rest = self._last, self._format, self._held
+        self._format, self._last, self._held = None, None, ""
         if last is None:
             yield rest
-        elif self._format is None and rest.strip() and not cut:  # it began as a marker, and is none
+        elif format_ is not None and not cut:
+            yield from self._end_open(last, format_, rest)
+        elif rest.strip() and not cut:  # it began as a marker, and is none
             yield last.text + rest
-        elif self._format is None or cut:
-            yield from last.end()
         else:
-            yield from self._end_open(last, self._format, rest)
-        self._format, self._last, self._held = None, None, ""
+            last.text += "" if cut else rest
+            yield from last.end()
+
+    def _take_quoted_row(self, *, cut: bool) -> str:
+        """Takes calls that were quoted and never closed, up to a marker that does not continue them."""
+        last, format_, rest = self._last, self._format, self._held
+        if last is None or format_ is None or format_.only_first or (format_.close and last.place == "call"):
+            return ""
+        if cut and last.place == "inline":
+            return ""
+        if format_.close:
+            self._format, self._last = None, None
+            return self._named(last.text + format_.open)
+        end = self._end_of_row(format_, rest)
+        if end == len(rest) or (last.place == "call" and not self._is_followed(format_, rest[:end])):
+            return ""
+        text = last.text + format_.open + rest[:end]
+        self._held, self._format, self._last = rest[end:], None, None
+        self._said += text
+        return text
+
+    def _named(self, text: str) -> str:
+        """Takes a marker that is only named as text, with one that stands right behind it: it is within the first."""
+        self._said += text
+        rest = self._held.lstrip()
+        inner = next((each.open for each in self._formats if rest.startswith(each.open)), None)
+        return text + ("" if inner is None else self._pass_on(len(self._held) - len(rest) + len(inner)))
+
+    def _end_of_row(self, format_: ToolFormat, rest: str) -> int:
+        begun = 0
+        while (following := rest.find(format_.open, begun)) >= 0:
+            try:
+                format_.read(rest[begun:following], self._schemas)
+            except UnreadableCall:
+                return following
+            begun = following + len(format_.open)
+        return len(rest)
+
+    def _is_followed(self, format_: ToolFormat, body: str) -> bool:
+        try:
+            format_.read(body, self._schemas)
+        except TextFollows:
+            return True
+        except UnreadableCall:
+            return False
+        return False
 
     def _end_open(self, last: LastCalls, format_: ToolFormat, rest: str) -> Iterator[str | ReadCall | Unreadable]:
         """Yields the calls of which the last has no closing marker."""
@@ -104,9 +152,9 @@ class NativeReader:
         if body is None:
             return None
         if last.place != "call" and not last.found and format_.open in body:  # the marker is only named
-            self._held, self._format, self._last = f"{body}{format_.close}{self._held}", None, None
-            self._said += format_.open
-            return format_.open
+            text, self._held = format_.open, f"{body}{format_.close}{self._held}"
+            self._format, self._last = None, None
+            return self._named(text)
         last.text += f"{format_.open}{body}{format_.close}"
         last.found += self._read(format_, body)
         self._format, self._left_over = None, format_.left_over
