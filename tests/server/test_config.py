@@ -31,13 +31,13 @@ class Places:
             "REMIT_CONFIG_DIR": str(folder / "config"),
             "REMIT_STATE_DIR": str(folder / "state"),
         }
-        write_trust(self.workspace, trusted=True, environment=self.environment)
         self.files = {layer: files[0] for layer, files in places(self.workspace, self.environment)}
 
     def write(self, layer: str, text: str) -> Path:
         path = self.files[layer]  # type: ignore[index]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+        write_trust(self.workspace, trusted=True, environment=self.environment)
         return path
 
     def set(self, layer: str, key: tuple[str, str], value: Any) -> Path:

@@ -13,10 +13,11 @@ from bench_runtime import Bench, call, intent
 from command_line import CommandLine
 from messages import SAYS
 
+from remit_governance.work_items.items import WORK_ITEMS_FILE
 from remit_server.errors import SetupError
 from remit_server.runtime.attachments import INSTRUCTIONS
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.trust import brought, read_trust, trust_file, write_trust
+from remit_server.runtime.trust import arrived, brought, read_trust, trust_file, write_trust
 
 QUESTION = "Do you trust the authors of this folder?"
 
@@ -95,6 +96,55 @@ def test_CFG_06_a_configuration_that_does_not_count_stops_nothing(
     write_trust(folder, trusted=True, environment=environment)
     with pytest.raises(SetupError):
         temperature(folder, environment)
+
+
+def test_CFG_06_what_arrives_after_the_answer_was_not_asked_about(
+    folder: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """It is asked about once: what goes and comes back, as with a branch, is known; so is what only changes."""
+    held = tmp_path / "held"
+    (folder / ".remit" / "config.yaml").rename(held)
+    write_trust(folder, trusted=True, environment=environment)
+    held.rename(folder / ".remit" / "config.yaml")
+    assert read_trust(folder, environment) is None
+    assert arrived(folder, environment) == (".remit/config.yaml",)
+    assert temperature(folder, environment) is None
+    write_trust(folder, trusted=True, environment=environment)
+    assert temperature(folder, environment) == 0.5
+    (folder / INSTRUCTIONS).unlink()
+    write_trust(folder, trusted=True, environment=environment)
+    (folder / INSTRUCTIONS).write_text("Indent by two.")
+    assert read_trust(folder, environment) is True
+
+
+def test_CFG_06_an_answer_holds_for_what_remit_writes_and_as_it_was_recorded_before(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    write_trust(folder, trusted=True, environment=environment)
+    (folder / WORK_ITEMS_FILE).parent.mkdir(parents=True, exist_ok=True)
+    (folder / WORK_ITEMS_FILE).write_text("{}")
+    assert read_trust(folder, environment) is True
+    (folder / INSTRUCTIONS).unlink()
+    write_trust(folder, trusted=False, environment=environment)
+    (folder / INSTRUCTIONS).write_text("Indent by two.")
+    assert read_trust(folder, environment) is False
+    file = trust_file(folder, environment)
+    older = {key: value for key, value in json.loads(file.read_text()).items() if key != "brought"}
+    file.write_text(json.dumps({**older, "trusted": True}))
+    assert read_trust(folder, environment) is True
+
+
+async def test_CFG_06_instructions_that_arrive_in_a_session_are_told_and_do_not_count(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    traffic = tmp_path / "traffic.jsonl"
+    steps = [{"calls": [intent("ANALYZE"), call("read_file", path="a.py")]}, {"text": "ok"}]
+    bench: Bench = await make_bench(*steps, record=traffic, trusted=True)
+    write_trust(bench.workspace, trusted=True)
+    (bench.workspace / INSTRUCTIONS).write_text("Indent by four.")
+    await bench.ask("go")
+    assert "Indent by four." not in traffic.read_text()
+    assert [INSTRUCTIONS in event.message for event in bench.of("warning")] == [True]
 
 
 def test_CFG_06_what_a_folder_brings_is_named(folder: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from remit_governance.visible import visible
 from remit_server.cli.console import say, style_text
-from remit_server.runtime.trust import brought, read_trust, write_trust
+from remit_server.runtime.trust import arrived, brought, read_trust, write_trust
 
 
 def settle_trust(root: Path) -> None:
@@ -14,7 +14,9 @@ def settle_trust(root: Path) -> None:
     there = brought(root)
     if not there or read_trust(root) is not None:
         return
-    say(f"{visible(str(root), 'show')} has {', '.join(f'`{name}`' for name in there)}.")
+    new = arrived(root)
+    has = "has, since you trusted it," if new else "has"
+    say(f"{visible(str(root), 'show')} {has} {', '.join(f'`{name}`' for name in new or there)}.")
     say("Their text is sent to the model and can change its answers. You still decide what is allowed.")
     try:
         answer = input(f"{style_text('Do you trust the authors of this folder?', 'yellow')} [y/N] ").strip().lower()

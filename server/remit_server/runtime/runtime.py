@@ -77,6 +77,7 @@ from remit_server.runtime.run_errors import (
 )
 from remit_server.runtime.session import Session, model_config, open_session
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.trust import as_it_holds
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
 
@@ -451,7 +452,8 @@ class Runtime:
         reader = Reader(self.dispatcher, turn, f"{turn.turn_id}-{number}")
         shown = [request.context.open_document] if request.context and request.context.open_document else []
         named = [each.path for each in part.attachments if isinstance(each, FileAttachment | SelectionAttachment)]
-        told = await reader.instruct([*named, *shown], session.instructions, trusted=self._settings.trusted)
+        trusted = await asyncio.to_thread(as_it_holds, self._settings.trusted, self._settings.workspace)
+        told = await reader.instruct([*named, *shown], session.instructions, trusted=trusted)
         attached = await reader.attach(part.attachments)
         session.pin(told.pins + attached.pins)
         position = turn.memory.position

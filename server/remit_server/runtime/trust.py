@@ -1,7 +1,8 @@
 """Whether the person trusts what a folder brings: its configuration, prompts and instructions (CFG-06).
 
-It is asked once and recorded in the person's state, for this very folder: another one at its path is asked about anew.
-A project's policy and the scopes of its work items need no trust, for they only tighten.
+It is asked once and recorded in the person's state, for this very folder and what was in it: another folder at its path
+is asked about anew, and so is what arrives later. A project's policy and the scopes of its work items need no trust,
+for they only tighten.
 """
 
 from __future__ import annotations
@@ -32,19 +33,40 @@ def brought(root: Path) -> tuple[str, ...]:
     return tuple(name for name in _BROUGHT if os.path.lexists(root / name))
 
 
+def arrived(root: Path, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Returns what lies in a folder that was not there when the person said that they trust it.
+
+    Work items are not among it: Remit writes them itself, and their scopes only tighten.
+    """
+    known = _read_answer(root, environment).get("brought")
+    if not isinstance(known, list):  # it was answered before this was recorded
+        return ()
+    return tuple(name for name in brought(root) if name not in known and name != WORK_ITEMS_FILE)
+
+
 def read_trust(root: Path, environment: Mapping[str, str] | None = None) -> bool | None:
-    """Returns what the person answered about a folder; None where they were not asked."""
+    """Returns what the person answered about a folder; None where they were not asked about all that it brings."""
+    trusted = _read_answer(root, environment).get("trusted")
+    if not isinstance(trusted, bool) or (trusted and arrived(root, environment)):
+        return None
+    return trusted
+
+
+def as_it_holds(answered: bool | None, root: Path) -> bool | None:
+    """Returns an answer as it holds by now: in a session, too, what arrives was not asked about."""
+    return None if answered and arrived(root) else answered
+
+
+def _read_answer(root: Path, environment: Mapping[str, str] | None) -> dict[str, object]:
+    """Returns what is recorded about this very folder; nothing where that cannot be read."""
     file = trust_file(root, environment)
     try:
         value: object = json.loads(file.read_text(encoding="utf-8"))
         identity = folder_identity(root)
     except (OSError, ValueError):
-        return None
-    match cast("dict[str, object]", value) if isinstance(value, dict) else {}:
-        case {"folder": str(folder), "trusted": bool(trusted)} if folder == identity:
-            return trusted
-        case _:
-            return None
+        return {}
+    answer = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return answer if answer.get("folder") == identity else {}
 
 
 def write_trust(root: Path, *, trusted: bool, environment: Mapping[str, str] | None = None) -> None:
@@ -53,7 +75,12 @@ def write_trust(root: Path, *, trusted: bool, environment: Mapping[str, str] | N
     temporary = file.with_name(f".{_NAME}.{os.getpid()}.new")
     try:
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        record = {"folder": folder_identity(root), "trusted": trusted, "when": when}
+        record = {
+            "folder": folder_identity(root),
+            "trusted": trusted,
+            "when": when,
+            "brought": sorted({*brought(root), *_known(root, environment)}),
+        }
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8") as open_file:
@@ -62,6 +89,12 @@ def write_trust(root: Path, *, trusted: bool, environment: Mapping[str, str] | N
     except OSError as error:
         why = f"{file}: {(error.strerror or str(error)).lower()}"
         raise SetupError("the answer was not recorded", why, "make the folder writable") from error
+
+
+def _known(root: Path, environment: Mapping[str, str] | None) -> list[str]:
+    """What was asked about before: a file that goes and comes back with another branch is not asked about again."""
+    known = _read_answer(root, environment).get("brought")
+    return [str(name) for name in cast("list[object]", known)] if isinstance(known, list) else []
 
 
 def left_out(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from remit_server.runtime.trust import read_trust
+from remit_server.runtime.trust import read_trust, write_trust
 from remit_server.transports.lsp.client_requests.folder_trust import NO, YES
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -62,4 +62,18 @@ async def test_CFG_06_where_a_folder_brings_nothing_nobody_is_asked(start_real, 
     await say(client, "1")
     assert client.asked == []
     assert trust(client, tmp_path) is None
+    assert await client.shutdown() == 0
+
+
+async def test_CFG_06_what_arrived_since_the_answer_is_asked_about_by_name(start_real, tmp_path):
+    client = await start_real()
+    state = {"REMIT_STATE_DIR": str(tmp_path / "state")}
+    write_trust(client.root.resolve(), trusted=True, environment=state)
+    bring(client.root)
+    client.handlers[ASKED] = lambda _: {"title": YES}
+    await client.initialize()
+    await say(client, "1")
+    (asked,) = [each for each in client.asked if each["method"] == ASKED]
+    assert "`AGENTS.md`" in asked["params"]["message"]
+    assert trust(client, tmp_path) is True
     assert await client.shutdown() == 0

@@ -27,12 +27,13 @@ async def settle_trust(connection: Connection, root: Path) -> None:
     What is asked about does not count meanwhile.
     """
     from remit_server.errors import SetupError
-    from remit_server.runtime.trust import brought, read_trust, write_trust
+    from remit_server.runtime.trust import arrived, brought, read_trust, write_trust
 
     there = await asyncio.to_thread(brought, root)
     if not there or await asyncio.to_thread(read_trust, root) is not None:
         return
-    trusted = True if connection.client.trusts_folders else await _ask(connection, root, there)
+    new = await asyncio.to_thread(arrived, root)
+    trusted = True if connection.client.trusts_folders else await _ask(connection, root, there, new)
     if trusted is None:
         return
     try:
@@ -41,12 +42,13 @@ async def settle_trust(connection: Connection, root: Path) -> None:
         logger.warning("%s: %s", error.what, error.why)
 
 
-async def _ask(connection: Connection, root: Path, there: tuple[str, ...]) -> bool | None:
+async def _ask(connection: Connection, root: Path, there: tuple[str, ...], new: tuple[str, ...]) -> bool | None:
     if connection.client.asking == "never":
         return None
-    names = ", ".join(f"`{name}`" for name in there)
+    names = ", ".join(f"`{name}`" for name in new or there)
+    contains = "contains, since you trusted it," if new else "contains"
     message = (
-        f"Remit: {root} contains {names}. Their text is sent to the model. Do you trust the authors of this folder?"
+        f"Remit: {root} {contains} {names}. Their text is sent to the model. Do you trust the authors of this folder?"
     )
     actions = [lsp.MessageActionItem(title=YES), lsp.MessageActionItem(title=NO)]
     params = lsp.ShowMessageRequestParams(type=lsp.MessageType.Warning, message=message, actions=actions)
