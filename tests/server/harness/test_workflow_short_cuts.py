@@ -59,12 +59,6 @@ def with_branch(folder: Path) -> None:
     subprocess.run(["git", "checkout", "-q", "-"], cwd=folder, check=True)
 
 
-def with_failing_test(folder: Path) -> None:
-    """A test that has failed for long."""
-    text = PROJECT.old_test + "\n    def test_old(self):\n        self.assertEqual(total([]), None)\n"
-    (folder / PROJECT.test).write_text(text)
-
-
 def ignoring_source(folder: Path) -> None:
     """The source is none of git's."""
     with_branch(folder)
@@ -72,7 +66,6 @@ def ignoring_source(folder: Path) -> None:
     subprocess.run(["git", "rm", "-q", "--cached", PROJECT.source], cwd=folder, check=True)
 
 
-FAILING = PROJECT.old_test + "\n    def test_old(self):\n        self.assertEqual(total([]), None)\n"
 WRITES_SOURCE = PROJECT.old_test + "\nopen('cart.py', 'w').write('total = lambda items: None')\n"
 WRITES_ITSELF = PROJECT.new_test + "\nopen(__file__, 'a').write('# again')\n"
 DIFF = "--- a/cart.py\n+++ b/cart.py\n@@ -1,2 +1,2 @@\n def total(items):\n-    return sum(items)\n+    return None\n"
@@ -109,14 +102,6 @@ SHORT_CUTS: dict[str, ShortCut] = {
         (write("tests/cart.py", "total = len\n"), command("PYTHONPATH=tests python3 -m unittest"), CODE)
     ),
     "no test at all": ShortCut((run(filter="nothing"),), UNPROVEN),
-    "a comment in a test that failed before": ShortCut(
-        (write(PROJECT.test, FAILING + "# more\n"), RUN), UNPROVEN, prepare=with_failing_test
-    ),
-    "a test more beside one that failed before": ShortCut(
-        (write(PROJECT.test, FAILING + "\n    def test_more(self):\n        pass\n"), RUN),
-        UNPROVEN,
-        prepare=with_failing_test,
-    ),
     "a test that writes itself": ShortCut((write(PROJECT.test, WRITES_ITSELF), RUN), UNPROVEN),
     "a way back to the tests before any has failed": ShortCut(
         ({"calls": [intent("PLAN"), call("revise_tests", reason="x")]},), "the workflow is in state"
@@ -169,15 +154,13 @@ async def to_code(make_bench: Any, *steps: Any) -> Bench:
 
 
 async def test_THR_workflow_what_one_session_proved_is_proven_anew_in_another(make_bench: Any) -> None:
-    """The other one stands at its beginning, and its code comes after its own run, in which that test fails for it."""
+    """The other one stands at its beginning, and a test that a session of the agent wrote is no failing one of its."""
     bench = await to_code(make_bench, read(PROJECT.source), CODE, DONE)
-    before = len(bench.of("tool_result"))
     for _ in range(2):
         await bench.ask("go on", session="another")
-    assert [event.state for event in bench.of("state_changed")][-3:] == ["planning", "test_writing", "code_writing"]
-    tools = [event.tool for event in bench.of("tool_result")][before:]
-    assert tools.index("run_tests") < len(tools) - 1
-    assert tools[-1] == "write_file"
+    assert [event.state for event in bench.of("state_changed")][-2:] == ["planning", "test_writing"]
+    assert (bench.workspace / PROJECT.source).read_text() == PROJECT.old_source
+    assert FIRST in reasons(bench)
 
 
 async def test_THR_workflow_a_mode_that_is_left_and_taken_again_begins_anew(make_bench: Any) -> None:

@@ -43,6 +43,18 @@ async def test_FLW_04_a_failing_test_that_another_session_wrote_is_not_the_perso
     assert SAYS.neither_new_nor_changed in bench.of("tool_result")[-1].output
 
 
+@pytest.mark.parametrize(
+    "more", ["# more\n", "\n    def test_more(self):\n        pass\n"], ids=["a comment", "a test"]
+)
+async def test_THR_workflow_what_is_written_beside_it_makes_it_no_new_test(make_bench: Any, more: str) -> None:
+    steps = [read(PROJECT.test), PLAN, write(PROJECT.test, PROJECT.new_test + more), RUN]
+    bench = await after_another_session(make_bench, *steps, write(PROJECT.source, PROJECT.new_source))
+    await bench.ask("Make it pass")
+    assert (bench.workspace / PROJECT.test).read_text() == PROJECT.new_test + more
+    assert (bench.workspace / PROJECT.source).read_text() == PROJECT.old_source
+    assert state(bench) == "test_writing"
+
+
 async def test_FLW_04_a_test_that_the_person_added_to_a_file_of_another_session_is_theirs(make_bench: Any) -> None:
     bench = await after_another_session(make_bench, PLAN, RUN)
     path = bench.workspace / PROJECT.test
