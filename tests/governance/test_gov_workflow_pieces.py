@@ -83,7 +83,7 @@ def test_FLW_04_a_change_is_one_of_the_tests_that_reach_it_and_of_no_other(
     other = File(file.calls, tuple(value + 100 * (n == changed) for n, value in enumerate(file.values)))
     before, now = TestFiles({path: write(file)}), TestFiles({path: write(other)})
     for test in range(HELPERS, HELPERS + TESTS):
-        run = TestRun((TestCase(test_id.format(test), "failed", by_assertion=True),))
+        run = TestRun((TestCase(test_id.format(test), "failed", by_assertion=True),), whole=True)
         assert isinstance(prove_red(run, before, now), Red if changed in file.reached_from(test) else NotProven)
         assert isinstance(prove_red(run, now, now), NotProven), "what was changed back is as it was"
 
@@ -112,7 +112,7 @@ SUBTEST = "class C(TestCase):\n    def test_d(self):\n        for a, b in [(1, 2
     ],
 )
 def test_FLW_04_a_changed_row_of_a_table_is_a_changed_test(test_id: str, path: str, text: str) -> None:
-    run = TestRun((TestCase(test_id, "failed", by_assertion=True, file=path),))
+    run = TestRun((TestCase(test_id, "failed", by_assertion=True, file=path),), whole=True)
     now = text.replace("1, 2", "1, 3")
     assert isinstance(prove_red(run, TestFiles({path: text}), TestFiles({path: now})), Red)
     more = text + ("# x\n" if path.endswith(".py") else "// x\n")

@@ -21,6 +21,7 @@ from remit_governance.workflow.proof import (
     prove_passing,
     prove_red,
 )
+from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS
 from remit_governance.workflow.test_pieces import leaf_of
 
 OLD = "def test_old():\n    assert add(1, 2) == 3\n"
@@ -46,13 +47,24 @@ def test_FLW_04_a_new_test_that_fails_by_an_assertion_is_red() -> None:
 @rows(
     ("run", "before", "now", "why"),
     [
-        (TestRun(()), BEFORE, NOW, "no test ran"),
-        (TestRun((PASSED,)), BEFORE, NOW, "no test failed"),
-        (TestRun((TestCase(FAILED.id, "skipped"), PASSED)), BEFORE, NOW, "no test failed"),
-        (TestRun((TestCase(FAILED.id, "failed"),)), BEFORE, NOW, "by an assertion"),
-        (TestRun((TestCase("tests/test_a.py", "error", by_assertion=True),)), BEFORE, NOW, "by an assertion"),
-        (TestRun((FAILED,)), NOW, NOW, "neither new nor changed"),
-        (TestRun((TestCase(PASSED.id, "failed", by_assertion=True),)), BEFORE, NOW, "neither new nor changed"),
+        (TestRun((), whole=True), BEFORE, NOW, "no test ran"),
+        (TestRun((PASSED,), whole=True), BEFORE, NOW, "no test failed"),
+        (TestRun((TestCase(FAILED.id, "skipped"), PASSED), whole=True), BEFORE, NOW, "no test failed"),
+        (TestRun((TestCase(FAILED.id, "failed"),), whole=True), BEFORE, NOW, "by an assertion"),
+        (
+            TestRun((TestCase("tests/test_a.py", "error", by_assertion=True),), whole=True),
+            BEFORE,
+            NOW,
+            "by an assertion",
+        ),
+        (TestRun((FAILED,), whole=True), NOW, NOW, "neither new nor changed"),
+        (
+            TestRun((TestCase(PASSED.id, "failed", by_assertion=True),), whole=True),
+            BEFORE,
+            NOW,
+            "neither new nor changed",
+        ),
+        (TestRun((FAILED,)), BEFORE, NOW, "only a run of all tests counts"),
         (TestRun((FAILED,), doubt="something rewrote the report"), BEFORE, NOW, "not believed"),
     ],
 )
@@ -80,7 +92,7 @@ def test_THR_workflow_a_conftest_of_the_session_holds_fixtures_alone(
     conftest: str, work: AgentWork, is_red: bool
 ) -> None:
     now = TestFiles({**NOW.texts, "tests/conftest.py": conftest})
-    assert isinstance(prove_red(TestRun((FAILED,)), BEFORE, now, work), Red) == is_red
+    assert isinstance(prove_red(TestRun((FAILED,), whole=True), BEFORE, now, work), Red) == is_red
 
 
 OF_PERSON = "from help import rows\n\ndef test_theirs():\n    assert rows() == 3\n"
@@ -121,7 +133,7 @@ def test_FLW_04_a_failing_test_that_the_person_wrote_is_red(
 
 
 def test_FLW_04_where_it_is_not_known_whose_a_failing_test_is_the_reason_says_why() -> None:
-    said = prove_red(TestRun((FAILED,)), NOW, NOW, UNKNOWN)
+    said = prove_red(TestRun((FAILED,), whole=True), NOW, NOW, UNKNOWN)
     assert isinstance(said, NotProven)
     assert UNKNOWN.doubt in said.why
 
@@ -130,21 +142,21 @@ def test_FLW_04_a_new_test_is_red_and_not_what_failed_for_the_person_before() ->
     now = TestFiles({**NOW.texts, "tests/test_theirs.py": OF_PERSON})
     before = TestFiles({**BEFORE.texts, "tests/test_theirs.py": OF_PERSON})
     theirs = TestCase("tests/test_theirs.py::test_theirs", "failed", by_assertion=True)
-    said = prove_red(TestRun((FAILED, theirs)), before, now, by_agent("", NEW))
+    said = prove_red(TestRun((FAILED, theirs), whole=True), before, now, by_agent("", NEW))
     assert isinstance(said, Red)
     assert (said.proven, said.failing) == ({FAILED.id}, {FAILED.id, theirs.id})
 
 
 def test_FLW_04_data_of_the_person_makes_no_test_of_the_session_theirs() -> None:
     now = TestFiles({"tests/test_a.py": DATA, "tests/data/rows.json": "[2]"})
-    row = TestRun((TestCase("tests/test_a.py::test_row", "failed", by_assertion=True),))
+    row = TestRun((TestCase("tests/test_a.py::test_row", "failed", by_assertion=True),), whole=True)
     assert isinstance(prove_red(row, now, now, by_agent("", DATA)), NotProven)
 
 
 def test_FLW_04_a_comment_or_layout_makes_no_test_new() -> None:
     now = TestFiles({"tests/test_a.py": "# here\n" + OLD.replace("    assert", "\n    # why\n    assert")})
     old = TestCase(PASSED.id, "failed", by_assertion=True)
-    assert isinstance(prove_red(TestRun((old,)), BEFORE, now), NotProven)
+    assert isinstance(prove_red(TestRun((old,), whole=True), BEFORE, now), NotProven)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +169,7 @@ def test_FLW_04_a_comment_or_layout_makes_no_test_new() -> None:
     ],
 )  # fmt: skip
 def test_FLW_04_a_new_test_is_found_in_each_language(path: str, test_id: str, old: str, new: str) -> None:
-    run = TestRun((TestCase(test_id, "failed", by_assertion=True),))
+    run = TestRun((TestCase(test_id, "failed", by_assertion=True),), whole=True)
     assert isinstance(prove_red(run, TestFiles({path: old}), TestFiles({path: old + new})), Red)
     assert isinstance(
         prove_red(run, TestFiles({path: old + new}), TestFiles({path: old + new + "\n// x\n"})), NotProven
@@ -190,21 +202,21 @@ def test_THR_workflow_a_namesake_makes_no_old_test_new(
     module = {"go.mod": "module example.org/m\n", "web/go.mod": "module example.org/m\n"}
     before = {**module, file: text}
     now = {**before, other: more + before.get(other, "")}
-    failed = TestRun((TestCase(test_id, "failed", by_assertion=True),))
+    failed = TestRun((TestCase(test_id, "failed", by_assertion=True),), whole=True)
     assert isinstance(prove_red(failed, TestFiles(before), TestFiles(now)), NotProven)
     assert isinstance(prove_red(failed, TestFiles(module), TestFiles(before)), Red), "by itself it is new"
 
 
 def test_FLW_04_a_test_of_cargo_is_looked_for_in_the_file_that_is_told_of_it() -> None:
     before, now = {"tests/a.rs": "fn x() {}\n"}, {"tests/a.rs": "fn x() {}\n", "tests/b.rs": NAMESAKE_RS}
-    failed = TestRun((TestCase("x", "failed", by_assertion=True, file="tests/b.rs"),))
+    failed = TestRun((TestCase("x", "failed", by_assertion=True, file="tests/b.rs"),), whole=True)
     assert isinstance(prove_red(failed, TestFiles(before), TestFiles(now)), Red)
 
 
 def test_FLW_04_an_inherited_test_is_found_where_it_stands() -> None:
     base = {"tests/base.py": NAMESAKE_PY, "tests/test_a.py": "from base import Old\nclass New(Old): ...\n"}
     for test in ("tests.test_a.New.test_x", "tests/test_a.py::New::test_x"):
-        failed = TestRun((TestCase(test, "failed", by_assertion=True),))
+        failed = TestRun((TestCase(test, "failed", by_assertion=True),), whole=True)
         assert isinstance(prove_red(failed, TestFiles({}), TestFiles(base)), Red)
 
 
@@ -245,7 +257,7 @@ def test_FLW_04_a_test_is_changed_where_what_it_is_made_of_is(
     file = next((name for name in ("tests/test_a.py", "tests/a.test.js") if test.startswith(name)), "p/a_test.go")
     before = {file: text, "tests/data/rows.json": "[1]"}
     now = {**before, path or file: before[path or file].replace(was, becomes)}
-    run = TestRun((TestCase(test, "failed", by_assertion=True),))
+    run = TestRun((TestCase(test, "failed", by_assertion=True),), whole=True)
     assert isinstance(prove_red(run, TestFiles(before), TestFiles(now)), Red)
     for same in (before, {**before, "tests/data/other.json": "[3]"}, {**before, file: f"{text}{COMMENT[file]}\n"}):
         assert isinstance(prove_red(run, TestFiles(before), TestFiles(same)), NotProven)
@@ -260,7 +272,7 @@ def test_FLW_04_a_test_is_changed_where_what_it_is_made_of_is(
 )  # fmt: skip
 def test_FLW_04_what_another_test_has_for_itself_makes_a_test_no_other(file: str, text: str, other: str) -> None:
     row = "tests/test_a.py::test_row" if file.endswith(".py") else f"{file} > row"
-    run = TestRun((TestCase(row, "failed", by_assertion=True),))
+    run = TestRun((TestCase(row, "failed", by_assertion=True),), whole=True)
     files = (TestFiles({file: text + other.replace("{}", number)}) for number in "12")
     assert isinstance(prove_red(run, *files), NotProven)
 
@@ -268,21 +280,21 @@ def test_FLW_04_what_another_test_has_for_itself_makes_a_test_no_other(file: str
 def test_FLW_04_a_test_below_a_condition_is_found() -> None:
     below = "import sys\nif sys.platform:\n    with quiet():\n        class TestAdd:\n            def test_new(self):\n                assert add(1) == 2\n"
     failed = TestCase("tests/test_a.py::TestAdd::test_new", "failed", by_assertion=True)
-    assert isinstance(prove_red(TestRun((failed,)), BEFORE, TestFiles({"tests/test_a.py": below})), Red)
+    assert isinstance(prove_red(TestRun((failed,), whole=True), BEFORE, TestFiles({"tests/test_a.py": below})), Red)
 
 
 def test_FLW_04_data_that_a_test_does_not_name_makes_it_no_other() -> None:
     now = TestFiles({**BEFORE.texts, "tests/data/rows.json": "[2]"})
     old = TestCase(PASSED.id, "failed", by_assertion=True)
-    assert isinstance(prove_red(TestRun((old,)), BEFORE, now), NotProven)
+    assert isinstance(prove_red(TestRun((old,), whole=True), BEFORE, now), NotProven)
 
 
 def test_FLW_04_a_changed_body_makes_a_test_of_javascript_changed() -> None:
     old = "it('adds', () => {\n  expect(1).toBe(1)\n})\nit('other', () => {\n  expect(1).toBe(1)\n})\n"
     new = old.replace("toBe(1)", "toBe(2)", 1)
     files = TestFiles({"a.test.js": old}), TestFiles({"a.test.js": new})
-    adds = TestRun((TestCase("a.test.js > adds", "failed", by_assertion=True),))
-    other = TestRun((TestCase("a.test.js > other", "failed", by_assertion=True),))
+    adds = TestRun((TestCase("a.test.js > adds", "failed", by_assertion=True),), whole=True)
+    other = TestRun((TestCase("a.test.js > other", "failed", by_assertion=True),), whole=True)
     assert isinstance(prove_red(adds, *files), Red)
     assert isinstance(prove_red(other, *files), NotProven)
 
@@ -365,9 +377,9 @@ def test_FLW_04_what_failed_before_may_fail_still() -> None:
 
 
 def test_FLW_04_without_a_red_run_all_that_ran_has_to_pass() -> None:
-    assert prove_passing(TestRun((PASSED,))) is None
-    assert prove_passing(TestRun((PASSED, FAILED))) is not None
-    assert prove_passing(TestRun(())) == NotProven(SAYS.no_test_ran)
+    assert prove_passing(TestRun((PASSED,), whole=True)) is None
+    assert prove_passing(TestRun((PASSED, FAILED), whole=True)) is not None
+    assert prove_passing(TestRun((), whole=True)) == NotProven(SAYS.no_test_ran)
     assert prove_passing(TestRun((PASSED,)), of_all=True) is not None
     assert prove_passing(TestRun((PASSED,), whole=True), of_all=True) is None
 
@@ -401,6 +413,18 @@ def test_FLW_05_an_exemption_is_for_paths_of_its_category_only() -> None:
 def test_FLW_05_what_decides_what_runs_is_no_documentation_whatever_its_name_ends_with(path: str) -> None:
     assert unfit_paths("documentation", [path], {"documentation": ("*.md", "*.txt", "**")}) == (path,)
     assert unfit_paths("asset_update", [path], {"asset_update": ("**",)}) == (path,)
+
+
+@pytest.mark.parametrize("glob", RUNNER_CONFIG_GLOBS)
+def test_FLW_05_an_exemption_for_configuration_is_granted_for_each_file_whose_refusal_names_it(glob: str) -> None:
+    path = glob.replace("**/", "web/").replace("*", "x")
+    assert unfit_paths("config_change", [path], DEFAULT_GLOBS) == ()
+
+
+@pytest.mark.parametrize("glob", RUNNER_PROGRAM_GLOBS)
+def test_THR_workflow_a_program_that_runs_with_every_test_is_no_configuration(glob: str) -> None:
+    path = glob.replace("*", "x")
+    assert unfit_paths("config_change", [path], DEFAULT_GLOBS) == (path,)
 
 
 def test_FLW_05_configuration_stays_of_its_category_and_a_hidden_character_is_of_none() -> None:

@@ -12,14 +12,17 @@ from remit_governance.policy.decision.implicit import IMPLICIT_FILES
 from remit_governance.policy.matching.paths import fold
 from remit_governance.policy.matching.rule_globs import compile_globs
 from remit_governance.visible import visible
-from remit_governance.workflow.test_files import is_stand_in
+from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, is_stand_in
 
 Category = Literal["config_change", "type_refactor", "documentation", "asset_update"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 DEFAULT_GLOBS: Mapping[Category, tuple[str, ...]] = MappingProxyType(
     {
-        "config_change": ("*.json", "*.yaml", "*.yml", "*.toml", "*.ini", "*.cfg", "Dockerfile", ".github/**"),
+        "config_change": (
+            *("*.json", "*.yaml", "*.yml", "*.toml", "*.ini", "*.cfg", "Dockerfile", ".github/**"),
+            *RUNNER_CONFIG_GLOBS,
+        ),
         "type_refactor": ("*.d.ts", "*.pyi", "*.py", "*.ts", "*.tsx", "*.mts", "*.cts"),
         "documentation": ("*.md", "*.txt", "*.rst", "LICENSE", "CHANGELOG"),
         "asset_update": ("*.png", "*.jpg", "*.svg", "*.ico", "*.css", "*.scss"),

@@ -151,7 +151,9 @@ def prove_red(run: TestRun, before: TestFiles, now: TestFiles, work: AgentWork =
     by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
     new = [case for case in by_assertion if name_test(case.id, case.file, now.texts).is_new(before.texts, now.texts)]
     if proven := new or _of_person(failed, now, work):
-        return Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
+        why = f"{_names(proven)} fails as it has to, and what else fails is not known yet; {ONLY_ALL}"
+        red = Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
+        return red if run.whole else NotProven(why)
     doubt = f" (whose they are is not known: {work.doubt})" if work.doubt else ""
     if not by_assertion:
         why = f"no test failed by an assertion; what broke is no proof: {_names(failed)}{doubt}"

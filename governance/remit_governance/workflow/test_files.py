@@ -29,8 +29,7 @@ TEST_GLOBS = (
     "*.test-d.*",
     "*.tst.*",
 )
-RUNNER_GLOBS = (
-    "conftest.py",
+RUNNER_CONFIG_GLOBS = (
     "pytest.ini",
     ".pytest.ini",
     "pytest.toml",
@@ -40,15 +39,10 @@ RUNNER_GLOBS = (
     "pyproject.toml",
     ".coveragerc",
     ".coveragerc.toml",
-    "sitecustomize.py",
-    "usercustomize.py",
-    "*.pth",
     "vitest.config.*",
     "vitest.workspace.*",
-    "vitest.setup.*",
     "vite.config.*",
     "jest.config.*",
-    "jest.setup.*",
     "babel.config.*",
     ".babelrc",
     ".babelrc.*",
@@ -59,10 +53,20 @@ RUNNER_GLOBS = (
     "go.mod",
     "go.work",
     "Cargo.toml",
-    "build.rs",
     "**/.cargo/**",
     "rust-toolchain*",
 )
+"""What configures runs of tests: changed under an exemption, before tests are written."""
+RUNNER_PROGRAM_GLOBS = (
+    "conftest.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "*.pth",
+    "vitest.setup.*",
+    "jest.setup.*",
+    "build.rs",
+)
+"""Programs that run with every test, which may do anything there: left to the person."""
 STAND_IN_GLOBS = (
     "**/site-packages/**",
     "**/dist-packages/**",
@@ -83,7 +87,7 @@ is_stand_in = compile_globs(STAND_IN_GLOBS)
 
 def locked_files(tests: Sequence[tuple[str, ...]] = (TEST_GLOBS,)) -> Callable[[str], bool]:
     """Returns what tells whether a file is one that tests, or their runs, depend on; `tests` are the globs of tests."""
-    matchers = tuple(map(compile_globs, (RUNNER_GLOBS, *tests)))
+    matchers = tuple(map(compile_globs, (RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS, *tests)))
     return lambda path: any(matches(path) for matches in matchers)
 
 

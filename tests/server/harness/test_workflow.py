@@ -17,7 +17,7 @@ from remit_governance.policy.language.compile import parse_policy
 from remit_governance.policy.language.load import workflow_source
 from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
-from remit_governance.workflow.test_files import RUNNER_GLOBS, STAND_IN_GLOBS, TEST_GLOBS
+from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS, STAND_IN_GLOBS, TEST_GLOBS
 from remit_server.agent.context.generation import Generation
 
 pytestmark = [
@@ -301,6 +301,39 @@ async def test_FLW_04_only_a_run_of_all_tests_is_a_passing_one(make_bench: Any) 
     assert SAYS.a_run_of_all_tests in bench.of("tool_result")[-1].output
 
 
+async def test_FLW_04_a_failing_run_of_some_tests_is_run_whole_so_that_the_passing_one_can_be_told(
+    make_bench: Any,
+) -> None:
+    """A test that has failed for long is no dead end: it is known before the code is written."""
+    failing = (
+        "import unittest\n\n\nclass Old(unittest.TestCase):\n    def test_old(self):\n        self.assertTrue(False)\n"
+    )
+    part = {"calls": [intent("EXECUTE"), call("run_tests", filter="is_none")]}
+    bench = await make_bench(READ, PLAN, WRITE_TEST, part, RUN, WRITE_CODE, RUN, DONE, mode=Mode.STRICT)
+    for name, text in {"config.py": SOURCE, "test_config.py": OLD_TEST, "test_old.py": failing}.items():
+        (bench.workspace / name).write_text(text)
+    (bench.workspace / "a.py").unlink()
+    await bench.ask("Add error handling to parse_config")
+    first, *_ = (event.output for event in bench.of("tool_result") if event.tool == "run_tests")
+    assert SAYS.only_a_run_of_all in first
+    assert states(bench) == ["planning", "test_writing", "code_writing", "validating", "reviewing"]
+
+
+async def test_FLW_05_a_file_that_configures_tests_is_changed_the_way_its_refusal_says(make_bench: Any) -> None:
+    path = "vitest.config.ts"
+    configure = {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content="export default {};\n")]}
+    asked = call("workflow_request_exemption", category="config_change", paths=[path], reason="a folder of tests")
+    bench = await strict(make_bench, READ, PLAN, configure, DONE, {"calls": [intent("PLAN"), asked]}, configure)
+    (refused,) = failures(bench)
+    assert "under a `config_change` exemption only" in refused
+    modes = [
+        {"type": "call", "tool": "set_mode", "arguments": {"mode": m}, "intent": "PLAN"} for m in ("explore", "strict")
+    ]
+    await bench.ask(*modes, "change the configuration first")
+    assert len(failures(bench)) == 1
+    assert (bench.workspace / path).exists()
+
+
 async def test_FLW_04_tests_that_somebody_changes_meanwhile_prove_nothing(make_bench: Any) -> None:
     bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, WRITE_CODE, DONE, RUN)
     (bench.workspace / "test_config.py").write_text(OLD_TEST)
@@ -408,7 +441,8 @@ def test_FLW_03_the_packaged_rules_name_the_files_that_are_locked() -> None:
     _, form = parse_policy(source.file, source.text)
     rules = {rule.name: rule for rule in form.capabilities}
     assert rules["workflow.tests-are-locked"].match.path_glob == TEST_GLOBS
-    assert rules["workflow.runners-are-locked"].match.path_glob == RUNNER_GLOBS
+    assert rules["workflow.runners-are-locked"].match.path_glob == RUNNER_CONFIG_GLOBS
+    assert rules["workflow.runner-programs-are-locked"].match.path_glob == RUNNER_PROGRAM_GLOBS
     assert rules["workflow.stand-ins-are-locked"].match.path_glob == STAND_IN_GLOBS
     assert rules["workflow.tests-come-first"].except_[1].path_glob == TEST_GLOBS
     assert Path(source.file).name == "workflow.yaml"

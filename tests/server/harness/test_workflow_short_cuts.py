@@ -23,6 +23,7 @@ PROJECT = PROJECTS["unittest"]
 CODE = write(PROJECT.source, PROJECT.new_source)
 FIRST = "workflow.tests-come-first"
 RUNNERS = "workflow.runners-are-locked"
+PROGRAMS = "workflow.runner-programs-are-locked"
 UNPROVEN = "this is no failing test yet"
 
 
@@ -92,9 +93,9 @@ SHORT_CUTS: dict[str, ShortCut] = {
     ),
     "a removal": ShortCut((code("delete_file", path="cart.py"),)),
     "a diff": ShortCut((code("apply_diff", diff=DIFF),)),
-    "conftest": ShortCut((write("conftest.py", "def pytest_runtest_makereport(): ...\n"),), RUNNERS),
-    "sitecustomize": ShortCut((write("tests/sitecustomize.py", "import sys\n"),), RUNNERS),
-    "a file of paths": ShortCut((write("tests/x.pth", "import sys\n"),), RUNNERS),
+    "conftest": ShortCut((write("conftest.py", "def pytest_runtest_makereport(): ...\n"),), PROGRAMS),
+    "sitecustomize": ShortCut((write("tests/sitecustomize.py", "import sys\n"),), PROGRAMS),
+    "a file of paths": ShortCut((write("tests/x.pth", "import sys\n"),), PROGRAMS),
     "options of pytest": ShortCut((write("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--co'\n"),), FIRST),
     "options of pytest among the tests": ShortCut((write("tests/pytest.ini", "[pytest]\naddopts = --co\n"),), RUNNERS),
     "a script of package.json": ShortCut((write("tests/package.json", '{"scripts": {"test": "false"}}\n'),), RUNNERS),
