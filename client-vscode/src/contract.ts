@@ -21,6 +21,7 @@ export type AgentEvent =
   | PromptProgress
   | ToolCallEvent
   | ToolOutput
+  | CommandWaits
   | ToolResultEvent
   | ApprovalRequired
   | ApprovalResolved
@@ -214,6 +215,19 @@ export interface ChatReply {
   readonly loads: boolean;
   readonly clears: boolean;
   readonly leaves: boolean;
+}
+
+/** A command waits for its turn, is paused for something more urgent, or goes on; `means` says so for the person. */
+export interface CommandWaits {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "command_waits";
+  readonly tool_call_id: string;
+  readonly wait: "queued" | "started" | "paused" | "resumed";
+  readonly means: string;
 }
 
 /**

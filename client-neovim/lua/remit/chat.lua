@@ -266,6 +266,7 @@ local DRAWN = {
     add({ ('→ %s %s'):format(event.tool, type(about) == 'string' and about:gsub('\n', ' ') or '') }, 'RemitTool')
   end,
   tool_output = function(event) M.say(event.text, 'RemitHint') end,
+  command_waits = function(event) M.say(event.means, 'RemitHint') end,
   tool_result = function(event)
     local rule = event.rules[1] and (' (%s)'):format(table.concat(event.rules, ', ')) or ''
     M.say(('%s %s%s'):format(event.ok and '✓' or '✗', event.summary, rule), event.ok and 'RemitHint' or 'RemitError')

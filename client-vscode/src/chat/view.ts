@@ -288,6 +288,8 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       });
     case 'tool_output':
       return addPrinted(turn, event);
+    case 'command_waits':
+      return append(turn, note(event.seq, 'info', event.means));
     case 'tool_result':
       return addResult(turn, event);
     case 'approval_required':

@@ -19,6 +19,7 @@ from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
     ApprovalResolved,
+    CommandWaits,
     ContextCondensed,
     ErrorCode,
     ErrorEvent,
@@ -127,6 +128,8 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
             yield f"  → {style_text(event.tool, 'bold')} {_arguments(event.arguments)}"
         case ToolOutput():
             yield from (style_text(f"    │ {visible(line)}", "dim") for line in event.text.split("\n"))
+        case CommandWaits():
+            yield style_text(f"    {event.means}", "dim")
         case ToolResultEvent():
             yield from _result(event)
         case ApprovalRequired():

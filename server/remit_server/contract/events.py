@@ -103,6 +103,15 @@ class ToolOutput(Event):
     text: str
 
 
+class CommandWaits(Event):
+    """A command waits for its turn, is paused for something more urgent, or goes on; `means` says so for the person."""
+
+    kind: Literal["command_waits"] = "command_waits"
+    tool_call_id: str
+    wait: Literal["queued", "started", "paused", "resumed"]
+    means: str
+
+
 class ApprovalRequired(Event):
     """A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
 
@@ -249,6 +258,7 @@ AgentEvent = Annotated[
     | PromptProgress
     | ToolCallEvent
     | ToolOutput
+    | CommandWaits
     | ToolResultEvent
     | ApprovalRequired
     | ApprovalResolved

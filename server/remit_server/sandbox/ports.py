@@ -13,6 +13,13 @@ from remit_server.sandbox.network.proxy import InForce, Told, always_in_force
 from remit_server.scheduling.freezer import Freezer
 
 RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
+Wait = Literal["queued", "started", "paused", "resumed"]
+Waits = Callable[[Wait], None]
+
+
+def unheard(wait: Wait) -> None:
+    """Tells nobody."""
+    del wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,8 @@ class CommandSpec:
     `listed` folders above what it sees, of which it may ask what of that is in them.
     `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
     `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
-    pid, before the command begins. A tunnel is cut from when `in_force` says no to its host.
+    pid, before the command begins; `waits` is told when the command has to wait for its turn, is paused, and goes on,
+    and may not raise. A tunnel is cut from when `in_force` says no to its host.
     """
 
     argv: tuple[str, ...]
@@ -46,6 +54,7 @@ class CommandSpec:
     in_place_of: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     priority: int = 3
     freezer: Freezer | None = None
+    waits: Waits = unheard
     begun: Callable[[int], None] | None = None
     in_force: InForce = always_in_force
 

@@ -87,7 +87,12 @@ class Scheduled:
         task = Task(uuid.uuid4().hex, spec.priority, spec.template, most=spec.timeout_s)
 
         async def work(freezer: Freezer) -> CommandOutput:
+            if not at_once:
+                spec.waits("started")
+            freezer.paused = lambda is_paused: spec.waits("paused" if is_paused else "resumed")
             return await self._sandbox.run(replace(spec, freezer=freezer), progress)
 
-        self._slots.add(task)
+        at_once = self._slots.add(task)
+        if not at_once:
+            spec.waits("queued")
         return await self._slots.run(task.id, work)

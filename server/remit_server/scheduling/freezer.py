@@ -13,12 +13,14 @@ _SHORTEST_LOOK_S = 0.05
 
 @dataclass(slots=True)
 class Freezer:
-    """Belongs to one command. Whoever runs it attaches the way to pause it; `changed` is told when there is one.
+    """Belongs to one command. Whoever runs it attaches the way to pause it; `changed` is told when there is one, and
+    `paused` when it is paused and goes on, which may not raise.
 
     Until then, and after its end, nothing is paused.
     """
 
     changed: Callable[[bool], None] = lambda can: None
+    paused: Callable[[bool], None] = lambda is_paused: None
     _act: Callable[[bool], None] | None = None
     _frozen_since: float | None = None
     _frozen_s: float = field(default=0.0)
@@ -39,12 +41,14 @@ class Freezer:
         if self._act is not None and self._frozen_since is None:
             self._frozen_since = time.monotonic()
             self._act(True)
+            self.paused(True)
 
     def thaw(self) -> None:
         """Lets it go on. Idempotent."""
         if self._act is not None and self._frozen_since is not None:
             self._frozen_s, self._frozen_since = self.frozen_s, None
             self._act(False)
+            self.paused(False)
 
     @property
     def frozen_s(self) -> float:

@@ -44,11 +44,14 @@ class Runner:
         """Has other limits count from the next start on; what runs goes on. May be called from any thread."""
         self._limits = limits
 
-    def add(self, task: Task) -> None:
-        """Queues a task, which `run` is to be called for. Raises ValueError, as `enqueue` does."""
+    def add(self, task: Task) -> bool:
+        """Queues a task, which `run` is to be called for; tells whether it can start at once. Raises ValueError, as
+        `enqueue` does.
+        """
         self._schedule = enqueue(self._schedule, task, self._clock())
-        self._turns[task.id] = asyncio.get_running_loop().create_future()
+        turn = self._turns[task.id] = asyncio.get_running_loop().create_future()
         self._advance()
+        return turn.done()
 
     async def run(self, task_id: str, work: Callable[[Freezer], Awaitable[T]]) -> T:
         """Runs a queued task when it is its turn, and returns what `work` does.

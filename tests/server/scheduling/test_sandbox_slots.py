@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runtime import Bench, benches
+from bench_runtime import Bench, benches, call, intent
 
+from remit_governance.audit.record import AuditKind
 from remit_server.errors import ToolError
 from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.ports import CommandSpec
@@ -62,6 +63,31 @@ async def test_SCH_04_where_memory_is_short_it_is_ended_and_the_reason_said(tmp_
     assert refusal.value.retryable
     assert "more urgent" in refusal.value.why
     assert "end" not in heard
+
+
+@pytest.mark.slow
+async def test_SCH_04_that_a_command_waits_or_is_paused_is_shown_and_audited(tmp_path: Path) -> None:
+    """A model's command runs, the person's own one comes first, and a second one of the model's waits for both."""
+    ticks = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo tick; sleep 0.05; done"
+    steps = [{"calls": [intent("EXECUTE"), call("run_command", command=ticks)]}, {"text": "done"}]
+    own = {"type": "call", "tool": "run_command", "arguments": {"command": "sleep 0.3"}, "intent": "EXECUTE"}
+    async with benches(tmp_path) as make:
+        bench: Bench = await make(*steps, policy=ALLOW, at_once=AtOnce(global_max=1))
+        first = asyncio.create_task(bench.ask("count", session="first"))
+        await bench.until("tool_output")
+        second = asyncio.create_task(bench.ask("count", session="second"))
+        await bench.until("command_waits")
+        await bench.ask(own, session="mine")
+        await asyncio.gather(first, second)
+        waits = {
+            session: [event.wait for event in bench.of("command_waits") if event.session_id == session]
+            for session in ("first", "second", "mine")
+        }
+        assert waits == {"first": ["paused", "resumed"], "second": ["queued", "started"], "mine": []}
+        assert all(event.means for event in bench.of("command_waits"))
+        kinds = [record.event.kind for record in bench.all_audit()]
+        told = (AuditKind.SANDBOX_QUEUED, AuditKind.SANDBOX_PAUSED, AuditKind.SANDBOX_RESUMED)
+        assert [kinds.count(kind) for kind in told] == [1, 1, 1]
 
 
 async def test_SCH_04_the_time_of_a_paused_command_does_not_pass() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 from remit_governance.audit.record import AuditKind
 from remit_server.contract import ErrorCode
@@ -15,9 +16,27 @@ from remit_server.harness.judgement import standing_answer
 from remit_server.harness.permit import HandedOn, Permit, not_in_force
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.sandbox.network.proxy import Attempt
-from remit_server.sandbox.ports import CommandOutput
+from remit_server.sandbox.ports import CommandOutput, Wait
 
 log = logging.getLogger(__name__)
+
+
+MEANS: Mapping[Wait, str] = MappingProxyType(
+    {
+        "queued": "the command waits until others have ended",
+        "started": "the command begins now",
+        "paused": "the command is paused for a more urgent one",
+        "resumed": "the command goes on",
+    }
+)
+_WAITS: Mapping[Wait, AuditKind] = MappingProxyType(
+    {
+        "queued": AuditKind.SANDBOX_QUEUED,
+        "paused": AuditKind.SANDBOX_PAUSED,
+        "resumed": AuditKind.SANDBOX_RESUMED,
+    }
+)
+"""What is audited; that it begins says the sandbox that is made then."""
 
 
 @dataclass(slots=True)
@@ -45,6 +64,16 @@ class Inside:
         if self._handed is not None:
             given = {"parent": self.permit.id, "sandbox": self.id, "pid": str(pid)}
             self.record.record_capability(AuditKind.CAPABILITY_ISSUED, str(self._handed.nonce), **given)
+
+    def note_wait(self, wait: Wait) -> None:
+        """Shows and audits that the command waits, or goes on. Never raises: whoever tells it has others to run."""
+        self.record.show_wait(wait, MEANS[wait])
+        kind = _WAITS.get(wait)
+        try:
+            if kind is not None:
+                self.record.record_sandbox(kind, self.id, template=self.template)
+        except ToolError:
+            log.exception("what sandbox %s waits for could not be audited", self.id)
 
     def admit(self, attempt: Attempt) -> None:
         """Spends a use of the token on each connection that is allowed. Raises ToolError where it is not in force, or

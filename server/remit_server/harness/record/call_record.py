@@ -25,6 +25,7 @@ from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.contract import (
     ApprovalResolved,
+    CommandWaits,
     ErrorCode,
     ErrorPayload,
     ReasonPayload,
@@ -49,6 +50,7 @@ from remit_server.harness.record.redaction_out import (
 from remit_server.harness.record.went_well import ran_program, went_well
 from remit_server.harness.turn import EndedCall, Turn
 from remit_server.sandbox.network.proxy import Attempt
+from remit_server.sandbox.ports import Wait
 from remit_server.tools.spec import FolderChange, Outcome, Plan, WritePlan
 from remit_server.workspace.content.transient import is_transient
 
@@ -280,6 +282,10 @@ class CallRecord:
     def show_output(self, text: str) -> None:
         """Shows what a command has printed so far, redacted already."""
         self.turn.emit(ToolOutput, tool_call_id=self.call.id, text=text)
+
+    def show_wait(self, wait: Wait, means: str) -> None:
+        """Shows that the command waits, or goes on."""
+        self.turn.emit(CommandWaits, tool_call_id=self.call.id, wait=wait, means=means)
 
     def finish(self, outcome: Outcome, most_chars: int) -> CallResult:
         """Redacts and audits what the call came to, and shows it: what is shown and returned is the redacted text."""

@@ -80,6 +80,7 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
         plan.spec,
         attempted=attempts.note,
         priority=ctx.turn.priority,
+        waits=inside.note_wait,
         begun=inside.begin,
         in_force=inside.in_force,
     )

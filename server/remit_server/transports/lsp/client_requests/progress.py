@@ -17,6 +17,7 @@ from remit_governance.visible import visible_again
 from remit_governance.workflow.states import Mode
 from remit_server.contract import (
     ApprovalRequired,
+    CommandWaits,
     Event,
     IntentSelected,
     PromptProgress,
@@ -104,6 +105,8 @@ def progress_line(event: Event) -> str | None:
             line = f"the model reads the prompt: {done * 100 // total} %"
         case ToolOutput(text=text):
             line = _last_line(text)
+        case CommandWaits(means=means):
+            line = means
         case ToolResultEvent(tool=tool, exit_code=int(), summary=summary):
             line = f"{tool}: {visible_again(summary, 'show')}"
         case ApprovalRequired(title=title):
