@@ -265,8 +265,10 @@ class StandInRuntime:
 _attempts = count(1)
 
 
-async def open_stand_in(workspace: Path, documents: Documents, code: CodeIntelligence, editor: Any) -> StandInRuntime:
-    del code, editor
+async def open_stand_in(
+    workspace: Path, documents: Documents, code: CodeIntelligence, editor: Any, named: Path
+) -> StandInRuntime:
+    del code, editor, named
     if next(_attempts) <= int(os.environ.get("STAND_IN_FAILURES", "0")):
         raise SetupError("cannot open the workspace", "the policy is broken", "mend the policy")
     return StandInRuntime(workspace, documents)

@@ -199,3 +199,26 @@ async def test_one_model_serves_all_folders(start_real, second):
     )
     assert (await answer)["result"]["status"] == "completed"
     assert await client.shutdown() == 0
+
+
+async def test_LSP_06_a_folder_that_was_opened_through_a_link_has_paths_through_it(start_real, second, tmp_path):
+    client = await start_real()
+    alias, other = tmp_path / "alias", tmp_path / "other"
+    alias.symlink_to(client.root)
+    other.symlink_to(second)
+    (client.root / "a.txt").write_text("here\n")
+    (second / "a.txt").write_text("there\n")
+    await client.initialize(workspaceFolders=folders(alias))
+
+    async def outcome(path: Path, turn: str) -> tuple[bool, str | None]:
+        call = {"type": "call", "tool": "read_file", "arguments": {"path": str(path)}, "intent": "READ_FILE"}
+        await client.result(
+            "remit/run", {"session_id": "s", "turn_id": turn, "input": call, "partialResultToken": turn}
+        )
+        (ended,) = [event for event in client.events(turn) if event["kind"] == "tool_result"]
+        return ended["ok"], ended["error"] and ended["error"]["code"]
+
+    assert await outcome(alias / "a.txt", "t1") == (True, None)
+    assert await outcome(client.root / "a.txt", "t2") == (True, None)
+    assert await outcome(other / "a.txt", "t3") == (False, "outside_workspace")
+    assert await outcome(second / "a.txt", "t4") == (False, "outside_workspace")

@@ -42,9 +42,11 @@ class WorkspaceFolders:
     by_root: Mapping[Path, WorkspaceFolder] = field(default_factory=dict[Path, WorkspaceFolder])
     elsewhere: tuple[NotHere, ...] = ()
 
-    def new_roots(self, roots: Collection[Root]) -> list[Path]:
-        """Returns those on this machine that are not open yet, each once."""
-        return [root for root in dict.fromkeys(_real(roots)) if root not in self.by_root]
+    def new_roots(self, roots: Collection[Root]) -> Mapping[Path, Path]:
+        """Returns those on this machine that are not open yet, each with the path by which the editor named it first:
+        that may lead through a link."""
+        named = {Path(os.path.realpath(root.path)): root.path for root in reversed(_local(roots))}
+        return {root: named[root] for root in _real(roots) if root not in self.by_root}
 
     def with_added(self, folders: Iterable[WorkspaceFolder], roots: Collection[Root]) -> WorkspaceFolders:
         """Returns these folders with the added ones; those of `roots` that are elsewhere are recorded."""
@@ -116,7 +118,11 @@ class WorkspaceFolders:
 
 
 def _real(roots: Iterable[Root]) -> list[Path]:
-    return [Path(os.path.realpath(root.path)) for root in roots if isinstance(root, LocalFolder)]
+    return [Path(os.path.realpath(root.path)) for root in _local(roots)]
+
+
+def _local(roots: Iterable[Root]) -> list[LocalFolder]:
+    return [root for root in roots if isinstance(root, LocalFolder)]
 
 
 def _no_folder() -> RemitError:

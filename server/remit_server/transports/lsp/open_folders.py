@@ -36,7 +36,7 @@ def change_folders(connection: Connection, added: Collection[Root], removed: Col
     for folder in before:
         if folder.root not in connection.folders.by_root:
             connection.in_background(close_folder(folder))
-    new = [_make_folder(connection, root) for root in connection.folders.new_roots(added)]
+    new = [_make_folder(connection, *named) for named in connection.folders.new_roots(added).items()]
     connection.folders = connection.folders.with_added(new, added)
     if connection.ready:
         attend_folders(connection, new, (root for root in added if isinstance(root, NotHere)))
@@ -59,13 +59,16 @@ async def close_folder(folder: WorkspaceFolder) -> None:
         logger.exception("a runtime did not close within %d s", _CLOSE_S)
 
 
-def _make_folder(connection: Connection, root: Path) -> WorkspaceFolder:
+def _make_folder(connection: Connection, root: Path, named: Path) -> WorkspaceFolder:
+    """Makes the folder of `root`, which the editor names `named`: absolute paths below that are paths of it too."""
     documents = EditorDocuments(root, connection.buffers, lambda request: put_edit(connection, request))
     code = EditorCode(connection, root)
 
     async def open_trusted() -> AgentRuntime:
         await settle_trust(connection, root)
         await ask_settings(connection, root)
-        return await connection.open_runtime(root, documents, code, lambda: connection.editor_settings.get(root, {}))
+        return await connection.open_runtime(
+            root, documents, code, lambda: connection.editor_settings.get(root, {}), named
+        )
 
     return WorkspaceFolder(root, documents, RuntimeSlot(open_trusted))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:  # the port imports the contract, which is slow
 EditorSettings: TypeAlias = Callable[[], Mapping[tuple[str, str], Any]]
 """Returns those of Remit's settings that the editor has, and may set, as they are now."""
 
-OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence, EditorSettings], Awaitable[AgentRuntime]]"
-"""Opens a workspace's runtime, with its open documents and its editor's code intelligence and settings. Raises
-SetupError."""
+OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence, EditorSettings, Path], Awaitable[AgentRuntime]]"
+"""Opens a workspace's runtime, with its open documents, its editor's code intelligence and settings, and the path by
+which the editor named the workspace. Raises SetupError."""
 
 
 def configured_runtimes() -> OpenRuntime:
@@ -27,17 +28,19 @@ def configured_runtimes() -> OpenRuntime:
     shared: list[Shared] = []
 
     async def open_configured(
-        workspace: Path, documents: Documents, code: CodeIntelligence, editor: EditorSettings
+        workspace: Path, documents: Documents, code: CodeIntelligence, editor: EditorSettings, named: Path
     ) -> AgentRuntime:
         from remit_server.runtime.opening import open_runtime
-        from remit_server.runtime.settings import Settings
+        from remit_server.runtime.settings import Settings, path_through_links
         from remit_server.runtime.shared import Shared
 
         if not shared:
             shared.append(Shared())
 
         def read() -> Settings:
-            return Settings.from_environment(workspace, editor=editor())
+            # The link may lead elsewhere by now; this folder stays the one that was opened.
+            opened_as = path_through_links(named, workspace, {})
+            return replace(Settings.from_environment(workspace, editor=editor()), opened_as=opened_as)
 
         return await open_runtime(read(), documents, code, shared[0], read)
 
