@@ -316,7 +316,10 @@ async def test_thr_shell_a_denied_write_is_denied_beforehand_with_layers_too(mak
 class Flat:
     """A sandbox without layers, as where no overlay can be mounted: the workspace is read-only in it."""
 
-    def __init__(self) -> None:
+    name = "podman"
+
+    def __init__(self, said: bytes = b"") -> None:
+        self.said = said
         self.ran: list[CommandSpec] = []
 
     def isolation(self) -> Isolation:
@@ -324,7 +327,30 @@ class Flat:
 
     async def run(self, spec: CommandSpec, progress: Any = None) -> CommandOutput:
         self.ran.append(spec)
-        return CommandOutput(0, b"", b"")
+        return CommandOutput(0, b"", self.said)
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "before", "after"),
+    [
+        ("echo x > made.txt; true", b"made.txt: Read-only file system\n", True, True),
+        ("echo x > /tmp/made.txt", b"", False, False),
+        ("make it", b"Makefile:1: a: Read-only file system\n", False, True),
+        ("ls", b"", False, False),
+    ],
+)
+async def test_BOX_05_without_layers_a_write_is_said_to_fail_before_it_and_after(
+    make_bench: Any, command: str, said: bytes, before: bool, after: bool
+) -> None:
+    bench: Bench = await make_bench(policy=ALLOW.replace("exec }, action: allow", "exec }, action: require_review"))
+    asker = Answering()
+    dispatcher = Dispatcher(replace(bench.runtime.dispatcher.parts, sandbox=Flat(said)))
+    turn = Turn("t", SessionMemory("s"), bench.events.append, asker, intent=IntentState(Intent.EXECUTE))
+    assert (await dispatcher.execute(ToolCall("1", "run_command", {"command": command}), turn)).ok
+    (question,) = asker.asked
+    assert any("read-only in `podman`" in reason.reason for reason in question.reasons) is before
+    (ended,) = bench.of("tool_result")
+    assert any("read-only in `podman`" in note for note in ended.data.get("notes", [])) is after
 
 
 async def test_thr_shell_without_layers_a_write_is_asked_about_beforehand(make_bench: Any) -> None:
@@ -336,7 +362,7 @@ async def test_thr_shell_without_layers_a_write_is_asked_about_beforehand(make_b
     result = await dispatcher.execute(ToolCall("1", "run_command", {"command": "echo x > made.txt"}), turn)
     assert not result.ok
     assert [question.title for question in asker.asked] == ["run echo x > made.txt"]
-    assert [reason.rule for reason in asker.asked[0].reasons] == ["w"]
+    assert [reason.rule for reason in asker.asked[0].reasons if reason.rule] == ["w"]
     assert flat.ran == []
 
 

@@ -15,6 +15,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import measure_actions
 from remit_server.harness.commands.merge_command_output import CommandMerge
+from remit_server.harness.commands.read_only import explain_read_only
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import decide_actions
 from remit_server.harness.record.call_record import CallRecord
@@ -65,7 +66,8 @@ async def _merge_command(ended: CommandEnded, executed: Executed, ctx: CallConte
     parts = ctx.parts
     merging = CommandMerge(executed.proposal, ctx.call.id, ctx.turn, record, parts.rulebook, parts.merger, parts.desk)
     report = await merging.merge(ended.output, ended.started_ns)
-    notes = [text for text in (ended.network, report) if text]
+    read_only = await asyncio.to_thread(explain_read_only, ended.output, parts.sandbox)
+    notes = [text for text in (ended.network, report, *read_only) if text]
     text = "\n".join(filter(None, [ended.outcome.text, *notes]))
     return replace(ended.outcome, text=text, data=with_notes(ended.outcome.data, notes))
 

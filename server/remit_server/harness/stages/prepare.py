@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from remit_governance.values import Action
 from remit_server.harness.approval.proposal import Proposal, measure_actions
+from remit_server.harness.commands.read_only import describe_read_only
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.call_record import CallRecord
@@ -46,7 +47,10 @@ async def prepare(judged: JudgedCall, ctx: CallContext, record: CallRecord) -> P
         lambda: propose(call.tool, call.arguments, call.actions, call.tool_context, ctx), record.record_retry
     )
     judgement = await judge_or_refuse(proposal.actions, ctx, record, judged.judgement)
-    return Prepared(proposal, judgement, call.tool_context)
+    remarks: tuple[str, ...] = ()
+    if isinstance(proposal.plan, CommandPlan) and proposal.plan.spec.writes:
+        remarks = await asyncio.to_thread(describe_read_only, proposal.actions, ctx.parts.sandbox.name)
+    return Prepared(proposal, judgement, call.tool_context, remarks=remarks)
 
 
 async def propose(
