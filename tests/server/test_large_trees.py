@@ -257,6 +257,26 @@ def test_FILE_05_the_lists_outside_the_tree_count_as_git_counts_them(
     assert files_of(both(shop, "foo", "scratch")) == ["scratch/x"]
 
 
+@pytest.mark.parametrize("folds", [True, False])
+@pytest.mark.usefixtures("persons")
+def test_FILE_05_the_case_of_letters_counts_in_ignore_files_as_the_repository_has_it(
+    tmp_path: Path, folds: bool
+) -> None:
+    shop = repository(tmp_path / "shop")
+    git(shop, "config", "core.ignoreCase", str(folds).lower())
+    grown(
+        shop,
+        {".gitignore": b"*.LOG\n/Build/\n", "sub/.gitignore": b"!Kept.log\n[A-C].py\n", ".git/info/exclude": b"MINE\n"},
+    )
+    names = ("a.log", "A.LOG", "build/x", "Build/x", "mine", "sub/kept.LOG", "sub/b.py", "sub/d.py", "sub/build/x")
+    grown(shop, dict.fromkeys((*names, "build/in/y", "\u00c4.py"), b"foo") | {"build/in/.gitignore": b"Y\n"})
+    known = git(shop, "-c", "core.quotePath=false", "ls-files", "--others", "--exclude-standard").split()
+    found = files_of(both(shop, "foo"))
+    assert sorted(found) == sorted(name for name in known if not name.endswith(".gitignore"))
+    assert ("a.log" in found, "build/x" in found) == (not folds, not folds)
+    assert files_of(both(shop, "foo", "build")) == (["build/x"] if folds else ["build/in/y", "build/x"])
+
+
 def test_thr_paths_a_list_that_only_the_repository_names_is_not_read_outside(tmp_path: Path, persons: Path) -> None:
     """THR: which names are ignored would tell what a file of the person's holds."""
     (tmp_path / "secret").write_text("guess\n")

@@ -14,11 +14,12 @@ from pathlib import Path
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES
 from remit_server.workspace.git_file import read_git_file
 from remit_server.workspace.git_linked import Folders, find_folders
-from remit_server.workspace.git_settings import expand_path, git_folder_of, settings_of
+from remit_server.workspace.git_settings import expand_path, git_folder_of, is_on, settings_of
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES
 
 EXCLUDES_FILE = "core.excludesfile"
+IGNORE_CASE = "core.ignorecase"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,12 @@ def exclude_lists(workspace: Workspace) -> tuple[ExcludeList, ...]:
     outer = (replace(each, prefix=folders.prefix) for each in (persons, own) if each is not None)
     above = ((_list_at(path), prefix) for path, prefix in folders.above(".gitignore"))
     return (*outer, *(replace(each, prefix=prefix) for each, prefix in above if each is not None))
+
+
+def folds_case(workspace: Workspace) -> bool:
+    """Returns whether the case of letters does not count in ignore files: git notes so where the disk keeps none."""
+    folders = find_folders(workspace.root)
+    return folders is not None and is_on(settings_of(folders.own, _config_of(folders), os.environ), IGNORE_CASE)
 
 
 def persons_list(workspace: Workspace, folders: Folders) -> ExcludeList | None:

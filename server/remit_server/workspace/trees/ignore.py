@@ -9,6 +9,7 @@ import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from string import ascii_uppercase
 from typing import Any, cast
 
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
@@ -20,14 +21,19 @@ MAX_IGNORE_BYTES = 256 * 1024
 MAX_IGNORE_LINES = 2000
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 
+_LOWER = {ord(letter): letter.lower() for letter in ascii_uppercase}
+"""What git folds: the letters of ASCII alone."""
+
 _error = cast("type[Exception]", cast("Any", re2).error)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IgnoreRules:
-    """The rules of an ignore file; compared by identity, which is fast."""
+    """The rules of an ignore file; compared by identity, which is fast. With `fold` the case of letters does not count,
+    as on a disk that keeps none."""
 
     _specs: tuple[GitIgnoreSpec, ...]
+    _fold: bool = False
     _prefix: str = ""
 
     def __bool__(self) -> bool:
@@ -38,13 +44,16 @@ class IgnoreRules:
         # A name that is not UTF-8, which only wildcards match.
         whole = self._prefix + path
         text = whole if whole.isascii() else whole.encode(errors="replace").decode()
+        text = text.translate(_LOWER) if self._fold else text
         said = (spec.check_file(text).include for spec in reversed(self._specs))
         return next((each for each in said if each is not None), None)
 
 
-def parse_ignore_file(data: bytes, prefix: str = "") -> IgnoreRules:
+def parse_ignore_file(data: bytes, *, fold: bool = False, prefix: str = "") -> IgnoreRules:
     """Parses an ignore file, whose paths begin with `prefix`. Lines that are too long or malformed are skipped."""
-    return replace(ignore_rules(ignore_lines(data)), _prefix=prefix)
+    lines = ignore_lines(data)
+    rules = ignore_rules([line.translate(_LOWER) for line in lines] if fold else lines, fold=fold)
+    return replace(rules, _prefix=prefix)
 
 
 def ignore_lines(data: bytes) -> list[str]:
@@ -53,10 +62,10 @@ def ignore_lines(data: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n")[:MAX_IGNORE_LINES]]
 
 
-def ignore_rules(lines: Sequence[str]) -> IgnoreRules:
+def ignore_rules(lines: Sequence[str], *, fold: bool = False) -> IgnoreRules:
     """Returns the rules in these lines."""
     patterns = [line for line in lines if len(line) <= MAX_GLOB_CHARS and line.strip() and not line.startswith("#")]
-    return IgnoreRules(_specs(patterns))
+    return IgnoreRules(_specs(patterns), fold)
 
 
 def _specs(lines: Sequence[str]) -> tuple[GitIgnoreSpec, ...]:

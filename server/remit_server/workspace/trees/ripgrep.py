@@ -22,6 +22,7 @@ from pathlib import Path
 
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
+from remit_server.workspace.trees.exclude import folds_case
 from remit_server.workspace.trees.walk import Limits, ignore_files_above
 
 _FLAGS = (
@@ -91,6 +92,7 @@ def list_with_ripgrep(
     about = [] if matching is None else [*_MATCHING, f"--max-filesize={matching.max_bytes}"]
     what = ["--files"] if matching is None else [f"--regexp={matching.expression}"]
     above = [f"--ignore-file={path}" for path in ignore_files_above(workspace, base)]
+    above += ["--ignore-file-case-insensitive"] if folds_case(workspace) else []
     where = "/".join((".", *base.names))
     return _run([program, *_FLAGS, *above, *about, *what, "--", where], workspace.root, limits)
 

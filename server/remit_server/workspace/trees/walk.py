@@ -8,7 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
@@ -17,7 +17,7 @@ from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.content.transient import Retries
 from remit_server.workspace.git_linked import find_folders
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
-from remit_server.workspace.trees.exclude import exclude_lists
+from remit_server.workspace.trees.exclude import exclude_lists, folds_case
 from remit_server.workspace.trees.ignore import BYTE_ORDER_MARK, MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
 
 SMALL_TREE = 400
@@ -74,8 +74,15 @@ class Limits:
         return self.stopped
 
 
-# The ignore files that apply in a folder, each with the length of its own folder's prefix, outermost first.
-Layers = tuple[tuple[int, IgnoreRules], ...]
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The ignore files that apply in a folder, each with the length of its own folder's prefix, outermost first. With
+    `fold` the case of letters does not count in them."""
+
+    files: tuple[tuple[int, IgnoreRules], ...] = ()
+    fold: bool = False
+
+
 # A folder's entries as listed: their names, and whether each is a folder or a regular file.
 Entries = tuple[tuple[str, bool, bool], ...]
 
@@ -98,7 +105,7 @@ def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iter
     Raises ToolError as `walk` does.
     """
     fd = workspace.open_folder(base)
-    layers = _layers_above(workspace, base) or ()
+    layers = _layers_below(workspace, base)
     prefix = "" if base.relative == "." else base.relative + "/"
     yield from _walk_below(fd, prefix, layers, limits)
 
@@ -108,7 +115,7 @@ def ignored_below(workspace: Workspace, base: WorkspacePath, limits: Limits) -> 
     not looked into. Raises ToolError where `base` is no folder."""
     fd = workspace.open_folder(base)
     prefix = "" if base.relative == "." else base.relative + "/"
-    yield from _ignored_in(fd, prefix, _layers_above(workspace, base) or (), limits)
+    yield from _ignored_in(fd, prefix, _layers_below(workspace, base), limits)
 
 
 def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
@@ -136,7 +143,7 @@ def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str],
             os.close(fd)
 
     def layers_of_base() -> Layers:
-        return _layers_above(workspace, base) or ()
+        return _layers_below(workspace, base)
 
     def layers_of_parent(folder: WorkspacePath) -> Layers | None:
         above = "/".join(folder.names[:-1])
@@ -164,7 +171,7 @@ def ignore_files_above(workspace: Workspace, base: WorkspacePath) -> tuple[str, 
     """Returns the files outside the folder `base` whose patterns, which are for the whole workspace, apply below it;
     the one that counts least first. None of them where a folder between has patterns too, which would count more."""
     layers = _layers_above(workspace, base)
-    if layers is None or any(start for start, _ in layers):
+    if layers is None or any(start for start, _ in layers.files):
         return ()
     own = base.names and _ignore_file(f"{workspace.root}/.gitignore", None, 1)
     lists = exclude_lists(workspace)
@@ -304,7 +311,7 @@ def _is_unlisted(name: str) -> bool:
 def _is_excluded(relative: str, layers: Layers, *, folder: bool) -> bool:
     """Returns whether the innermost ignore file with a matching rule excludes the path."""
     path = relative + "/" if folder else relative
-    for start, rules in reversed(layers):
+    for start, rules in reversed(layers.files):
         said = rules.ignores(path[start:])
         if said is not None:
             return said
@@ -314,17 +321,23 @@ def _is_excluded(relative: str, layers: Layers, *, folder: bool) -> bool:
 def _outer_layers(workspace: Workspace) -> Layers:
     """Returns the rules from outside the tree; none where they ignore the workspace itself, which was asked for."""
     layers = _layers_outside(workspace)
-    return () if _is_ignored_whole(workspace, layers) else layers
+    return Layers(fold=layers.fold) if _is_ignored_whole(workspace, layers) else layers
 
 
 def _layers_outside(workspace: Workspace) -> Layers:
-    found = (_rules(each.data, each.prefix) for each in exclude_lists(workspace))
-    return tuple((0, rules) for rules in found if rules)
+    fold = folds_case(workspace)
+    found = (_rules(each.data, fold=fold, prefix=each.prefix) for each in exclude_lists(workspace))
+    return Layers(tuple((0, rules) for rules in found if rules), fold)
+
+
+def _layers_below(workspace: Workspace, base: WorkspacePath) -> Layers:
+    """Returns the ignore files above that apply below `base`: none where they exclude it, for then it was asked for."""
+    return _layers_above(workspace, base) or Layers(fold=folds_case(workspace))
 
 
 def _is_ignored_whole(workspace: Workspace, layers: Layers) -> bool:
     """Returns whether a repository above ignores whatever is in the workspace."""
-    folders = find_folders(workspace.root) if layers else None
+    folders = find_folders(workspace.root) if layers.files else None
     if folders is None or not folders.prefix:
         return False
     return all(_is_excluded(_ANY_NAME, layers, folder=kind) for kind in (False, True))
@@ -340,7 +353,7 @@ def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:
         try:
             fd = workspace.open_folder(folder)
         except ToolError:
-            return ()
+            return Layers()
         try:
             layers = _with_ignore_file(fd, len(prefix), layers)
         finally:
@@ -353,8 +366,8 @@ def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:
 
 
 def _with_ignore_file(folder: int, start: int, layers: Layers) -> Layers:
-    rules = _rules(_ignore_file(".gitignore", folder, MAX_IGNORE_BYTES))
-    return (*layers, (start, rules)) if rules else layers
+    rules = _rules(_ignore_file(".gitignore", folder, MAX_IGNORE_BYTES), fold=layers.fold)
+    return replace(layers, files=(*layers.files, (start, rules))) if rules else layers
 
 
 def _ignore_file(path: str, folder: int | None, most: int) -> bytes:
