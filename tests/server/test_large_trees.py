@@ -301,6 +301,18 @@ def test_links_are_not_followed_and_strange_files_and_names_do_no_harm(tmp_path:
     assert files_of(both(root, "foo")) == ["-e", "a.py"]
 
 
+@pytest.mark.parametrize("list_of", [b"#" * 300_000 + b"\n*.log\n", b"#\n" * 3_000 + b"*.log\n"])
+@pytest.mark.parametrize("small", [IN_PROCESS, WITH_RIPGREP])
+def test_FILE_05_an_ignore_file_that_is_read_in_part_is_said_to_be(tmp_path: Path, list_of: bytes, small: int) -> None:
+    grown(tmp_path, {".gitignore": b"*.bin\n" + list_of, "a.py": b"foo", "a.log": b"foo", "b.bin": b"foo"})
+    with Workspace(tmp_path) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, lambda text: text)
+        query = Query(parse_pattern("foo"), ctx.resolve("."))
+        said = [search(ctx, query, Limits(small=small)).text]
+        said.append(list_matching(ctx, ctx.resolve("."), parse_glob("*.py"), 100, Limits(small=small)).text)
+    assert all("not all patterns count: 1 ignore file" in text for text in said)
+
+
 def test_what_is_not_searched_is_said_by_either_way(tmp_path: Path) -> None:
     """No file is passed over in silence that may be read and may hold a match."""
     long = b"x" * 2_500_000

@@ -12,6 +12,7 @@ from remit_governance.values import Effect
 from remit_server.tools.search.large_trees import files_below
 from remit_server.tools.search.omissions import (
     Ignored,
+    describe_cut,
     describe_ignored,
     describe_unlisted,
     find_ignored_below,
@@ -60,6 +61,7 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
     notes = [
         "" if complete else "stopped early, there may be more",
         *describe_unlisted(closed, without_name),
+        *describe_cut(that_may_be_told(limits.cut, lambda path: ctx.permits("fs.list", path))),
         *describe_ignored(ignored),
         glob.hint.removeprefix(", ") if not total else "",
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
+from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, MAX_IGNORE_LINES
 from remit_server.workspace.trees.path_globs import Glob
 from remit_server.workspace.trees.walk import Limits, ignored_below
 
@@ -77,6 +78,12 @@ def describe_unlisted(closed: Iterable[str], without_name: int) -> list[str]:
     """The sentences to say of a listing."""
     folders = _count_words(sorted(closed), "folder", "that cannot be read")
     return [*([f"left out: {folders}"] if folders else []), *nameless(without_name)]
+
+
+def describe_cut(cut: Iterable[str]) -> list[str]:
+    """The sentence to say of ignore files that are read in part."""
+    said = _count_words(sorted(cut), "ignore file", f"over {MAX_IGNORE_BYTES >> 10} KiB or {MAX_IGNORE_LINES} lines")
+    return [f"not all patterns count: {said}"] if said else []
 
 
 def nameless(count: int) -> list[str]:

@@ -16,6 +16,7 @@ from remit_server.tools.search.large_trees import files_below, files_to_search
 from remit_server.tools.search.line_matches import MAX_PATTERN_CHARS, parse_pattern
 from remit_server.tools.search.omissions import (
     Ignored,
+    describe_cut,
     describe_ignored,
     describe_unsearched,
     find_ignored_below,
@@ -82,6 +83,7 @@ def _outcome(found: Search) -> Outcome:
     notes = [
         "" if complete else "stopped early",
         *describe_unsearched(found.left_out, closed, f"{MAX_SEARCHED_BYTES >> 20} MB"),
+        *describe_cut(that_may_be_told(found.limits.cut, lambda path: ctx.permits("fs.read", path))),
         *describe_ignored(ignored),
         *(_why_none(found) if none else []),
     ]

@@ -94,4 +94,4 @@ def _list_at(path: Path) -> ExcludeList | None:
         data = read_git_file(path.parent, path.name, MAX_CONFIG_BYTES)
     except OSError:
         return None
-    return ExcludeList(path, data[:MAX_IGNORE_BYTES]) if data else None
+    return ExcludeList(path, data[: MAX_IGNORE_BYTES + 1]) if data else None

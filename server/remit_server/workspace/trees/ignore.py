@@ -30,11 +30,12 @@ _error = cast("type[Exception]", cast("Any", re2).error)
 @dataclass(frozen=True, slots=True, eq=False)
 class IgnoreRules:
     """The rules of an ignore file; compared by identity, which is fast. With `fold` the case of letters does not count,
-    as on a disk that keeps none."""
+    as on a disk that keeps none. `cut` says that they are not all of the file's: more would take seconds."""
 
     _specs: tuple[GitIgnoreSpec, ...]
     _fold: bool = False
     _prefix: str = ""
+    cut: bool = False
 
     def __bool__(self) -> bool:
         return bool(self._specs)
@@ -52,8 +53,9 @@ class IgnoreRules:
 def parse_ignore_file(data: bytes, *, fold: bool = False, prefix: str = "") -> IgnoreRules:
     """Parses an ignore file, whose paths begin with `prefix`. Lines that are too long or malformed are skipped."""
     lines = ignore_lines(data)
+    cut = len(data) > MAX_IGNORE_BYTES or data.count(b"\n") > MAX_IGNORE_LINES
     rules = ignore_rules([line.translate(_LOWER) for line in lines] if fold else lines, fold=fold)
-    return replace(rules, _prefix=prefix)
+    return replace(rules, _prefix=prefix, cut=cut)
 
 
 def ignore_lines(data: bytes) -> list[str]:

@@ -37,8 +37,8 @@ class Limits:
     """The limits of one walk, shared with the work on its files. Time is in seconds from now.
 
     Up to `small` files and folders are walked rather than listed by ripgrep. A folder of more than `in_folder` entries
-    ends the walk before the first of them. `closed` are the folders that could not be read, `retries` what was read
-    at the second try.
+    ends the walk before the first of them. `closed` are the folders that could not be read, `cut` the ignore files that
+    are longer than what is read of them, `retries` what was read at the second try.
     """
 
     seconds: float = 10.0
@@ -48,6 +48,7 @@ class Limits:
     started: float = field(default_factory=time.monotonic)
     stopped: bool = False
     closed: set[str] = field(default_factory=set[str])
+    cut: set[str] = field(default_factory=set[str])
     retries: Retries = field(default_factory=Retries)
 
     def of_small(self) -> Limits:
@@ -59,6 +60,7 @@ class Limits:
             in_folder=most,
             started=self.started,
             closed=self.closed,
+            cut=self.cut,
             retries=self.retries,
         )
 
@@ -77,10 +79,19 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Layers:
     """The ignore files that apply in a folder, each with the length of its own folder's prefix, outermost first. With
-    `fold` the case of letters does not count in them."""
+    `fold` the case of letters does not count in them. The first `outer` are lists outside the tree."""
 
     files: tuple[tuple[int, IgnoreRules], ...] = ()
     fold: bool = False
+    outer: int = 0
+
+    def cut_in(self, prefix: str) -> tuple[str, ...]:
+        """Returns the ignore files, from the folder of this prefix up, of which only a part is read."""
+        return tuple(
+            f"{prefix[:start]}.gitignore" if number >= self.outer else "info/exclude or core.excludesFile"
+            for number, (start, rules) in enumerate(self.files)
+            if rules.cut
+        )
 
 
 # A folder's entries as listed: their names, and whether each is a folder or a regular file.
@@ -219,6 +230,7 @@ def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterato
     """Walks an open folder, and closes `fd`."""
     try:
         layers = _with_ignore_file(fd, len(prefix), layers)
+        limits.cut.update(layers.cut_in(prefix))
         found = _entries(fd, prefix, limits)
         chosen = _remembered if len(found) <= _MOST_REMEMBERED else _choose
         gone = 0
@@ -327,7 +339,8 @@ def _outer_layers(workspace: Workspace) -> Layers:
 def _layers_outside(workspace: Workspace) -> Layers:
     fold = folds_case(workspace)
     found = (_rules(each.data, fold=fold, prefix=each.prefix) for each in exclude_lists(workspace))
-    return Layers(tuple((0, rules) for rules in found if rules), fold)
+    files = tuple((0, rules) for rules in found if rules)
+    return Layers(files, fold, len(files))
 
 
 def _layers_below(workspace: Workspace, base: WorkspacePath) -> Layers:
@@ -366,7 +379,7 @@ def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:
 
 
 def _with_ignore_file(folder: int, start: int, layers: Layers) -> Layers:
-    rules = _rules(_ignore_file(".gitignore", folder, MAX_IGNORE_BYTES), fold=layers.fold)
+    rules = _rules(_ignore_file(".gitignore", folder, MAX_IGNORE_BYTES + 1), fold=layers.fold)
     return replace(layers, files=(*layers.files, (start, rules))) if rules else layers
 
 
