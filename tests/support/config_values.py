@@ -22,6 +22,7 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
     ("limits", "max_steps"): (24, 99),
     ("limits", "turn_timeout_s"): (599, 3599),
     ("limits", "approval_timeout_s"): (299, 3599),
+    ("limits", "command_timeout_s"): (30, 1800),
     ("sessions", "save"): (False, False),
     ("sessions", "days"): (7, 8),
     ("sessions", "count"): (7, 8),
