@@ -11,7 +11,7 @@ from contextlib import suppress
 ETC = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone", "mime.types", "ssl/openssl.cnf"),
     *("nsswitch.conf", "protocols", "services", "java", "alternatives", "ssl/certs", "ca-certificates/extracted"),
-    *("pki/tls/certs", "pki/ca-trust/extracted", "fonts"),
+    *("pki/tls/certs", "pki/ca-trust/extracted", "fonts", "manpath.config", "man_db.conf"),
 )
 """All that a command sees of /etc, besides a `passwd`, a `group` and `hosts` of its own."""
 
