@@ -315,6 +315,21 @@ async def test_node_places_failures_in_common_modules(make_bench: Any) -> None:
     assert "passed: in/cart.test.js > of others > inner" in output(bench)
 
 
+OWN_METHODS = """'use strict';
+const test = require('node:test');
+function Address() {}
+Address.prototype.toString = function () { return 'here'; };
+Object.prototype.handed = 1;
+test('ok', () => { if (String(new Address()) !== 'here') throw new Error('no'); });
+"""
+
+
+@needs_node
+async def test_FLW_04_code_under_node_gives_its_objects_methods_of_its_own(make_bench: Any) -> None:
+    bench = await ran(make_bench, {"a.test.js": OWN_METHODS})
+    assert output(bench).splitlines()[0] == "node: 1 passed (exit code 0)"
+
+
 @needs_python
 @pytest.mark.slow
 async def test_pytest_without_pytest_cov_runs_and_says_how_to_get_it(make_bench: Any, tmp_path: Path) -> None:

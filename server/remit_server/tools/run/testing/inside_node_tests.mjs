@@ -17,10 +17,13 @@ const { from } = Buffer;
 const { assign, create } = Object;
 let number = 0;
 
+// One part of it is a plain object. What all objects have stays open: where that is frozen, no code may assign a
+// `toString` to a prototype of its own.
 const probe = createHmac('sha256', '');
 for (const name of Object.getOwnPropertySymbols(probe)) {
   const part = probe[name];
-  if (part !== null && typeof part === 'object') Object.freeze(Object.getPrototypeOf(part));
+  const above = part !== null && typeof part === 'object' ? Object.getPrototypeOf(part) : null;
+  if (above !== null && above !== Object.prototype) Object.freeze(above);
 }
 Object.freeze(Hmac.prototype);
 
