@@ -384,6 +384,7 @@ def test_a_path_narrows_what_go_and_node_run_or_is_refused() -> None:
     assert go_packages("a/b", True, (), str) == ("./a/b/...",)
     assert go_packages("a/a_test.go", False, (), lambda _: tests) == ("-run=^(?:TestA|ExampleB)$", "./a")
     assert node_files("in", True, ("in/a.test.js", "in/a.js", "out/b.test.js"), str) == ("./in/a.test.js",)
+    assert node_files("test/deep", True, ("test/deep/er/a.js", "src/a.js"), str) == ("./test/deep/er/a.js",)
     for refused in (
         lambda: go_packages("a/a.go", False, (), lambda _: tests),
         lambda: go_packages("a/a_test.go", False, (), lambda _: "package a\n"),

@@ -11,7 +11,7 @@ from typing import Any
 
 _PYTHON_TEST = re.compile(r"(?:^|/)(?:test[^/]*|[^/]*_test)\.py$")
 _JS_TEST = re.compile(
-    r"(?:\.|-|_)test\.[cm]?[jt]s$|(?:^|/)(?:test|test-[^/]*)\.[cm]?js$|(?:^|/)(?:test|__tests__)/[^/]+\.[cm]?[jt]sx?$"
+    r"(?:\.|-|_)test\.[cm]?[jt]s$|(?:^|/)(?:test|test-[^/]*)\.[cm]?js$|(?:^|/)(?:test|__tests__)/.+\.[cm]?[jt]sx?$"
 )
 _NODE_RUNS = re.compile(r"\.[cm]?js$")
 _SPEAKS_PYTEST = re.compile(r"\[tool\.pytest|\[tool:pytest\]|\[pytest\]|\bpytest\b")
