@@ -14,11 +14,14 @@ from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 
 
-def command_output(ended: ProcessResult, left: tuple[LayerChange, ...] = ()) -> CommandOutput:
+def command_output(
+    ended: ProcessResult, left: tuple[LayerChange, ...] = (), written: tuple[str, ...] = ()
+) -> CommandOutput:
     """How a command ended, as the tools are told."""
     note = f"\n[stopped: {ended.stopped}]\n".encode() if ended.stopped else b""
     return CommandOutput(
         left=left,
+        written=written,
         exit_code=ended.exit_code,
         stdout=ended.stdout.value(),
         stderr=ended.stderr.value() + note,

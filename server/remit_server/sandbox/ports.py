@@ -61,7 +61,10 @@ class CommandSpec:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """How a command ended. `exit_code` is None when it was killed at its limit; output is bounded, and says so."""
+    """How a command ended. `exit_code` is None when it was killed at its limit; output is bounded, and says so.
+
+    `left` is what it changed in its layer, and `written` every path that it wrote there, also what it put back.
+    """
 
     exit_code: int | None
     stdout: bytes
@@ -69,6 +72,7 @@ class CommandOutput:
     timed_out: bool = False
     truncated: bool = False
     left: tuple[LayerChange, ...] = ()
+    written: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

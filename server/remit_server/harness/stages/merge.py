@@ -37,10 +37,14 @@ OTHER_LINES_CHANGED = "the person had changed other lines of it since; they are 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What the call came to, not yet redacted; the model sees `most_chars` characters of it."""
+    """What the call came to, not yet redacted; the model sees `most_chars` characters of it.
+
+    `written` are the paths that a command wrote, taken over or not.
+    """
 
     outcome: Outcome
     most_chars: int
+    written: tuple[str, ...] = ()
 
 
 async def merge(executed: Executed, ctx: CallContext, record: CallRecord) -> Merged:
@@ -48,10 +52,12 @@ async def merge(executed: Executed, ctx: CallContext, record: CallRecord) -> Mer
 
     Raises ToolError: `stale` where a file is not what it was when it was approved; what had been changed stays noted.
     """
+    written: tuple[str, ...] = ()
     match executed.result:
         case Outcome() as outcome:
             pass
         case CommandEnded() as ended:
+            written = ended.output.written
             outcome = await _merge_command(ended, executed, ctx, record)
         case WritePlan() as plan:
             outcome = await _write(plan, executed, ctx, record)
@@ -59,7 +65,7 @@ async def merge(executed: Executed, ctx: CallContext, record: CallRecord) -> Mer
             outcome = await _commit(plan, ctx, record)
         case _:
             assert_never(executed.result)
-    return Merged(outcome, executed.proposal.tool.most_chars)
+    return Merged(outcome, executed.proposal.tool.most_chars, written)
 
 
 async def _merge_command(ended: CommandEnded, executed: Executed, ctx: CallContext, record: CallRecord) -> Outcome:

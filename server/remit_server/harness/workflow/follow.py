@@ -25,7 +25,9 @@ from remit_governance.workflow.proof import (
     prove_red,
 )
 from remit_governance.workflow.states import Mode, State, Trigger
+from remit_governance.workflow.test_files import locked_files
 from remit_governance.workflow.words import describe
+from remit_governance.workflow.written_in_run import tests_written
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
@@ -46,6 +48,7 @@ from remit_server.tools.workflow.review_work import ReviewWorkArguments
 from remit_server.tools.workflow.revise_tests import take_back_code
 from remit_server.tools.workflow.set_mode import SetModeArguments
 from remit_server.tools.workflow.workflow_request_exemption import ExemptionArguments
+from remit_server.workspace.trees.walk import find_ignored
 
 _WRITING = frozenset({State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})
 
@@ -159,8 +162,8 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
     run, turn, audit = read_run(merged.outcome, parsed.arguments), ctx.turn, ctx.parts.audit
     position = turn.memory.position
     now = await _snapshot(ctx)
-    if now is not None and begun.tests is not None and now != begun.tests:
-        run = replace(run, doubt="test files changed while it ran")
+    if begun.tests is not None and now is not None and (moved := await _written(merged, begun.tests, now, ctx)):
+        run = replace(run, doubt=f"test files changed while it ran: {name_some(moved)}")
     proof: Red | NotProven | None
     if position.state is State.TEST_WRITING and position.before is not None and now is not None:
         proof = prove_red(run, position.before, now, await turn.history.agent_work(now))
@@ -188,6 +191,13 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
         gaining=lambda at: replace(at, passed_with=tested.digests, tree=tested.tree),
     )
     return "" if proof is None else f"this is no passing run yet: {proof.why}"
+
+
+async def _written(merged: Merged, before: TestFiles, now: TestFiles, ctx: CallContext) -> tuple[str, ...]:
+    """Returns the test files that are others after a run, and those that it wrote for itself while it ran."""
+    is_locked = locked_files(ctx.parts.rulebook.policy.test_globs)
+    ignored = await asyncio.to_thread(find_ignored, ctx.parts.workspace, merged.written)
+    return before.differing(now) or tests_written(merged.written, before, is_locked, ignored)
 
 
 def _follow_alone(run: TestRun, begun: Begun, now: TestFiles, ctx: CallContext) -> str:

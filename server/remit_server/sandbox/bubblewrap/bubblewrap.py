@@ -92,7 +92,7 @@ class Bubblewrap:
         if not spec.workspace.name:
             raise no_sandbox(_EVERYTHING)
         try:
-            ended, left = await self._layered(spec, found, progress)
+            ended, left, written = await self._layered(spec, found, progress)
         except OSError as error:
             raise no_sandbox(
                 Isolation("bubblewrap", False, f"bwrap cannot start: {error}", sandbox_advice(this_machine()))
@@ -100,7 +100,7 @@ class Bubblewrap:
         ended = _with_shell_exit_code(ended, spec.argv[0])
         if has_never_begun(ended):
             raise no_sandbox(_failed_isolation(ended))
-        return command_output(ended, left)
+        return command_output(ended, left, written)
 
     async def _find(self) -> _Found:
         if self._found is None or not self._found.isolation.available:
@@ -157,15 +157,18 @@ class Bubblewrap:
 
     async def _layered(
         self, spec: CommandSpec, found: _Found, progress: Callable[[bytes], None] | None
-    ) -> tuple[ProcessResult, tuple[LayerChange, ...]]:
-        """Run it with a layer over the workspace, where there can be one; and what is then in it. Raises OSError."""
+    ) -> tuple[ProcessResult, tuple[LayerChange, ...], tuple[str, ...]]:
+        """Run it with a layer over the workspace, where there can be one; and what is then changed in it, and what was
+        written. Raises OSError.
+        """
         if not spec.writes or found.area is None:
-            return await self._contained(spec, progress, bounds=found.bounds), ()
+            return await self._contained(spec, progress, bounds=found.bounds), (), ()
         make = partial(Layer.make, found.area, spec.workspace, prefix_of("layer"))
         async with lent(make, Layer.remove) as layer:
             apart = await self._stand_ins(spec, found, layer)
             ended = await self._contained(spec, progress, layer=layer, stand_ins=apart, bounds=found.bounds)
-            return ended, await asyncio.to_thread(layer.changes)
+            changes = await asyncio.to_thread(layer.changes)
+            return ended, changes, await asyncio.to_thread(layer.written)
 
     async def _stand_ins(self, spec: CommandSpec, found: _Found, layer: Layer) -> dict[str, str] | None:
         """What is shown in place of the host's folders, so that a command may have UNIX sockets; None where it may not.

@@ -89,6 +89,23 @@ class Layer:
             found.append(each)
         return tuple(sorted(found, key=lambda left: left.path))
 
+    def written(self) -> tuple[str, ...]:
+        """Every path that was written, even where it was put back as it was before; of a folder that was removed, its
+        own. Binary content that was put back is not there: a database is opened for writing by whoever reads it.
+        """
+        found = (
+            Path(folder, name)
+            for folder, folders, files in os.walk(self.upper)
+            for name in (*files, *(each for each in folders if _is_opaque(Path(folder, each))))
+        )
+        return tuple(sorted(str(path.relative_to(self.upper)) for path in found if not self._is_as_before(path)))
+
+    def _is_as_before(self, path: Path) -> bool:
+        with contextlib.suppress(OSError):
+            data = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else b""
+            return b"\0" in data and data == (self.workspace / path.relative_to(self.upper)).read_bytes()
+        return False
+
     def remove(self) -> None:
         """Clear it away, whatever modes the command gave its folders, and however deep they are. Never raises."""
         pending, mark, count = [self.folder], secrets.token_hex(4), 0
