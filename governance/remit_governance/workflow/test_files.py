@@ -77,10 +77,13 @@ STAND_IN_GLOBS = (
     ".pnp.*",
     "__pycache__",
     "*.pyc",
+    "*.egg-info",
+    "*.dist-info",
     "**/target/debug/**",
     "**/target/release/**",
 )
-"""Installed programs, and what was compiled: runs use these in place of what a review shows."""
+"""Installed programs, what says that something is installed, and what was compiled: runs use these in place of what a
+review shows, or load what they name."""
 
 is_stand_in = compile_globs(STAND_IN_GLOBS)
 

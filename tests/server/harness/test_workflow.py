@@ -262,6 +262,7 @@ async def test_THR_workflow_tests_are_locked_while_code_is_written(make_bench: A
 STAND_INS = (
     *(".venv/lib/python3/site-packages/forge.py", "venv/bin/pytest", "node_modules/vitest/dist/index.js"),
     *("tests/node_modules/x/index.js", ".yarn/releases/yarn.cjs", "pytest.toml", ".babelrc.json", "__pycache__/a.py"),
+    *("shop.egg-info/entry_points.txt", "src/shop-1.dist-info/entry_points.txt", "a.egg-info"),
 )
 COMPILES = """import os, py_compile
 for name in ("__pycache__/config.cpython-3.pyc", "tests/__pycache__/test_a.pyc", "target/debug/deps/shop-1"):
