@@ -110,3 +110,24 @@ LEFT = {
 async def test_FLW_04_a_run_may_write_what_no_test_is(make_bench: Any, way: str) -> None:
     bench = await work(make_bench, LEFT[way])
     assert state(bench) == "reviewing", bench.of("tool_result")[-1].output
+
+
+STOPS = "import unittest.case\n\n\ndef total(items):\n    if not items:\n        raise unittest.case._ShouldStop\n    return 3\n"
+
+
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
+async def test_THR_workflow_a_test_that_stops_without_a_result_has_not_passed(make_bench: Any, runner: str) -> None:
+    path = "tests/test_zero.py" if runner == "pytest" else "test_zero.py"
+    bench = await work(make_bench, Work(STOPS, CASE, runner, path))
+    assert SAYS.these_have_to_pass_and in bench.of("tool_result")[-1].output
+    assert state(bench) == "code_writing"
+
+
+async def test_FLW_04_a_test_case_under_pytest_passes(make_bench: Any) -> None:
+    case = CASE + (
+        "\n    def test_parts(self):\n        for part in (1, 2):\n            with self.subTest(part=part):\n"
+        "                self.assertTrue(part)\n\n    @unittest.expectedFailure\n    def test_later(self):\n"
+        "        with self.subTest():\n            self.assertTrue(0)\n"
+    )
+    bench = await work(make_bench, Work(RIGHT, case))
+    assert state(bench) == "reviewing", bench.of("tool_result")[-1].output

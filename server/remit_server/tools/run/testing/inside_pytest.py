@@ -107,6 +107,7 @@ class Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """All plugins are there by now, and no test."""
+        intact.refuse_stops()
         self.changed = intact.watch(JUDGES)
         self.plugins = list(self.config.pluginmanager.get_plugins())
 

@@ -43,6 +43,7 @@ class Recorder(unittest.TestResult):
         self.write = write
         self.began: dict[str, float] = {}
         self.codes: dict[str, Any] = {}
+        intact.refuse_stops()
         self.changed = intact.watch(JUDGES)
         self.noted: set[str] = set()
 

@@ -5,18 +5,48 @@ It is in one process with the tests, and so with the source that they import, wh
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
+import unittest.case
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+
+def refuse_stops() -> None:
+    """Has a TestCase take the exception by which unittest itself ends a test for a pass of no test that raises it.
+
+    unittest raises it after a failure alone, which is told by then.
+    """
+    outcome: Any = getattr(unittest.case, "_Outcome", None)
+    stop: Any = getattr(unittest.case, "_ShouldStop", None)
+    run: Any = getattr(outcome, "testPartExecutor", None)
+    if stop is None or run is None:
+        return
+
+    @contextlib.contextmanager
+    def run_part(self: Any, *args: Any, **more: Any) -> Iterator[None]:
+        with run(self, *args, **more):
+            try:
+                yield
+            except stop:
+                if self.success and not self.expectedFailure:
+                    raise RuntimeError("an exception of unittest's own ended the test") from None
+                raise
+
+    run_part.__module__ = outcome.__module__
+    outcome.testPartExecutor = run_part
 
 
 def watch(modules: Iterable[str]) -> Callable[[], str]:
     """Returns what names a function or method of these modules that is another by now, empty where none is."""
     parts = tuple(part for module in modules if module in sys.modules for part in _parts(sys.modules[module]))
+    codes = tuple((*part, code_of(part[3])) for part in parts)
 
     def changed() -> str:
-        return next((name for name, owner, key, old in parts if code_of(owner.__dict__.get(key)) is not old), "")
+        # Two decorated functions may have one code, that of the decorator.
+        now = ((name, owner.__dict__.get(key), old, code) for name, owner, key, old, code in codes)
+        return next((name for name, value, old, code in now if value is not old or code_of(value) is not code), "")
 
     return changed
 
@@ -34,9 +64,9 @@ def _parts(module: Any) -> Iterator[tuple[str, Any, str, Any]]:
         if inspect.isclass(value):
             for name, member in _members(value):
                 if hasattr(_inner(member), "__code__"):
-                    yield f"{module.__name__}.{key}.{name}", value, name, code_of(member)
+                    yield f"{module.__name__}.{key}.{name}", value, name, member
         elif hasattr(value, "__code__"):
-            yield f"{module.__name__}.{key}", module, key, code_of(value)
+            yield f"{module.__name__}.{key}", module, key, value
 
 
 def _members(owner: Any) -> tuple[tuple[str, Any], ...]:
