@@ -39,6 +39,10 @@ def obvious(mode: str, state: str, trigger: str, facts: Facts, exempt: bool) -> 
             return "planning"
         case "planning", "plan_completed":
             return "test_writing" if mode == "strict" else "exploring"
+        case "exploring", "plan_completed" if exempt and not facts.changed:
+            return "test_writing"
+        case "exploring", "exemption_granted" if exempt and not facts.changed:
+            return "exploring"
         case "planning", "exemption_granted" if mode == "strict":
             return "exploring"
         case "test_writing", "tests_ended" if not loose and facts.red:

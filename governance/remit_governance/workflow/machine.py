@@ -30,6 +30,7 @@ RED = Guard(
     "tests must exist, have been run, and a new or changed one must fail by an assertion, or one of the person's fail",
 )
 CHANGED = Guard("changed", lambda facts: facts.changed, "there must be changes to test")
+UNCHANGED = Guard("unchanged", lambda facts: not facts.changed, "nothing may have been changed under the exemption")
 GREEN = Guard("green", lambda facts: facts.green, "all tests must pass before the review")
 RESTORED = Guard(
     "restored",
@@ -91,11 +92,16 @@ _EXPLORE = (
     Transition(State.COMMITTING, Trigger.COMMITTED, State.IDLE),
 )
 
-# What was exempted goes the way of `explore`, costs nothing of the debt budget, and has its tests run.
-_EXEMPT = tuple(
-    Transition(row.source, row.trigger, row.target, None if row.guard is WITHIN_BUDGET else row.guard)
-    for row in _EXPLORE
-    if row.source not in {State.IDLE, State.PLANNING} and row.trigger is not Trigger.UNTESTED
+# What was exempted goes the way of `explore`, costs nothing of the debt budget, and has its tests run. A wrong
+# exemption is given up for a test, or for another.
+_EXEMPT = (
+    *(
+        Transition(row.source, row.trigger, row.target, None if row.guard is WITHIN_BUDGET else row.guard)
+        for row in _EXPLORE
+        if row.source not in {State.IDLE, State.PLANNING} and row.trigger is not Trigger.UNTESTED
+    ),
+    Transition(State.EXPLORING, Trigger.PLAN_COMPLETED, State.TEST_WRITING, UNCHANGED),
+    Transition(State.EXPLORING, Trigger.EXEMPTION_GRANTED, State.EXPLORING, UNCHANGED),
 )
 
 TRANSITIONS: Mapping[Mode, tuple[Transition, ...]] = MappingProxyType(

@@ -335,6 +335,16 @@ async def test_FLW_05_a_file_that_configures_tests_is_changed_the_way_its_refusa
     assert (bench.workspace / path).exists()
 
 
+@pytest.mark.parametrize("early", [False, True], ids=["nothing changed", "something changed"])
+async def test_FLW_05_an_exemption_that_was_the_wrong_one_is_given_up_for_a_test(
+    make_bench: Any, *, early: bool
+) -> None:
+    asked = call("workflow_request_exemption", category="documentation", paths=["README.md"], reason="words only")
+    begun = [{"calls": [intent("WRITE_FILE"), call("write_file", path="README.md", content="x\n")]}] if early else []
+    bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, *begun, PLAN)
+    assert states(bench)[-1] == ("exploring" if early else "test_writing")
+
+
 async def test_FLW_04_tests_that_somebody_changes_meanwhile_prove_nothing(make_bench: Any) -> None:
     bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, WRITE_CODE, DONE, RUN)
     (bench.workspace / "test_config.py").write_text(OLD_TEST)

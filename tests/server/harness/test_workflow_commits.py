@@ -266,6 +266,14 @@ async def test_FLW_10_what_explore_mode_wrote_is_committed_from_strict_mode_by_n
     assert why(asker)[0].endswith("or beside its exemption: calc.py")
 
 
+async def test_FLW_10_what_decides_which_tests_run_is_committed_by_nobody_unasked(make_bench: Any) -> None:
+    asked = call("workflow_request_exemption", category="config_change", paths=["tox.ini"], reason="fewer tests")
+    steps = [READ, {"calls": [intent("PLAN"), asked]}, write("tox.ini", "[tox]\n"), RUN, commit(all=True)]
+    bench, asker = await begin(make_bench, *steps, workflow=AUTOMATIC), Answering()
+    await bench.ask("configure", asker=asker)
+    assert why(asker)[0].endswith("it changes sensitive files: tox.ini")
+
+
 async def test_FLW_04_a_run_by_a_runner_that_the_project_has_not_is_no_run_of_all_tests(make_bench: Any) -> None:
     """THR-workflow-runner-of-choice."""
     steps = [READ, PLAN, write("test_two.py", NEW_TEST), RUN, write("calc.py", BETTER)]

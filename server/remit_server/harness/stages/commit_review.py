@@ -121,11 +121,13 @@ def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
     position = ctx.turn.memory.position
     strict = position.mode is Mode.STRICT  # elsewhere nobody asks what is left out, and it is a look at every file
     left_out = tuple(paths_left_out(plan, plan_of_all(ctx), position.passed_with)) if strict else ()
+    # Under an exemption no test has failed first, and such a file may leave out the tests that would.
+    decides_runs = locked_files(ctx.parts.rulebook.policy.test_globs) if position.is_exempt else _never
     foreign = foreign_paths(plan.changes, ctx.turn.history.turns())
     own = [change for change in plan.changes if change.path.relative not in foreign]
     return CommitFacts(
         lines=sum(lines or 0 for lines in counted.values()),
-        sensitive=tuple(path for path in counted if _is_sensitive(path, ctx)),
+        sensitive=tuple(path for path in counted if decides_runs(path) or _is_sensitive(path, ctx)),
         unreadable=tuple(path for path, lines in counted.items() if lines is None),
         untested=untested_paths(plan.changes, position.passed_with),
         left_out=left_out,
@@ -133,6 +135,11 @@ def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
         unproven=unproven_paths(own, position, ctx) if strict else (),
         is_tested=not left_out and plan.tree == position.tree,
     )
+
+
+def _never(path: str) -> bool:
+    del path
+    return False
 
 
 def _count_lines(change: FileChange) -> int | None:

@@ -22,12 +22,16 @@ USABLE_IN: Mapping[str, frozenset[State]] = MappingProxyType(
     }
 )
 """The tools that only some states have a use for."""
+GIVING_UP = frozenset({"plan_complete", "workflow_request_exemption"})
+"""Those by which an exemption is given up while the work goes the way of it."""
 
 
 def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
     """Returns the call where the state has a use for its tool. Raises ToolError (`tool_unavailable`)."""
     position, name = ctx.turn.memory.position, parsed.tool.name
     states = USABLE_IN.get(name)
+    if states is not None and name in GIVING_UP and position.is_exempt:
+        states |= {State.EXPLORING}
     if states is None or position.state in states or ctx.turn.place_for("fs.write", name).state in states:
         return parsed
     intent = ctx.turn.intent.active

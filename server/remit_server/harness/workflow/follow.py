@@ -229,7 +229,7 @@ async def _complete_plan(ctx: CallContext) -> None:
     before = await _read_tests(ctx) if strict else None
     if before is not None:
         await ctx.turn.history.keep_tests(before)
-    _require(Trigger.PLAN_COMPLETED, ctx, lambda at: replace(at, before=before))
+    _require(Trigger.PLAN_COMPLETED, ctx, lambda at: replace(at, before=before, exemption=None))
 
 
 def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
