@@ -9,7 +9,7 @@ import contextlib
 import inspect
 import sys
 import unittest.case
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 
@@ -25,7 +25,7 @@ def refuse_stops() -> None:
         return
 
     @contextlib.contextmanager
-    def run_part(self: Any, *args: Any, **more: Any) -> Iterator[None]:
+    def run_part(self: Any, *args: Any, **more: Any) -> Generator[None, Any, None]:
         with run(self, *args, **more):
             try:
                 yield
