@@ -61,7 +61,7 @@ async def test_CLI_09_a_message_becomes_what_a_client_runs(client):
     own = await value(client, "remit.chat.read", text="!git status", session_id="s")
     assert (own["input"][0]["tool"], own["input"][0]["arguments"]) == (
         "run_command",
-        {"command": "git status", "timeout": 600, "network": []},
+        {"command": "git status", "network": []},
     )
 
 
