@@ -131,3 +131,197 @@ async def test_FLW_04_a_test_case_under_pytest_passes(make_bench: Any) -> None:
     )
     bench = await work(make_bench, Work(RIGHT, case))
     assert state(bench) == "reviewing", bench.of("tool_result")[-1].output
+
+
+FAKE = f"""
+import sys, types
+made = types.ModuleType('test_zero')
+made.__file__ = file
+exec(compile({PASS}, file, 'exec'), made.__dict__)
+sys.modules['test_zero'] = made
+"""
+FINDER = f"""
+import importlib.abc, importlib.util, sys
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path=None, target=None):
+        if name.rpartition('.')[2] == 'test_zero':
+            return importlib.util.spec_from_file_location(name, file, loader=self)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        exec(compile({PASS}, file, 'exec'), module.__dict__)
+
+sys.meta_path.insert(0, Finder())
+"""
+FAKE_CASE = """
+import sys, types, unittest
+made = types.ModuleType('test_zero')
+made.__file__ = file.replace('tests/', '')
+exec('import unittest\\nclass Zero(unittest.TestCase):\\n    def test_zero(self): pass', made.__dict__)
+made.Zero.__module__ = 'test_zero'
+sys.modules['test_zero'] = made
+"""
+CHECKED = "\n\ndef checked(test):\n    return "
+WEAKER = ZERO.replace("None", "0")
+
+REPLACED = {
+    "a module in its place": Work(WRONG + HERE + FAKE),
+    "a module in its place, of the same lines": Work(WRONG + HERE + FAKE.replace(PASS, repr(WEAKER))),
+    "a finder that makes another module": Work(WRONG + HERE + FINDER),
+    "a package's own code": Work(
+        WRONG,
+        beside={
+            "__init__.py": "import os, sys, types\nmade = types.ModuleType('x')\n"
+            "made.__file__ = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'tests', 'test_zero.py')\nexec('def test_zero(): pass', made.__dict__)\n"
+            "for name in ('test_zero', 'tests.test_zero', __name__ + '.tests.test_zero'):\n    sys.modules[name] = made\n"
+        },
+        there={"tests/__init__.py": ""},
+    ),
+    "a name that the source brings": Work(
+        WRONG + "\n\ndef test_zero():\n    pass\n", ZERO + "\n\nfrom cart import *\n"
+    ),
+    "a decorator that throws the test away": Work(
+        WRONG + CHECKED + "lambda: None\n",
+        "import cart\n\nchecked = getattr(cart, 'checked', lambda test: test)\n\n\n@checked\n" + ZERO[14:],
+    ),
+    "a test case in its place": Work(WRONG + HERE + FAKE_CASE, CASE, "unittest", "test_zero.py"),
+}
+
+
+@pytest.mark.parametrize("way", REPLACED)
+async def test_THR_workflow_a_test_that_is_not_what_its_file_says_is_not_believed(make_bench: Any, way: str) -> None:
+    bench = await work(make_bench, REPLACED[way])
+    said = bench.of("tool_result")[-1].output
+    assert SAYS.this_is_no_passing_run in said
+    assert SAYS.is_not_what_its_file in said, said
+    assert state(bench) == "code_writing"
+
+
+async def test_THR_workflow_a_test_that_the_source_brings_is_not_believed(make_bench: Any) -> None:
+    bench = await work(make_bench, Work(RIGHT + "\n\ndef test_more():\n    pass\n", ZERO + "\n\nfrom cart import *\n"))
+    assert SAYS.is_not_from_a_file in bench.of("tool_result")[-1].output
+    assert state(bench) == "code_writing"
+
+
+MANY = """
+import asyncio
+import functools
+import unittest
+from unittest import mock
+
+import pytest
+from shared import Shared, twice
+
+
+class TestShared(Shared):
+    pass
+
+
+@pytest.fixture(params=[1, 2])
+def number(request):
+    return request.param
+
+
+def test_number(number):
+    assert number
+
+
+@pytest.mark.parametrize("value", [[1], [2, 3]])
+def test_value(value):
+    assert cart.total(value) == sum(value), "the sum"
+
+
+@mock.patch("cart.total", return_value=4)
+@mock.patch("os.getcwd")
+def test_patched(cwd, total):
+    assert cart.total([]) == 4
+
+
+@twice
+def test_twice():
+    assert [each for each in (1, 2)] == [1, 2]
+
+
+def make(value):
+    def test(self=None):
+        assert value
+    return test
+
+
+test_made = make(1)
+
+
+def run(test):
+    @functools.wraps(test)
+    def inner():
+        asyncio.run(test())
+    return inner
+
+
+@run
+async def test_later():
+    assert await asyncio.sleep(0) is None
+
+
+class TestMany:
+    test_made = make(2)
+
+    @staticmethod
+    def test_static():
+        assert True
+
+    @classmethod
+    def test_class(cls):
+        assert cls
+
+    class TestInner:
+        def test_inner(self):
+            assert (lambda: 1)()
+
+
+class Case(unittest.TestCase):
+    @mock.patch.object(cart, "total")
+    def test_case(self, total):
+        self.assertIsNotNone(total)
+
+
+class AsyncCase(unittest.IsolatedAsyncioTestCase):
+    async def test_await(self):
+        self.assertTrue(await asyncio.sleep(0, 1))
+"""
+SHARED = """import functools
+
+
+class Shared:
+    def test_shared(self):
+        assert self
+
+
+def twice(test):
+    @functools.wraps(test)
+    def inner(*args):
+        test(*args)
+        test(*args)
+    return inner
+"""
+
+
+async def test_FLW_04_tests_that_are_wrapped_inherited_made_or_have_parameters_count(make_bench: Any) -> None:
+    bench = await work(make_bench, Work(RIGHT, ZERO + MANY, before={"tests/shared.py": SHARED}))
+    said = bench.of("tool_result")[-1].output
+    assert state(bench) == "reviewing", said
+    assert "17 passed" in said
+
+
+async def test_FLW_04_test_cases_of_unittest_count(make_bench: Any) -> None:
+    more = CASE + (
+        "\n\nclass Base(unittest.TestCase):\n    def test_base(self):\n        self.assertTrue(cart)\n\n\n"
+        "class Child(Base):\n    @unittest.mock.patch('cart.total')\n    def test_child(self, total):\n"
+        "        self.assertTrue(total)\n"
+    )
+    more = more.replace("import unittest\n", "import unittest\nimport unittest.mock\n", 1)
+    bench = await work(make_bench, Work(RIGHT, more, "unittest", "test_zero.py"))
+    assert state(bench) == "reviewing", bench.of("tool_result")[-1].output

@@ -28,6 +28,7 @@ JUDGES = (
         "report_channel",
         "coverage_lines",
         "intact",
+        "origins",
     ),
     *(
         "_pytest.python",
@@ -49,7 +50,9 @@ SAYS_HOW = (
 )
 """What hooks begin with by which a plugin says how tests end, or which there are."""
 intact = importlib.import_module("intact")
+origins = importlib.import_module("origins")
 coverage_lines = importlib.import_module("coverage_lines")
+rewriting = importlib.import_module("_pytest.assertion.rewrite")
 _write: Callable[[str], None] | None = importlib.import_module("report_channel").open_channel()
 
 
@@ -140,10 +143,34 @@ class Recorder:
 
     def pytest_collection_finish(self, session: Any) -> None:
         self.codes = {item.nodeid: intact.code_of(function_of(item)) for item in session.items}
+        known = origins.Origins(self.rewrite)
+        for item in session.items:
+            self.tell_origin(item, known)
         for nodeid in self.collecting:  # of a file of which one test is named, no end is told
             self.tell("drop", nodeid)
         if session.items:
             self.tell("plan", "", count=self.broken + len({item.nodeid for item in session.items}))
+
+    def rewrite(self, tree: ast.Module, source: bytes, file: str) -> None:
+        """As pytest does before it loads a test file."""
+        try:
+            rewriting.rewrite_asserts(tree, source, file, self.config)
+        except TypeError:  # before pytest 5
+            rewriting.rewrite_asserts(tree, file, self.config)
+
+    def tell_origin(self, item: Any, known: Any) -> None:
+        """Says where a test is from, if not from its file, and if it is none that its file has."""
+        function = function_of(item)
+        if function is None:
+            return
+        names = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+        names.append(getattr(item, "originalname", None) or item.name.partition("[")[0])
+        path = str(getattr(item, "path", None) or item.fspath)
+        is_said, file = known.judge(path, names, function)
+        if not is_said:
+            self.tell("doubt", "", text=f"`{self.named(item.nodeid)}` is not what its file says, but other code")
+        elif file:
+            self.tell("from", item.nodeid, file=file)
 
     def pytest_collectstart(self, collector: Any) -> None:
         if collector.nodeid.endswith(".py"):

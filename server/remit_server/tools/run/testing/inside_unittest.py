@@ -29,10 +29,14 @@ JUDGES = (
     "report_channel",
     "coverage_lines",
     "intact",
+    "origins",
 )
 """Modules that say how a test ends."""
 intact = importlib.import_module("intact")
+origins = importlib.import_module("origins")
 HERE = Path.cwd()
+PLACES = tuple(HERE / place for name in sys.argv[2:3] for place in (".", "tests", "test", name, Path(name).parent))
+"""Where tests are found."""
 
 
 class Recorder(unittest.TestResult):
@@ -69,7 +73,23 @@ class Recorder(unittest.TestResult):
     def plan(self, tests: list[unittest.TestCase]) -> None:
         """What is to run, and the code of each, which another test could replace."""
         self.codes = {test.id(): code_of(test) for test in tests}
+        known = origins.Origins()
+        for test in tests:
+            self.tell_origin(test, known)
         self.tell("plan", "", count=len(tests))
+
+    def tell_origin(self, test: unittest.TestCase, known: Any) -> None:
+        """Says where a test is from, if not from its file, and if it is none that its file has."""
+        method = getattr(test, "_testMethodName", "")
+        function = getattr(type(test), method, None)
+        file = file_of(type(test).__module__)
+        if function is None or not file:
+            return
+        is_said, other = known.judge(file, [*type(test).__qualname__.split("."), method], function)
+        if not is_said:
+            self.tell("doubt", "", text=f"`{test.id()}` is not what its file says, but other code")
+        elif other:
+            self.tell("from", test.id(), file=other)
 
     def check(self, test: unittest.TestCase) -> None:
         """Whether it ran as it was found, and was judged by unittest as that is."""
@@ -116,6 +136,12 @@ class Recorder(unittest.TestResult):
 def code_of(test: unittest.TestCase) -> Any:
     """The code of a test's own method."""
     return intact.code_of(getattr(type(test), getattr(test, "_testMethodName", ""), None))
+
+
+def file_of(module: str) -> str:
+    """The file that a module of tests was found in, by its name alone; empty for what lies elsewhere."""
+    below = module.replace(".", "/") + ".py"
+    return next((str(folder / below) for folder in PLACES if (folder / below).is_file()), "")
 
 
 def format_error(err: Any) -> str:

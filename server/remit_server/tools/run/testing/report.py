@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pydantic import JsonValue
 
@@ -59,7 +59,7 @@ def render_report(
     told = (replace(test, message=without_colours(test.message)) for test in report.tests)
     tests = tuple(_relative_to_top(test, choice) for test in told)
     bad = [test for test in tests if test.ending in {"failed", "error"}]
-    trouble += _find_forgeries(bad, runner, output)
+    trouble += _find_forgeries(bad, runner, output) + _find_strangers(report, choice, here, is_locked)
     counts = {ending: sum(test.ending == ending for test in tests) for ending in _ENDINGS}
     finished, total = sum(counts.values()), max(len(tests), report.planned or 0)
     stopped = output.timed_out or output.exit_code in _STOPPED
@@ -142,6 +142,18 @@ def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput
     if bad or not said or not re.search(r"\d (?:failed|errors?)\b", said[-1]):
         return []
     return [f"the report names no failed test, but pytest printed: {said[-1]}. Something rewrote the report"]
+
+
+def _find_strangers(report: Report, choice: Choice, here: Path, is_locked: Callable[[str], bool]) -> list[str]:
+    """Tests that come from source: code of the workspace that is no test says what they check (FLW-04)."""
+    top = here.parents[len(PurePosixPath(choice.folder).parts) - 1] if choice.folder != "." else here
+    found = [
+        (test, Path(file).relative_to(top).as_posix()) for test, file in report.origins if top in Path(file).parents
+    ]
+    strangers = [
+        f"`{test}` is not from a file of tests: it comes from {file}" for test, file in found if not is_locked(file)
+    ]
+    return strangers[:_WORST]
 
 
 def _count_words(counts: Mapping[str, int], finished: int, total: int) -> str:

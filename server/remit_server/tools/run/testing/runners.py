@@ -207,7 +207,7 @@ def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
     return (f"{before}{ask.path}{after}" if ask.is_folder else ask.path,)
 
 
-_IN_PYTHON = ("report_channel.py", "intact.py", "coverage_lines.py")
+_IN_PYTHON = ("report_channel.py", "intact.py", "origins.py", "coverage_lines.py")
 _IN_NODE = "report_channel.cjs"
 
 RUNNERS: tuple[Runner, ...] = (

@@ -23,7 +23,7 @@ Read = Callable[[str, Path], tuple[str, str | None, int | None]]
 class _Line(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    event: Literal["plan", "start", "drop", "end", "doubt"]
+    event: Literal["plan", "start", "drop", "end", "doubt", "from"]
     id: str
     count: int | None = None
     ending: Ending = "passed"
@@ -53,6 +53,7 @@ def _report(data: bytes, root: Path, read: Read) -> Report:
     """What began and never ended did not finish; the first thing that went wrong with a test is what counts."""
     planned: int | None = None
     doubts: list[str] = []
+    origins: list[tuple[str, str]] = []
     began: dict[str, _Line] = {}
     ended: dict[str, _Line] = {}
     for line in _lines(data):
@@ -60,6 +61,8 @@ def _report(data: bytes, root: Path, read: Read) -> Report:
             planned = line.count
         elif line.event == "doubt":
             doubts.append(line.text)
+        elif line.event == "from":
+            origins.append((line.id, line.file or ""))
         elif line.event == "start":
             began[line.id] = line
         else:
@@ -73,9 +76,8 @@ def _report(data: bytes, root: Path, read: Read) -> Report:
         for key, line in began.items()
         if key not in ended and key not in open_files
     ]
-    return Report(
-        (*(_result(line, root, read) for line in ended.values()), *hung), planned, tuple(dict.fromkeys(doubts))
-    )
+    told = (*(_result(line, root, read) for line in ended.values()), *hung)
+    return Report(told, planned, tuple(dict.fromkeys(doubts)), tuple(origins))
 
 
 def _lines(data: bytes) -> list[_Line]:

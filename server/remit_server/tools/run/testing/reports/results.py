@@ -37,12 +37,14 @@ class Result:
 class Report:
     """What a runner told. `planned` is how many tests it meant to run, None where it does not say.
 
-    `doubts` say why what it told may not be what happened.
+    `doubts` say why what it told may not be what happened. `origins` are tests that are not of the file they are told
+    of, each with the file that it is from.
     """
 
     tests: tuple[Result, ...] = ()
     planned: int | None = None
     doubts: tuple[str, ...] = ()
+    origins: tuple[tuple[str, str], ...] = ()
 
 
 def first_lines(text: str) -> str:

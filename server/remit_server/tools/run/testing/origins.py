@@ -1,0 +1,145 @@
+"""Whether what a test runs is what the text of its file says: code that tests import could put another in its place
+(FLW-04).
+
+Nothing of Remit is there but the files beside this one, so it imports the standard library only, and works with any
+Python 3.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import os
+import sysconfig
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, cast
+
+MOST_REACHED = 500
+_INSTALLED = tuple(
+    os.path.realpath(path) + os.sep
+    for name, path in sysconfig.get_paths().items()
+    if name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+_FUNCTIONS: tuple[type[Any], ...] = (
+    *(FunctionType, MethodType, staticmethod, classmethod, property),
+    *(functools.partial, functools.partialmethod),
+)
+_NOTHING_KEPT = (str, bytes, int, float, type(None), type, ModuleType)
+Rewrite = Callable[[ast.Module, bytes, str], None]
+
+
+class Origins:
+    """What the files of tests compile to, each in the ways in which it may have been: as it is, and by `rewrite`."""
+
+    def __init__(self, rewrite: Rewrite | None = None) -> None:
+        self.rewrite = rewrite
+        self.known: dict[str, tuple[CodeType, ...]] = {}
+
+    def judge(self, file: str, names: Sequence[str], function: Any) -> tuple[bool, str]:
+        """Tells whether a test of this file that is found by these names runs what a file says; and which file that is,
+        where it is another one that can be told.
+        """
+        if not self.compiled(file):
+            return not file.endswith(".py"), ""
+        reached = tuple(_reach(function))
+        wanted = [code for module in self.compiled(file) for code in _named(module, names)]
+        if wanted:
+            return any(code == each for code in reached for each in wanted), ""
+        if not reached or any(self.is_of(code, file) for code in reached):
+            return True, ""
+        # Inherited, imported, or made by what is installed, of which no file may say anything.
+        other = os.path.realpath(reached[0].co_filename)
+        if not Path(other).is_file() or _is_installed(other):
+            return True, ""
+        return self.is_of(reached[0], other), other
+
+    def is_of(self, code: CodeType, file: str) -> bool:
+        """Tells whether the file has this code anywhere."""
+        return any(code == each for module in self.compiled(file) for each in _within(module))
+
+    def compiled(self, file: str) -> tuple[CodeType, ...]:
+        """The file's code in each way; none where it is not Python's text."""
+        if file not in self.known:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they were given when it was loaded
+                self.known[file] = tuple(self.compile(file))
+        return self.known[file]
+
+    def compile(self, file: str) -> Iterator[CodeType]:
+        """As pytest does it, which takes no part of the flags of who compiles."""
+        try:
+            text = Path(file).read_bytes()
+            yield compile(text, file, "exec", dont_inherit=True)
+            if self.rewrite is not None:
+                tree: Any = compile(text, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+                self.rewrite(tree, text, file)
+                yield compile(tree, file, "exec", dont_inherit=True)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            return
+
+
+def _is_installed(file: str) -> bool:
+    return file.startswith(_INSTALLED) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
+
+
+def _named(code: CodeType, names: Sequence[str]) -> Iterator[CodeType]:
+    """What a module or class defines by this name, where the names before it are those of classes."""
+    for each in _defined(code):
+        if each.co_name == names[0] and len(names) == 1:
+            yield each
+        elif each.co_name == names[0]:
+            yield from _named(each, names[1:])
+
+
+def _defined(code: CodeType) -> Iterator[CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType) and each.co_name.startswith("<generic parameters"):
+            yield from _defined(each)
+        elif isinstance(each, CodeType):
+            yield each
+
+
+def _within(code: CodeType) -> Iterator[CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from _within(each)
+
+
+def _reach(value: Any) -> Iterator[CodeType]:
+    """The code of a function and, behind it, of what it wraps: what decorators keep of a test, and nothing else."""
+    pending: list[Any] = [value]
+    seen = {id(value)}
+    while pending and len(seen) < MOST_REACHED:
+        here = pending.pop(0)
+        code = getattr(here, "__code__", None) if isinstance(here, _FUNCTIONS) else None
+        if isinstance(code, CodeType):
+            yield code
+        new = [each for each in _kept_by(here) if id(each) not in seen and not isinstance(each, _NOTHING_KEPT)]
+        seen.update(map(id, new))
+        pending += new
+
+
+def _kept_by(value: Any) -> Iterator[Any]:
+    if type(value) in (tuple, list):
+        yield from value
+        return
+    if isinstance(value, _FUNCTIONS):
+        for name in ("__func__", "__wrapped__", "fget", "func", "__defaults__"):
+            yield getattr(value, name, None)
+        for cell in getattr(value, "__closure__", None) or ():
+            with contextlib.suppress(ValueError):  # it is empty
+                yield cell.cell_contents
+        yield from _values(getattr(value, "__kwdefaults__", None))
+    # Of anything else only what is stored in it: to ask for an attribute could run its code.
+    with contextlib.suppress(AttributeError):
+        yield from _values(object.__getattribute__(value, "__dict__"))
+
+
+def _values(kept: Any) -> tuple[Any, ...]:
+    return tuple(cast("dict[str, Any]", kept).values()) if type(kept) is dict else ()
