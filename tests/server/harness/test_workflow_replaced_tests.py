@@ -325,3 +325,49 @@ async def test_FLW_04_test_cases_of_unittest_count(make_bench: Any) -> None:
     more = more.replace("import unittest\n", "import unittest\nimport unittest.mock\n", 1)
     bench = await work(make_bench, Work(RIGHT, more, "unittest", "test_zero.py"))
     assert state(bench) == "reviewing", bench.of("tool_result")[-1].output
+
+
+JUMPS = """import sys
+
+
+def jump(frame, event, arg):
+    if event == "line" and frame.f_code.co_name == "test_zero":
+        frame.f_lineno = frame.f_code.co_firstlineno + 3
+        sys.settrace(None)
+    return jump
+
+
+def total(items):
+    if not items:
+        sys._getframe(1).f_trace = jump
+        sys.settrace(jump)
+    return sum(items)
+"""
+TRACED = {
+    "pytest": Work(
+        JUMPS, "import cart\n\n\ndef test_zero():\n    got = cart.total([])\n    assert got is None\n    print(got)\n"
+    ),
+    "unittest": Work(
+        JUMPS,
+        CASE.replace(
+            "self.assertIsNone(cart.total([]))",
+            "got = cart.total([])\n        self.assertIsNone(got)\n        print(got)",
+        ),
+        "unittest",
+        "test_zero.py",
+    ),
+}
+
+
+@pytest.mark.parametrize("runner", TRACED)
+async def test_THR_workflow_a_run_in_which_code_traces_a_test_is_not_believed(make_bench: Any, runner: str) -> None:
+    bench = await work(make_bench, TRACED[runner])
+    said = bench.of("tool_result")[-1].output
+    assert SAYS.set_a_trace_function in said, said
+    assert state(bench) == "code_writing"
+
+
+async def test_FLW_04_a_run_in_which_doctest_puts_a_trace_back_counts(make_bench: Any) -> None:
+    more = "\n\ndef test_documented():\n    import doctest, threading\n    assert doctest.testmod(cart).failed == 0\n"
+    bench = await work(make_bench, Work(RIGHT, ZERO + more))
+    assert state(bench) == "reviewing", bench.of("tool_result")[-1].output

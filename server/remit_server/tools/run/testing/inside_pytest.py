@@ -88,6 +88,7 @@ class Recorder:
         self.collecting: set[str] = set()
         self.broken = 0
         self.changed: Callable[[], str] = str
+        self.traced: Callable[[], str] = str
         self.codes: dict[str, Any] = {}
         self.plugins: list[Any] = []
 
@@ -112,6 +113,7 @@ class Recorder:
         """All plugins are there by now, and no test."""
         intact.refuse_stops()
         self.changed = intact.watch(JUDGES)
+        self.traced = intact.hear_of_traces()
         self.plugins = list(self.config.pluginmanager.get_plugins())
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -122,6 +124,8 @@ class Recorder:
         other = self.changed() or (item.nodeid if moved else "")
         if other:
             self.tell("doubt", "", text=f"the code of `{other}` was replaced while tests ran")
+        if self.traced():
+            self.tell("doubt", "", text=f"code of `{self.traced()}` set a trace function while tests ran")
 
     def pytest_sessionfinish(self) -> None:
         """A plugin that tests brought may have said how they ended; a `conftest.py` is the project's own, where its

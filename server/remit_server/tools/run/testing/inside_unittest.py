@@ -49,6 +49,7 @@ class Recorder(unittest.TestResult):
         self.codes: dict[str, Any] = {}
         intact.refuse_stops()
         self.changed = intact.watch(JUDGES)
+        self.traced = intact.hear_of_traces()
         self.noted: set[str] = set()
 
     def tell(self, event: str, test_id: str, **more: Any) -> None:
@@ -96,6 +97,8 @@ class Recorder(unittest.TestResult):
         other = self.changed() or (test.id() if self.codes.get(test.id()) is not code_of(test) else "")
         if other:
             self.tell("doubt", "", text=f"the code of `{other}` was replaced while tests ran")
+        if self.traced():
+            self.tell("doubt", "", text=f"code of `{self.traced()}` set a trace function while tests ran")
 
     def note(self, test: unittest.TestCase, ending: str, kind: str | None = None, text: str = "") -> None:
         """The first thing that went wrong with a test is what counts."""

@@ -54,7 +54,7 @@ class Origins:
             return True, ""
         # Inherited, imported, or made by what is installed, of which no file may say anything.
         other = os.path.realpath(reached[0].co_filename)
-        if not Path(other).is_file() or _is_installed(other):
+        if not Path(other).is_file() or is_installed(other):
             return True, ""
         return self.is_of(reached[0], other), other
 
@@ -83,7 +83,8 @@ class Origins:
             return
 
 
-def _is_installed(file: str) -> bool:
+def is_installed(file: str) -> bool:
+    """Tells whether the file is the standard library's, or an installed package's."""
     return file.startswith(_INSTALLED) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
