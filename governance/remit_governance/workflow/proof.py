@@ -173,8 +173,8 @@ def _more_than_fixtures(before: TestFiles, now: TestFiles, work: AgentWork) -> s
 
 
 def _of_person(failed: Sequence[TestCase], now: TestFiles, work: AgentWork) -> list[TestCase]:
-    """Returns the tests that the person wrote: those that failed by an assertion, else those that ran and broke, for no
-    model made these break to open a gate. One that misses a module breaks for want of what no code here may bring.
+    """Returns the tests that the person wrote: those that failed by an assertion, else those that ran and broke in files
+    that no agent changed, for no model made these break to open a gate. One that misses a module breaks for want of what no code here may bring.
     """
     if work.doubt:
         return []
@@ -183,8 +183,10 @@ def _of_person(failed: Sequence[TestCase], now: TestFiles, work: AgentWork) -> l
     theirs = [(case, test, files) for case, test in tests if (files := test.found_in(now.texts))]
     for change in work.changes:
         theirs = [(case, test, files) for case, test, files in theirs if not _brought(change, test, files, now)]
-    found = [case for case, _, _ in theirs]
-    return [case for case in found if case.by_assertion] or found
+    asserted = [case for case, _, _ in theirs if case.by_assertion]
+    # A hook that a model wrote beside a test may break it.
+    untouched = [case for case, _, files in theirs if not any(change.path in files for change in work.changes)]
+    return asserted or untouched
 
 
 def _brought(change: AgentChange, test: Named, files: frozenset[str], now: TestFiles) -> bool:
