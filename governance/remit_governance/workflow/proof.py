@@ -173,9 +173,9 @@ def _more_than_fixtures(before: TestFiles, now: TestFiles, work: AgentWork) -> s
 
 
 def _of_person(failed: Sequence[TestCase], now: TestFiles, work: AgentWork) -> list[TestCase]:
-    """Returns the tests that the person wrote: those that failed by an assertion, else those that ran and broke, in files
-    that no agent changed: no model made these break to open a gate. One that misses a module may want what no code here
-    brings.
+    """Returns the tests that the person wrote: those that failed by an assertion, else those that ran and broke, in
+    files that no agent changed: no model made these break to open a gate. One that misses a module may want what no
+    code here brings.
     """
     if work.doubt:
         return []
