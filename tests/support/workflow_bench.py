@@ -25,11 +25,11 @@ def write(path: str, content: str) -> dict[str, Any]:
     return {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content=content)]}
 
 
-async def begin(make_bench: Any, project: Project, *steps: Any, **settings: Any) -> Bench:
-    """Opens a session of strict mode in the project, whose model takes a few of the steps for each message."""
+async def begin(make_bench: Any, project: Project, *steps: Any, mode: Mode = Mode.STRICT, **settings: Any) -> Bench:
+    """Opens a session in the project, whose model takes a few of the steps for each message."""
     if project.missing():
         pytest.skip(project.missing())
-    bench: Bench = await make_bench(*steps, mode=Mode.STRICT, **settings)
+    bench: Bench = await make_bench(*steps, mode=mode, **settings)
     (bench.workspace / "a.py").unlink()
     project.write_to(bench.workspace)
     return bench

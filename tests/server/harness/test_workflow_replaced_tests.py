@@ -11,6 +11,8 @@ from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
+from remit_governance.workflow.states import Mode
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap"),
@@ -198,6 +200,17 @@ async def test_THR_workflow_a_test_that_is_not_what_its_file_says_is_not_believe
     assert SAYS.this_is_no_passing_run in said
     assert SAYS.is_not_what_its_file in said, said
     assert state(bench) == "code_writing"
+
+
+async def test_FLW_04_outside_strict_mode_a_test_that_the_source_brings_has_passed(make_bench: Any) -> None:
+    project = PROJECTS["pytest"]
+    shared = write(project.source, project.old_source + "\n\ndef test_more():\n    pass\n")
+    steps = [read(project.source, project.test), shared, write(project.test, "from cart import *\n"), RUN, DONE]
+    bench = await begin(make_bench, project, *steps, mode=Mode.EXPLORE)
+    await bench.ask("Share a test")
+    result = bench.of("tool_result")[-1]
+    assert SAYS.is_not_from_a_file in result.output
+    assert state(bench) == "reviewing"
 
 
 async def test_THR_workflow_a_test_that_the_source_brings_is_not_believed(make_bench: Any) -> None:

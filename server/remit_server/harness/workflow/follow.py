@@ -119,7 +119,7 @@ async def follow_outcome(
         note_changes(ctx, by_run=parsed.tool.name == "run_tests")
     if parsed.tool.name == "run_tests":
         # What the run itself left behind is no later change.
-        measured = ctx.turn.memory.measured = _measured(merged, parsed)
+        measured = ctx.turn.memory.measured = _measured(merged, parsed, ctx)
         if measured is not None:
             count_run(measured, ctx, is_committed=await asyncio.to_thread(is_committed, ctx))
     moved = ctx.turn.memory.position.state is not before
@@ -159,8 +159,8 @@ def _leave_review_if_changed(now: Tested | None, ctx: CallContext) -> None:
 async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
     """Judges a run of tests by what the state wants proven; says why where it proves nothing."""
     assert isinstance(parsed.arguments, RunTestsArguments)
-    run, turn, audit = read_run(merged.outcome, parsed.arguments), ctx.turn, ctx.parts.audit
-    position = turn.memory.position
+    turn, audit, position = ctx.turn, ctx.parts.audit, ctx.turn.memory.position
+    run = read_run(merged.outcome, parsed.arguments, position.mode)
     now = await _snapshot(ctx)
     if begun.tests is not None and now is not None and (moved := await _written(merged, begun.tests, now, ctx)):
         run = replace(run, doubt=f"test files changed while it ran: {name_some(moved)}")
@@ -219,9 +219,10 @@ def _follow_alone(run: TestRun, begun: Begun, now: TestFiles, ctx: CallContext) 
     )
 
 
-def _measured(merged: Merged, parsed: ParsedCall) -> Coverage | None:
+def _measured(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> Coverage | None:
     assert isinstance(parsed.arguments, RunTestsArguments)
-    return read_coverage(merged.outcome, read_run(merged.outcome, parsed.arguments))
+    run = read_run(merged.outcome, parsed.arguments, ctx.turn.memory.position.mode)
+    return read_coverage(merged.outcome, run)
 
 
 async def _complete_plan(ctx: CallContext) -> None:

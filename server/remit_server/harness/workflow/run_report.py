@@ -7,15 +7,21 @@ from typing import Any, cast
 
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.proof import TestCase, TestRun
+from remit_governance.workflow.states import Mode
 from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import Outcome
 
 
-def read_run(outcome: Outcome, arguments: RunTestsArguments) -> TestRun:
-    """Returns the run as a value: whole where nothing was left out by whoever asked for it, as another runner does."""
+def read_run(outcome: Outcome, arguments: RunTestsArguments, mode: Mode) -> TestRun:
+    """Returns the run as a value: whole where nothing was left out by whoever asked for it, as another runner does.
+
+    Only strict mode doubts tests that source brings.
+    """
     data = cast("Mapping[str, Any]", outcome.data)
     whole = arguments.path is None and arguments.filter is None and data["rival"] is None
-    return TestRun(outcome.tests, whole, _doubt(data, outcome.tests, outcome.exit_code), data["totals"]["unfinished"])
+    doubt = _doubt(data, outcome.tests, outcome.exit_code)
+    strangers = "; ".join(data["strangers"]) if mode is Mode.STRICT else ""
+    return TestRun(outcome.tests, whole, doubt or strangers, data["totals"]["unfinished"])
 
 
 def read_coverage(outcome: Outcome, run: TestRun) -> Coverage | None:

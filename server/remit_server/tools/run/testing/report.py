@@ -59,13 +59,15 @@ def render_report(
     told = (replace(test, message=without_colours(test.message)) for test in report.tests)
     tests = tuple(_relative_to_top(test, choice) for test in told)
     bad = [test for test in tests if test.ending in {"failed", "error"}]
-    trouble += _find_forgeries(bad, runner, output) + _find_strangers(report, choice, here, is_locked)
+    trouble += _find_forgeries(bad, runner, output)
+    strangers = _find_strangers(report, choice, here, is_locked)
     counts = {ending: sum(test.ending == ending for test in tests) for ending in _ENDINGS}
     finished, total = sum(counts.values()), max(len(tests), report.planned or 0)
     stopped = output.timed_out or output.exit_code in _STOPPED
     summary = f"{runner.name}: {_count_words(counts, finished, total)} ({_end_words(output, stopped)})"
     files, said = _coverage(parts.coverage, runner, ask, here)
-    lines = [summary, *trouble, *_unfinished_lines(tests, total), *_failure_lines(bad), *_passed_lines(tests), *said]
+    lines = [summary, *trouble, *strangers, *_unfinished_lines(tests, total)]
+    lines += [*_failure_lines(bad), *_passed_lines(tests), *said]
     lines += [] if output.exit_code == 0 or bad else _console(output, bool(tests) and not stopped)
     lines += ["no test has that id alone: name the one that it is in, or the file"] if ask.only and not tests else []
     lines += [timed_out] if stopped else []
@@ -78,6 +80,7 @@ def render_report(
             "passed": output.exit_code == 0 and bool(tests) and finished == total and not bad and not trouble,
             "timed_out": stopped,
             "trouble": list(trouble),
+            "strangers": list(strangers),
             "totals": {**counts, "unfinished": total - finished, "all": total},
             **_tests_json(tests, redact),
             "rival": choice.rival,
@@ -145,7 +148,9 @@ def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput
 
 
 def _find_strangers(report: Report, choice: Choice, here: Path, is_locked: Callable[[str], bool]) -> list[str]:
-    """Tests that come from source: code of the workspace that is no test says what they check (FLW-04)."""
+    """Tests that come from source: code of the workspace that is no test says what they check, so in strict mode they
+    prove nothing (FLW-04).
+    """
     top = here.parents[len(PurePosixPath(choice.folder).parts) - 1] if choice.folder != "." else here
     found = [
         (test, Path(file).relative_to(top).as_posix()) for test, file in report.origins if top in Path(file).parents
