@@ -93,17 +93,15 @@ class Layer:
         """Every path that was written, even where it was put back as it was before; of a folder that was removed, its
         own. Binary content that was put back is not there: a database is opened for writing by whoever reads it.
         """
-        found = (
-            Path(folder, name)
-            for folder, folders, files in os.walk(self.upper)
-            for name in (*files, *(each for each in folders if _is_opaque(Path(folder, each))))
-        )
-        return tuple(sorted(str(path.relative_to(self.upper)) for path in found if not self._is_as_before(path)))
+        return tuple(sorted(path for path in _written_below(self.upper) if not self._is_as_before(path)))
 
-    def _is_as_before(self, path: Path) -> bool:
+    def _is_as_before(self, relative: str) -> bool:
+        now, before = self.upper / relative, self.workspace / relative
         with contextlib.suppress(OSError):
-            data = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else b""
-            return b"\0" in data and data == (self.workspace / path.relative_to(self.upper)).read_bytes()
+            statuses = (now.lstat(), before.lstat())
+            if all(stat.S_ISREG(each.st_mode) and each.st_size <= MAX_BYTES for each in statuses):
+                data = now.read_bytes()
+                return b"\0" in data and data == before.read_bytes()
         return False
 
     def remove(self) -> None:
@@ -170,11 +168,30 @@ def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
     return []
 
 
+def _written_below(upper: Path) -> Iterator[str]:
+    """Yields the paths of files, and of folders that stand for others; of what lies too deep, where it begins."""
+    pending = [(upper, "")]
+    while pending:
+        folder, prefix = pending.pop()
+        for entry in _list_folder(folder):
+            relative, is_folder = prefix + entry.name, entry.is_dir(follow_symlinks=False)
+            if not is_folder or _is_too_deep(relative):
+                yield relative
+                continue
+            if _is_opaque(Path(entry.path)):
+                yield relative
+            pending.append((Path(entry.path), f"{relative}/"))
+
+
+def _is_too_deep(relative: str) -> bool:
+    return relative.count("/") > MAX_DEPTH or len(os.fsencode(relative)) > MAX_PATH_BYTES
+
+
 def _changes_below(upper: Path, lower: Path, prefix: str) -> Iterator[LayerChange]:
     """Folders are opened by their names: nobody but us has access by now."""
     for entry in sorted(os.scandir(upper), key=lambda entry: entry.name):
         relative = prefix + entry.name
-        if relative.count("/") > MAX_DEPTH or len(os.fsencode(relative)) > MAX_PATH_BYTES:
+        if _is_too_deep(relative):
             yield LayerChange(relative, None, odd="it lies too deep")
             continue
         below = lower / entry.name
