@@ -274,17 +274,6 @@ async def test_FLW_10_what_decides_which_tests_run_is_committed_by_nobody_unaske
     assert why(asker)[0].endswith("it changes sensitive files: tox.ini")
 
 
-async def test_FLW_04_a_run_by_a_runner_that_the_project_has_not_is_no_run_of_all_tests(make_bench: Any) -> None:
-    """THR-workflow-runner-of-choice."""
-    steps = [READ, PLAN, write("test_two.py", NEW_TEST), RUN, write("calc.py", BETTER)]
-    other = {"calls": [intent("EXECUTE"), call("run_tests", runner="unittest")]}
-    bench = await begin(make_bench, *steps, other, commit())
-    (bench.workspace / "conftest.py").write_text("")
-    await bench.ask("Add two")
-    assert states(bench)[-1] == "code_writing"
-    assert git(bench, "log", "--format=%s") == "before\n"
-
-
 async def test_FLW_10_a_test_that_passed_by_chance_leads_back_and_is_committed_by_nobody_unasked(
     make_bench: Any,
 ) -> None:

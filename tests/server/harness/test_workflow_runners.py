@@ -6,6 +6,7 @@ import shutil
 from typing import Any
 
 import pytest
+from bench_runtime import call, intent
 from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
@@ -57,3 +58,14 @@ async def test_FLW_04_no_runner_takes_a_broken_test_for_a_failing_one(make_bench
         assert SAYS.this_is_no_failing_test in run.output, name
         assert state(bench) == "test_writing", name
         assert (bench.workspace / project.source).read_text() == project.old_source, name
+
+
+async def test_FLW_04_a_run_by_a_runner_that_the_project_has_not_is_no_run_of_all_tests(make_bench: Any) -> None:
+    """THR-workflow-runner-of-choice."""
+    project = PROJECTS["pytest"]
+    code, test = write(project.source, project.new_source), write(project.test, project.new_test)
+    other = {"calls": [intent("EXECUTE"), call("run_tests", runner="unittest")]}
+    bench = await begin(make_bench, project, read(project.source, project.test), PLAN, test, RUN, code, other, DONE)
+    await bench.ask("Say what the total of nothing is")
+    assert (bench.workspace / project.source).read_text() == project.new_source
+    assert state(bench) == "code_writing"
