@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -98,13 +100,23 @@ def test_CLI_07_a_no_with_words_reaches_the_model_and_is_no_message_to_come_back
         assert [line for line in terminal.text.splitlines() if line.startswith("❯")][-1] == "❯ write it"
 
 
+def hold_down(key: str, terminal: Any) -> float:
+    """Sends a key again and again; returns the longest time between two, in seconds."""
+    sent = [time.monotonic()]
+    for _ in range(40):
+        terminal.send(key)
+        terminal.pump(0.05)
+        sent.append(time.monotonic())
+    return max(later - earlier for earlier, later in pairwise(sent))
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_CLI_07_one_key_answers_and_not_too_early(chat: Any, remit: CommandLine, size: tuple[int, int]) -> None:
     with chat(*writes("new.py"), *writes("other.py"), size=size) as terminal:
         terminal.send("write it\r")
-        for _ in range(40):  # held down, or typed ahead: no answer to a question that was not there
-            terminal.send("y")
-            terminal.pump(0.05)
+        longest = hold_down("y", terminal)  # or typed ahead: no answer to a question that was not there
+        if longest > 0.2:
+            pytest.skip("this machine is too busy to hold a key down")
         assert re.search(r"allow\? \[y\] once", terminal.text)
         assert not (remit.workspace / "new.py").exists()
         terminal.pump(0.6)
