@@ -46,7 +46,7 @@ def knows_files_in(own: Path, prefix: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _knows(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bool:
-    """As the index is in `state`, so that it is read once."""
+    """Tells it of the index, read once for each `state` of the file."""
     del state
     try:
         data = read_git_file(own, "index", _MAX_INDEX_BYTES) or b""

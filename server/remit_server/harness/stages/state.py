@@ -23,7 +23,7 @@ USABLE_IN: Mapping[str, frozenset[State]] = MappingProxyType(
 )
 """The tools that only some states have a use for."""
 GIVING_UP = frozenset({"plan_complete", "workflow_request_exemption"})
-"""Those by which an exemption is given up while the work goes the way of it."""
+"""Tools that give up an exemption, as long as nothing was changed under it."""
 
 
 def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:

@@ -39,7 +39,7 @@ def narrow_index(folders: Folders) -> bytes | None:
 
 @lru_cache(maxsize=4)
 def _narrow(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bytes:
-    """As the index is in `state`, so that it is made once."""
+    """Returns the index for commands, made once for each `state` of the file."""
     del state
     data = read_git_file(own, "index", _MAX_INDEX_BYTES) or b""
     entries, _, _ = read_index_dict_with_version(io.BytesIO(data))
