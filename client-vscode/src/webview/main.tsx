@@ -1,11 +1,12 @@
 // The chat in the webview: keeps the view that the extension host sends, draws it, reports what the person does.
-import { options, render } from 'preact';
+import { render } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 import { NO_DRAFT, type Draft } from '../chat/attached';
 import type { FromWebview, ToWebview } from '../chat/messages';
 import { pending, running, tells } from '../chat/view';
 import { say, speak } from '../words';
 import { Composer } from './composer';
+import { drawByFrames } from './drawn';
 import { BEGIN, receive } from './feed';
 import { Guard } from './guard';
 import { List } from './list';
@@ -20,8 +21,7 @@ declare function acquireVsCodeApi(): {
   postMessage(message: FromWebview): void;
 };
 
-// A frame draws all tokens that arrived since the last one.
-options.debounceRendering = requestAnimationFrame;
+drawByFrames();
 const host = acquireVsCodeApi();
 const send = (message: FromWebview): void => host.postMessage(message);
 /** How often the host is told what has arrived. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { palette } from './workbench.mjs';
+import { palette, soon } from './workbench.mjs';
 
 const run = (command) => ({
   calls: [{ name: 'select_active_intent', arguments: { intent: 'EXECUTE' } }, { name: 'run_command', arguments: { command } }],
@@ -23,34 +23,34 @@ export async function commands({ page, chat, editor, home, workspace, server, lo
   await asked();
   await allow.click();
   await ended(1);
-  assert.match(await last('printed').innerText(), /^total \d+/);
-  assert.match(await last('tool').innerText(), /exit code 0 · /);
-  assert.equal(await last('tool').locator('summary .codicon').first().getAttribute('aria-label'), 'done');
+  await soon(async () => assert.match(await last('printed').innerText(), /^total \d+/));
+  await soon(async () => assert.match(await last('tool').innerText(), /exit code 0 · /));
+  await soon(async () => assert.equal(await last('tool').locator('summary .codicon').first().getAttribute('aria-label'), 'done'));
   await look('14-command');
 
   await ask('count');
   await asked();
   await allow.click();
   await ended(2);
-  assert.equal(await last('tool').locator('summary .codicon').first().getAttribute('aria-label'), 'failed');
-  assert.match(await last('failure').innerText(), /Exit code 3/);
-  assert.match(await last('printed').innerText(), /40/);
+  await soon(async () => assert.equal(await last('tool').locator('summary .codicon').first().getAttribute('aria-label'), 'failed'));
+  await soon(async () => assert.match(await last('failure').innerText(), /Exit code 3/));
+  await soon(async () => assert.match(await last('printed').innerText(), /40/));
   assert.doesNotMatch(await last('printed').innerText(), /^1$/m);
   await look('15-command-failed');
   await chat.getByRole('button', { name: 'Show all 41 lines' }).click();
-  assert.match(await last('printed').innerText(), /^1\n2\n3\n/);
+  await soon(async () => assert.match(await last('printed').innerText(), /^1\n2\n3\n/));
   await look('16-command-whole');
 
   await ask('show the text');
   await asked();
   const command = await last('approval').locator('pre').first().innerText();
   assert.ok(command.includes('text 119\nEND'), 'all of the command can be seen');
-  assert.match(await last('approval').innerText(), /Run a command/);
-  assert.match(await chat.getByTestId('length').innerText(), /^122 lines/);
+  await soon(async () => assert.match(await last('approval').innerText(), /Run a command/));
+  await soon(async () => assert.match(await chat.getByTestId('length').innerText(), /^122 lines/));
   await look('17-long-question');
   await allow.click();
   await ended(3);
-  assert.match(await last('printed').innerText(), /text 119$/);
+  await soon(async () => assert.match(await last('printed').innerText(), /text 119$/));
 }
 
 /** A start that a newer setting overtakes is let finish: a server that goes meanwhile is an error on the page's console. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { palette, quickOpen, until } from './workbench.mjs';
+import { palette, quickOpen, soon, until } from './workbench.mjs';
 
 const CART = `"""A shopping cart."""
 
@@ -31,9 +31,9 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
   await code.getByText('A shopping cart').waitFor();
   await ask('rename total to subtotal in src/cart.py');
   await asked();
-  assert.match(await chat.getByTestId('approval').innerText(), /subtotal/);
-  assert.equal(await chat.locator('tr.add').count(), 3);
-  assert.ok(await chat.getByTestId('intent').count() >= 1, 'every step shows its intent');
+  await soon(async () => assert.match(await chat.getByTestId('approval').innerText(), /subtotal/));
+  await soon(async () => assert.equal(await chat.locator('tr.add').count(), 3));
+  await soon(async () => assert.ok(await chat.getByTestId('intent').count() >= 1, 'every step shows its intent'));
   await look('02-approval');
   await chat.getByRole('button', { name: 'Open diff' }).click();
   await page.locator('.monaco-diff-editor .line-insert').first().waitFor();
@@ -41,7 +41,7 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
   assert.equal(fs.readFileSync(cart, 'utf8'), CART, 'nothing is written before the answer');
   await chat.getByRole('button', { name: 'Allow once' }).click();
   assert.match(await ended(1), /^\s*Done/);
-  assert.match(await chat.getByTestId('outcome').innerText(), /Allowed once by you/);
+  await soon(async () => assert.match(await chat.getByTestId('outcome').innerText(), /Allowed once by you/));
   await page.locator('.monaco-diff-editor').waitFor({ state: 'detached' });
   await code.getByText('subtotal += item.price').waitFor();
   assert.equal(fs.readFileSync(cart, 'utf8'), CART, 'an open file is changed in its buffer');
@@ -57,7 +57,7 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
   await look('05-approval');
   await page.keyboard.press('Escape');
   assert.match(await ended(2), /^\s*Denied · you said no/);
-  assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied by you/);
+  await soon(async () => assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied by you/));
   assert.equal(fs.readFileSync(cart, 'utf8'), renamed);
   await look('06-denied');
 

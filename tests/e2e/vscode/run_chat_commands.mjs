@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { openHome, tell, TURN_MS } from './story.mjs';
-import { ask, endedTurns, palette, until } from './workbench.mjs';
+import { ask, endedTurns, palette, soon, until } from './workbench.mjs';
 
 const home = openHome('chat_commands', '.remit');
 const { workspace, config } = home;
@@ -41,7 +41,7 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   await shot('2-proposals');
   await input.press('ArrowDown');
   await input.press('Tab');
-  assert.equal(await input.inputValue(), '/status ');
+  await soon(async () => assert.equal(await input.inputValue(), '/status '));
   await input.press('Enter');
   await chat.getByText('it stays on this machine').first().waitFor();
 
@@ -90,7 +90,7 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   await ask(chat, 'sum up the cart');
   await chat.getByTestId('plan').filter({ hasText: 'a test in tests/test_cart.py' }).waitFor({ timeout: TURN_MS });
   await until('tests come next', TURN_MS, async () => await mode.innerText() === 'strict: test_writing');
-  assert.match(await mode.getAttribute('title'), /Only tests may be written/i);
+  await soon(async () => assert.match(await mode.getAttribute('title'), /Only tests may be written/i));
   await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 4);
   await look(chat, '5-plan');
 });

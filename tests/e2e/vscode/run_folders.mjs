@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { openHome, tell, TURN_MS } from './story.mjs';
-import { ask, endedTurns, quickOpen, until } from './workbench.mjs';
+import { ask, endedTurns, quickOpen, soon, until } from './workbench.mjs';
 
 const home = openHome('folders', 'first', 'second');
 const folders = ['first', 'second'].map((name) => path.join(home.workspace, name));
@@ -40,7 +40,7 @@ await tell(home, { model, workspace }, async ({ page, open, look }) => {
   await turn('change the notes', 1);
   await until('the second folder has the change', 30_000, () => fs.readFileSync(file(second, 'notes.txt'), 'utf8') === 'changed\n');
   assert.equal(fs.readFileSync(file(first, 'notes.txt'), 'utf8'), 'of the first\n');
-  assert.equal(await chat.getByTestId('folder').innerText(), 'in the folder second');
+  await soon(async () => assert.equal(await chat.getByTestId('folder').innerText(), 'in the folder second'));
 
   await turn('make a new file', 2);
   await until('the new file is there', 30_000, () => fs.existsSync(file(second, 'fresh.txt')));

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { openHome, tell, TURN_MS } from './story.mjs';
-import { ask, quickOpen, until } from './workbench.mjs';
+import { ask, quickOpen, soon, until } from './workbench.mjs';
 
 const home = openHome('hunks', '.remit');
 const { workspace, config } = home;
@@ -57,7 +57,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   // The proposed lines stand in the file, in boxes with the answers (EDI-13).
   const box = (words) => page.locator('.review-widget', { hasText: words });
   await box('Proposed +1 −1 (1 of 3)').getByText('Decimal("3")').first().waitFor();
-  assert.ok(await page.evaluate(() => document.activeElement.closest('.monaco-editor') !== null), 'the focus stays in the file');
+  await soon(async () => assert.ok(await page.evaluate(() => document.activeElement.closest('.monaco-editor') !== null), 'the focus stays in the file'));
   assert.equal(await page.locator('.tab').count(), 1, 'nothing is opened unasked');
   assert.equal(await page.locator('.part.panel .comments-panel').count(), 0, 'nor is a panel');
   await look(chat, '1-asked');
@@ -70,8 +70,8 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await page.keyboard.press('Enter');
   await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).waitFor();
   await lens('(2 of 3): take it').waitFor();
-  assert.equal(await chat.locator('tbody.left-out').count(), 1);
-  assert.equal(await chat.locator('tbody input.why').inputValue(), 'the eighteenth is an id, no price');
+  await soon(async () => assert.equal(await chat.locator('tbody.left-out').count(), 1));
+  await soon(async () => assert.equal(await chat.locator('tbody input.why').inputValue(), 'the eighteenth is an id, no price'));
   const once = chat.getByRole('button', { name: 'Allow 2 of 3 once' });
   assert.ok(await once.isDisabled(), 'nothing is allowed before its end was seen');
   await shot('2-not-read');
@@ -85,8 +85,8 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   assert.equal(await chat.getByTestId('outcome').count(), 0, 'it was no answer');
   await chat.getByText('More answers').click();
   await chat.getByRole('button', { name: 'Show all of it' }).click();
-  assert.ok(await once.isEnabled());
-  assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'with hunks left out, it can only be allowed once');
+  await soon(async () => assert.ok(await once.isEnabled()));
+  await soon(async () => assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'with hunks left out, it can only be allowed once'));
   await picture(chat, 'review', chat.locator('tbody.left-out'));
 
   await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).click();
@@ -122,7 +122,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await chat.getByTestId('edits-allowed').click({ timeout: 30_000 });
   await chat.getByText('You are asked before each edit.').first().waitFor({ timeout: TURN_MS });
   await until('edits are asked about again', 30_000, async () => await chat.getByTestId('edits-allowed').count() === 0);
-  assert.ok(await chat.getByTestId('changes').last().getByRole('button', { name: 'prices.py' }).isVisible(), 'a turn ends with its files');
+  await soon(async () => assert.ok(await chat.getByTestId('changes').last().getByRole('button', { name: 'prices.py' }).isVisible(), 'a turn ends with its files'));
   await page.keyboard.press('Control+S');
   await until('it is in the file as well', 30_000, () => fs.readFileSync(file, 'utf8') === text(3, 30, 33, 36));
 

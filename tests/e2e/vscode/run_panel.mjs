@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { framesOf, traced, watchFrames } from './frames.mjs';
 import { atTwice, need, openHome, tell, TURN_MS } from './story.mjs';
-import { ask, endedTurns, palette, until } from './workbench.mjs';
+import { ask, endedTurns, palette, soon, until } from './workbench.mjs';
 
 const EVENTS = 5_000;
 const home = openHome('panel', 'src');
@@ -62,8 +62,8 @@ async function attachments({ page, chat, look, input, ask, ended }) {
   await pick('All Problems');
   await look('1-chips');
   await chips.nth(2).press('Delete');
-  assert.deepEqual(await chips.allInnerTexts(), ['src/cart.py', '.env']);
-  assert.ok(await input.evaluate((element) => element === document.activeElement), 'the keyboard is back in the input');
+  await soon(async () => assert.deepEqual(await chips.allInnerTexts(), ['src/cart.py', '.env']));
+  await soon(async () => assert.ok(await input.evaluate((element) => element === document.activeElement), 'the keyboard is back in the input'));
   // An image is refused with words, a file of the folder is taken, each once.
   const drop = (kind, value) => input.evaluate((element, given) => {
     const dataTransfer = new DataTransfer();
@@ -76,11 +76,11 @@ async function attachments({ page, chat, look, input, ask, ended }) {
   await drop('uris', `file://${path.join(workspace, 'src', 'cart.py')}`);
   await drop('uris', 'file:///etc/hostname');
   await page.locator('.notifications-toasts').getByText('You can attach only text files in the folder').waitFor();
-  assert.equal(await chips.count(), 2);
+  await soon(async () => assert.equal(await chips.count(), 2));
   await ask('where is the sum made?');
   await ended(1);
   assert.equal(await chips.count(), 0);
-  assert.deepEqual(await chat.getByRole('list', { name: 'Attached' }).locator('li').allInnerTexts(), ['src/cart.py', '.env']);
+  await soon(async () => assert.deepEqual(await chat.getByRole('list', { name: 'Attached' }).locator('li').allInnerTexts(), ['src/cart.py', '.env']));
   const calls = await chat.getByTestId('tool').allInnerTexts();
   assert.equal(calls.length, 2);
   assert.match(calls[1], /denied by no-secrets/, 'what may not be read is said');
@@ -93,7 +93,7 @@ async function places({ page, chat, look }) {
   await page.locator('.statusbar-item', { hasText: 'Ln 41, Col 1' }).waitFor();
   await chat.getByRole('button', { name: 'src/nowhere.py:3' }).click();
   await page.locator('.notifications-toasts').getByText('There is no file src/nowhere.py').waitFor();
-  assert.equal(await chat.locator('.answer a').count(), 1, 'a link stays a link');
+  await soon(async () => assert.equal(await chat.locator('.answer a').count(), 1, 'a link stays a link'));
   await look('3-place');
 }
 
@@ -104,8 +104,8 @@ async function streamed({ page, chat, still, input, ask, ended, frame }) {
     await ended(2);
   });
   console.log('stream', JSON.stringify({ ...await framesOf(await frame()), trace }));
-  assert.match(await chat.getByTestId('answer').last().innerText(), /Paragraph 0 says[^]*Paragraph 249 says[^]*value_59 = 59/, 'nothing of it is missing');
-  assert.ok(await input.isEnabled());
+  await soon(async () => assert.match(await chat.getByTestId('answer').last().innerText(), /Paragraph 0 says[^]*Paragraph 249 says[^]*value_59 = 59/, 'nothing of it is missing'));
+  await soon(async () => assert.ok(await input.isEnabled()));
   await still('4-streamed');
 }
 
@@ -127,7 +127,7 @@ async function accessible({ page, chat, still, ask, frame }) {
   await atTwice(page, async () => {
     await chat.getByRole('button', { name: 'Allow once' }).scrollIntoViewIfNeeded();
     await still('6-twice-the-size');
-    assert.ok(await chat.locator('body').evaluate((body) => body.scrollWidth <= body.clientWidth), 'nothing lies out of sight to the right');
+    await soon(async () => assert.ok(await chat.locator('body').evaluate((body) => body.scrollWidth <= body.clientWidth), 'nothing lies out of sight to the right'));
     assert.deepEqual(await violations(await frame()), [], 'axe, at 200 %');
   });
   const bar = await page.locator('.part.sidebar').boundingBox();
@@ -138,7 +138,7 @@ async function accessible({ page, chat, still, ask, frame }) {
   await until('the chat is narrow', 30_000, async () => await chat.locator('body').evaluate((body) => body.clientWidth) <= 200);
   await chat.getByRole('button', { name: 'Deny' }).first().scrollIntoViewIfNeeded();
   await still('6-narrow');
-  assert.ok(await chat.locator('body').evaluate((body) => body.scrollWidth <= body.clientWidth), 'nothing lies out of sight to the right');
+  await soon(async () => assert.ok(await chat.locator('body').evaluate((body) => body.scrollWidth <= body.clientWidth), 'nothing lies out of sight to the right'));
   assert.deepEqual(await violations(await frame()), [], 'axe, narrow');
   for (let denied = 1; denied <= 2; denied += 1) {
     await chat.getByRole('button', { name: 'Deny', disabled: false }).first().press('Enter');
@@ -161,7 +161,7 @@ async function forked({ page, chat, look, input, ended }) {
   await ended(3);
   await chat.getByRole('button', { name: 'Edit and ask again: write both' }).press('Enter');
   await until('two turns are left', 30_000, async () => await endedTurns(chat) === 2);
-  assert.equal(await input.inputValue(), 'write both');
+  await soon(async () => assert.equal(await input.inputValue(), 'write both'));
   await input.fill('write neither');
   await look('7-forked');
   await palette(page, 'Remit: Sessions');
@@ -174,8 +174,8 @@ async function reloaded({ page, chat, shot, input, ended }) {
   await page.reload({ waitUntil: 'domcontentloaded' });
   await input.waitFor({ timeout: 60_000 });
   await ended(2);
-  assert.equal(await input.inputValue(), 'write neither');
-  assert.match(await chat.getByTestId('answer').last().innerText(), /value_59/);
+  await soon(async () => assert.equal(await input.inputValue(), 'write neither'));
+  await soon(async () => assert.match(await chat.getByTestId('answer').last().innerText(), /value_59/));
   await shot('8-reloaded');
 }
 
@@ -199,7 +199,7 @@ async function long({ page, chat, look, input, frame }) {
   });
   console.log('scroll', JSON.stringify({ events: EVENTS, most_rows: most, ...await framesOf(await frame()) }));
   assert.ok(most < 200, `${most} rows at once`);
-  assert.match(await chat.locator('.asked').first().innerText(), /look at the cart$/, 'the first turn is there');
+  await soon(async () => assert.match(await chat.locator('.asked').first().innerText(), /look at the cart$/, 'the first turn is there'));
   await look('9-long');
 }
 

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { need, openHome, tell, TURN_MS } from './story.mjs';
-import { palette, quickOpen, readAll, until } from './workbench.mjs';
+import { palette, quickOpen, readAll, soon, until } from './workbench.mjs';
 
 const here = import.meta.dirname;
 const home = openHome('review', 'secret', '.remit');
@@ -190,7 +190,7 @@ async function preview({ page, shot }) {
   await lens.click();
   const row = page.locator('.quick-input-list .monaco-list-row', { hasText: 'read_file a.py' });
   await row.first().waitFor({ timeout: 30_000 });
-  assert.match(await row.first().innerText(), /allow → deny/);
+  await soon(async () => assert.match(await row.first().innerText(), /allow → deny/));
   await shot('09-preview');
   await page.keyboard.press('Enter');
   await until('the rule is shown', 30_000, async () => (await page.locator('.statusbar-item', { hasText: /^Ln 4/ }).count()) === 1);

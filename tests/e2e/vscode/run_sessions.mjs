@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { need, openHome, tell, TURN_MS } from './story.mjs';
-import { ask, endedTurns, palette, until } from './workbench.mjs';
+import { ask, endedTurns, palette, soon, until } from './workbench.mjs';
 
 const home = openHome('sessions');
 const { workspace, env } = home;
@@ -36,7 +36,7 @@ await tell(home, { model }, async ({ page, open, shot, look, picture }) => {
     await palette(page, 'Remit: Sessions');
     return rows.filter({ hasText: 'copy' }).waitFor({ timeout: 5_000 }).then(() => true, () => false);
   });
-  assert.equal(await rows.count(), 2);
+  await soon(async () => assert.equal(await rows.count(), 2));
   await rows.first().hover();
   await shot('1-list');
   await rows.filter({ hasText: 'write the notes' }).filter({ hasNotText: 'copy' }).click();

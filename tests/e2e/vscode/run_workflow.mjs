@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { openHome, tell, TURN_MS } from './story.mjs';
-import { ask, endedTurns, readAll, until } from './workbench.mjs';
+import { ask, endedTurns, readAll, soon, until } from './workbench.mjs';
 
 const home = openHome('workflow', '.remit');
 const { workspace } = home;
@@ -60,7 +60,7 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   const card = chat.getByTestId('approval');
   const allow = async (title, state, moment) => {
     await card.filter({ hasText: title }).waitFor({ timeout: TURN_MS });
-    assert.equal(await mode.innerText(), `strict: ${state}`);
+    await soon(async () => assert.equal(await mode.innerText(), `strict: ${state}`));
     await readAll(chat);
     if (moment) await look(chat, moment);
     await card.getByRole('button', { name: 'Allow once' }).click();
@@ -88,17 +88,17 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
 
   const review = chat.getByTestId('under-review');
   await review.waitFor({ timeout: 30_000 });
-  assert.equal(await mode.innerText(), 'strict: reviewing');
-  assert.match(await mode.getAttribute('title'), /\/approve/);
+  await soon(async () => assert.equal(await mode.innerText(), 'strict: reviewing'));
+  await soon(async () => assert.match(await mode.getAttribute('title'), /\/approve/));
   assert.equal(git('log', '--format=%s').trim(), 'A parser', 'nothing is committed before the review');
   await look(chat, '4-review');
   await review.getByRole('button', { name: 'Send back…' }).click();
-  assert.equal(await chat.locator('#input').inputValue(), '/reject ', 'what is wrong is still to be said');
+  await soon(async () => assert.equal(await chat.locator('#input').inputValue(), '/reject ', 'what is wrong is still to be said'));
   await chat.locator('#input').fill('');
   await review.getByRole('button', { name: 'Approve' }).click();
   await chat.getByText('It is committed.').first().waitFor({ timeout: TURN_MS });
   await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 3);
-  assert.equal(await mode.innerText(), 'strict: idle');
+  await soon(async () => assert.equal(await mode.innerText(), 'strict: idle'));
   assert.equal(await review.count(), 0);
   assert.equal(git('log', '-1', '--format=%s').trim(), 'Name what is no line');
   await look(chat, '5-committed');

