@@ -2,7 +2,8 @@
 
 `python bench/chats.py --url http://127.0.0.1:8080/v1 --model NAME` asks ten questions in one session over a package of
 PyPI. The server is started with the window that is to be measured. Counted are turns with an answer, steps, reads that
-were cut though more than half of the window was free, reads made again, and how long condensing took beside a step.
+were cut though more than half of the window was free, reads made again, and how long a step took after condensing
+beside the others: condensing asks the model nothing where it is small, and has it read the shorter prompt.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -77,7 +77,7 @@ def figures(turns: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
         for event in events
         if event["kind"] == "tool_call" and event["tool"] == "read_file" and event["arguments"]
     )
-    condensed, steps = spans(events, "context_condensed"), spans(events, "usage")
+    condensed = [event for event in events if event["kind"] == "context_condensed"]
     return {
         "window": usage[-1]["window"] if usage else None,
         "answered": sum(end["status"] == "completed" and bool(end["final_output"]) for end in ends),
@@ -86,15 +86,27 @@ def figures(turns: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
         "reads_again": reads.total() - len(reads),
         "cut_with_half_the_window_free": cut_with_room(events),
         "condensed": len(condensed),
-        "condensing_s": round(median(condensed), 1) if condensed else None,
-        "step_s": round(median(steps), 1) if steps else None,
+        "step_s": step_seconds(events, after=("run_started", "tool_result")),
+        "step_after_condensing_s": step_seconds(events, after=("context_condensed",)),
     }
 
 
-def spans(events: Sequence[Mapping[str, Any]], kind: str) -> list[float]:
-    """Seconds from the event before to each of this kind."""
-    times = [(event["kind"], datetime.fromisoformat(event["time"])) for event in events]
-    return [(now - before).total_seconds() for (_, before), (what, now) in pairwise(times) if what == kind]
+def step_seconds(events: Sequence[Mapping[str, Any]], after: tuple[str, ...]) -> float | None:
+    """The median seconds of the steps that began after one of these, until the model's count of them."""
+    begins = ("run_started", "tool_result", "context_condensed")
+    found, begun = list[float](), None
+    for event in events:
+        if event["kind"] in begins:
+            begun = event
+        elif event["kind"] == "usage" and begun is not None:
+            if begun["kind"] in after:
+                found.append(_seconds(begun, event))
+            begun = None
+    return round(median(found), 1) if found else None
+
+
+def _seconds(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    return (datetime.fromisoformat(other["time"]) - datetime.fromisoformat(one["time"])).total_seconds()
 
 
 def cut_with_room(events: Sequence[Mapping[str, Any]]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,11 @@ from rows import rows
 
 from remit_governance.intents import INTENT_TOOLS, SELECT_INTENT
 from remit_governance.values import Intent
+from remit_server.agent.context.budget import count_chars
+from remit_server.agent.context.conversation import Conversation
+from remit_server.agent.context.generation import Generation
 from remit_server.agent.context.tool_budget import LEADS_ON, fit_tools
+from remit_server.agent.context.window import Window
 from remit_server.errors import SetupError
 from remit_server.models.ports import (
     AssistantMessage,
@@ -338,3 +343,18 @@ async def test_MOD_21_a_tiny_model_is_not_told_what_the_editor_shows(
         each.text for each in sent[-1].messages if isinstance(each, UserMessage) and "what is it?" in each.text
     )
     assert ("open document: a.py" in asked) is told
+
+
+@rows("tokens", [2_048, 4_096])
+def test_AGT_09_a_small_window_is_filled_by_what_is_read_and_not_by_a_guess_of_what_is_told(tokens: int) -> None:
+    said: list[Message] = [SystemMessage("the long instructions\n" * 200), UserMessage("what is in shop.py?")]
+    provider: Any = SimpleNamespace(context_tokens=tokens)
+    turn: Any = None
+    window = Window(provider, Generation(max_tokens=2_048), Conversation(said), turn, SMALL)
+    budget = window.budget(OFFER)
+    assert budget is not None
+    assert budget.standing <= count_chars(STANDING) / 3 + 1
+    shown = window.result_chars(OFFER, AssistantMessage("", (ProposedCall("1", "read_file", {"path": "shop.py"}),)))
+    assert shown is not None
+    assert shown / 3 >= budget.room * 0.65
+    assert shown / 3 <= budget.room

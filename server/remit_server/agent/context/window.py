@@ -17,13 +17,14 @@ from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, Re
 from remit_server.harness.turn import Turn
 from remit_server.models.answers import usage_of
 from remit_server.models.ports import AssistantMessage, Finished, ModelProvider, TextDelta, ToolSpec, UserMessage
-from remit_server.models.profile import LARGE, Profile
+from remit_server.models.profile import LARGE, Profile, Telling
+from remit_server.models.steps.telling import standing_messages
 
 Intents = Mapping[Intent, tuple[ToolSpec, ...]]
 
-_PREFIX_SHARE = 0.25
+_PREFIX_SHARE = 0.2
 """Of the room for a prompt: what the condensed part may take, summary and facts together."""
-NEWEST_STEP = 0.4
+NEWEST_STEP = 0.7
 """Of the room for a prompt: what the results of the step that is worked on may take."""
 _CALL_SHARE = 0.05
 """What their calls may take."""
@@ -100,7 +101,15 @@ class Window:
 
     def _count(self, intents: Intents) -> Count:
         """The model's last count, or a guess until it has counted."""
-        return self.conversation.counted or Count(0, round(tools_chars(intents) * GUESSED_TOKENS_PER_CHAR))
+        return self.conversation.counted or self._guess(intents)
+
+    def _guess(self, intents: Intents) -> Count:
+        if self.profile.telling is Telling.RULES:
+            return Count(0, round(tools_chars(intents) * GUESSED_TOKENS_PER_CHAR))
+        # The examples stand in place of the system message, and of the tools.
+        system = self.conversation.messages[:1]
+        told = standing_messages(self.profile, "", intents)
+        return Count(count_chars(system), round(count_chars(told) * GUESSED_TOKENS_PER_CHAR))
 
     def _tokens(self, intents: Intents) -> int:
         return self._count(intents).estimate(count_chars(self.conversation.sent))
