@@ -86,7 +86,8 @@ def test_CFG_01_each_setting_changes_the_settings_from_a_file(here: Places, key:
     here.set("user", key, VALUES[key][0])
     changed = Settings.from_environment(here.workspace, here.environment)
     assert changed != plain
-    text = str(VALUES[key][0])
+    value = VALUES[key][0]
+    text = ", ".join(value) if isinstance(value, list) else str(value)
     assert Settings.from_environment(here.workspace, here.environment | {variable_of(*key): text}) == changed
 
 
@@ -124,6 +125,8 @@ def test_CFG_02_a_hostile_project_loosens_nothing(here: Places, key: tuple[str, 
         ("modle: {}\n", ":1:1: unknown key `modle`", "did you mean `model`"),
         ("model: { temperature: hot }\n", ":1:10: `temperature: hot` is not right", "number"),
         ("model: { temperature: 3 }\n", ":1:10: `temperature: 3` is not right", "less than or equal to 2"),
+        ("telemetry: { endpoint: x }\n", ":1:14: `endpoint: x` is not right", "^https?://"),
+        ("workflow: { test_hosts: [a.org, b/c] }\n", ":1:33: `b/c` ", "pypi.org:8443"),
         ("model: [\n", ":2:1: ", "correct the YAML"),
         ("model: { seed: 1 }\nmodel: { seed: 2 }\n", ":2:1: ", "keep one of them"),
     ],
@@ -134,6 +137,22 @@ def test_CFG_03_what_cannot_be_used_is_said_with_its_place(here: Places, text: s
         here.resolved()
     assert f"{path}{why}" in refused.value.why
     assert fix in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("REMIT_OTLP_ENDPOINT", "127.0.0.1:4318"),
+        ("REMIT_MESSAGE_PREFIX", "x" * 41),
+        ("REMIT_TEST_HOSTS", "https://pypi.org"),
+        ("REMIT_TEST_HOSTS", ",".join(f"{n}.org" for n in range(17))),
+    ],
+)
+def test_CFG_03_a_variable_that_is_no_number_is_not_called_one(here: Places, name: str, text: str) -> None:
+    with pytest.raises(SetupError) as refused:
+        here.resolved(**{name: text})
+    assert f"cannot use {name}=`{text}`" in refused.value.what
+    assert "is not a number" not in refused.value.why
 
 
 def test_CFG_03_two_files_in_one_place_and_what_is_no_text(here: Places) -> None:

@@ -14,6 +14,7 @@ from messages import SAYS
 from runner_projects import install_pytest
 
 from remit_server.sandbox.visible.environment import command_environment
+from remit_server.tools.run.testing.report import OFFLINE
 
 SYSTEM = "/usr/bin:/bin"
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
@@ -96,6 +97,33 @@ async def test_TOOL_08_colours_are_no_part_of_what_a_model_reads(make_bench: Any
     assert "a bad word" in command.output
     assert "red" in tests.data["tests"][0]["message"]
     assert "\x1b" not in f"{tests.output}{tests.data}{command.output}"
+
+
+OFFLINE_TESTS = """import socket, unittest
+
+class Cart(unittest.TestCase):
+    def test_net(self):
+        socket.getaddrinfo("example.org", 443)
+"""
+
+
+@needs_python
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (OFFLINE_TESTS, True),
+        (f"{OFFLINE_TESTS}\nsocket.getaddrinfo('example.org', 443)\n", True),
+        (UNITTEST, False),
+        (UNITTEST.replace("ZeroDivisionError", "print('network is unreachable') or ZeroDivisionError"), False),
+    ],
+    ids=["a test", "an import", "other failures", "printed alone"],
+)
+async def test_BOX_03_tests_that_fail_for_lack_of_a_network_name_the_setting(
+    make_bench: Any, text: str, said: bool
+) -> None:
+    bench = await ran(make_bench, {"test_cart.py": text})
+    assert (OFFLINE in output(bench)) == said
 
 
 async def ran(make_bench: Any, files: dict[str, str], policy: str = ALLOW, **arguments: Any) -> Bench:

@@ -91,6 +91,7 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     "REMIT_MODE": ("strict", "debug"),
     "REMIT_WARNING_POINTS": ("1", "many"),
     "REMIT_LOCK_POINTS": ("7", "101"),
+    "REMIT_TEST_HOSTS": ("pypi.org, example.org:8443", "http://x"),
     "REMIT_MESSAGE_PREFIX": ("[remit]", "x" * 41),
     "REMIT_AUTO_COMMIT": ("on", "perhaps"),
     "REMIT_AUTO_COMMIT_LINES": ("7", "-1"),

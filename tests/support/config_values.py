@@ -37,6 +37,7 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
     ("workflow", "mode"): ("strict", "explore"),
     ("workflow", "warning_points"): (1.0, 50.0),
     ("workflow", "lock_points"): (4.0, 50.0),
+    ("workflow", "test_hosts"): (["pypi.org"], ["127.0.0.1:8443", "[::1]:80"]),
     ("git", "message_prefix"): ("[one]", "[two]"),
     ("git", "auto_commit"): (True, True),
     ("git", "auto_commit_lines"): (7, 900),

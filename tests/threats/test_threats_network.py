@@ -25,7 +25,9 @@ from threat_bench import LAX, own, result
 from tls import server_context
 
 from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.hosts import parse_endpoint
 from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
+from remit_governance.workflow.options import WorkflowOptions
 from remit_server.harness.commands.attempts import Attempts
 from remit_server.sandbox.scheduled import AtOnce
 
@@ -178,6 +180,50 @@ async def test_programs_reach_what_is_listed(bench: Bench, target: Target) -> No
     (event,) = _events(bench, AuditKind.NETWORK_ALLOWED)
     assert event.metadata == {"host": target.place}
     assert _events(bench, AuditKind.NETWORK_DENIED) == []
+
+
+TESTS = """
+import ssl, unittest, urllib.request
+
+def read(place):
+    with urllib.request.urlopen(f"https://{place}/x", context=ssl._create_unverified_context(), timeout=20) as answer:
+        return answer.read()
+
+class Reached(unittest.TestCase):
+    def test_listed(self):
+        self.assertEqual(read("LISTED"), b"hello")
+    def test_other(self):
+        with self.assertRaises(OSError):
+            read("OTHER")
+"""
+
+
+async def test_TOOL_08_tests_reach_the_hosts_that_the_person_names_and_no_other(
+    make_bench: Any, target: Target, other: Target
+) -> None:
+    policy = NET.replace("{ syscall: net.connect }, action: allow", "{ syscall: net.connect }, action: require_review")
+    options = WorkflowOptions(test_hosts=(parse_endpoint(target.place),))
+    bench: Bench = await make_bench(policy=policy, workflow=options)
+    (bench.workspace / "test_reached.py").write_text(
+        TESTS.replace("LISTED", target.place).replace("OTHER", other.place)
+    )
+    asker = Answering()
+    answer = await result(bench, "run_tests", asker)
+    assert (answer.error, answer.data["totals"]["passed"], answer.data["passed"]) == (None, 2, True)
+    assert (target.asked, other.asked) == (["GET /x HTTP/1.1"], [])
+    assert [question.hosts for question in asker.asked] == [(target.place,)]
+    assert [event.metadata["host"] for event in _events(bench, AuditKind.NETWORK_ALLOWED)] == [target.place]
+
+
+async def test_TOOL_08_hosts_that_no_rule_allows_are_denied_with_the_run_of_tests(
+    make_bench: Any, target: Target
+) -> None:
+    options = WorkflowOptions(test_hosts=(parse_endpoint(target.place),))
+    bench: Bench = await make_bench(policy=LAX, workflow=options)
+    (bench.workspace / "test_reached.py").write_text(TESTS.replace("LISTED", target.place))
+    answer = await result(bench, "run_tests", Answering())
+    assert answer.error.code == "denied"
+    assert target.asked == []
 
 
 async def test_APP_12_a_connection_needs_the_token_that_its_sandbox_was_given(bench: Bench, target: Target) -> None:

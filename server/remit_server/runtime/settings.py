@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from remit_governance.hosts import parse_endpoint
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
 from remit_governance.work_items.items import WORK_ITEMS_FILE
 from remit_governance.workflow.debt import Thresholds
@@ -233,6 +234,7 @@ def _workflow(form: ConfigForm) -> WorkflowOptions:
         auto_commit=form.git.auto_commit,
         auto_commit_lines=form.git.auto_commit_lines,
         message_prefix=form.git.message_prefix or "",
+        test_hosts=tuple(dict.fromkeys(map(parse_endpoint, form.workflow.test_hosts))),
     )
 
 

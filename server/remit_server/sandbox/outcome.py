@@ -41,7 +41,8 @@ def refuse_network(spec: CommandSpec, runtime: str) -> None:
         raise ToolError(
             "cannot run the command",
             f"it lists hosts to connect to, and `{runtime}` gives a command no network",
-            "run it without `network`, or install bubblewrap, whose commands have a proxy",
+            "run it without hosts (`network` of a command, the person's `workflow.test_hosts` of tests), "
+            "or install bubblewrap, whose commands have a proxy",
             code=ErrorCode.SANDBOX_UNAVAILABLE,
         )
 

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from remit_governance.hosts import Endpoint
 from remit_governance.values import Effect
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof import TestCase
@@ -192,7 +193,8 @@ class ToolContext:
     of a path whether it is of a test, or configures tests; `position` is where the session stands in the workflow.
     `room_chars` are the characters of a result that the model can read now, None where that does not matter. With
     `careful` a file is not written whole over contents that were not read. `command_limit_s` are the seconds that the
-    person allows a command; `typed` says that they typed this one.
+    person allows a command, `test_hosts` what they have runs of tests reach where policy allows it; `typed` says that
+    they typed this call.
     """
 
     workspace: Workspace
@@ -209,6 +211,7 @@ class ToolContext:
     room_chars: int | None = None
     careful: bool = False
     command_limit_s: int = 600
+    test_hosts: tuple[Endpoint, ...] = ()
     typed: bool = False
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 

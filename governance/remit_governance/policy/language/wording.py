@@ -15,6 +15,10 @@ from remit_governance.policy.language.document import Document, Plain
 
 Location = tuple[str | int, ...]
 
+_MISMATCH = "string_pattern_mismatch"
+_NAME = "^[A-Za-z0-9]"
+"""How the patterns of names begin, which the fix for a mismatch describes; others are shown as they are."""
+
 FIXES: Mapping[str, str] = MappingProxyType(
     {
         "bool_type": "write `true` or `false`",
@@ -25,7 +29,7 @@ FIXES: Mapping[str, str] = MappingProxyType(
         "int_type": "write a whole number",
         "literal_error": "use {expected}",
         "model_type": "write `key: value` pairs",
-        "string_pattern_mismatch": "use letters, digits, `.`, `_` and `-`, a letter or digit first, 100 in all",
+        _MISMATCH: "use letters, digits, `.`, `_` and `-`, a letter or digit first, 100 in all",
         "string_too_long": "write {max_length} characters at most",
         "string_too_short": "write something, or leave it out",
         "string_type": "write text: where it looks like something else, in quotes",
@@ -51,9 +55,10 @@ def problem_of(document: Document, error: ErrorDetails, form: type[BaseModel]) -
             why, _, fix = error["msg"].removeprefix("Value error, ").partition(": ")
             return document.problem(location, why, fix or "correct the value")
         case kind:
-            expected = str(error.get("ctx", {}).get("expected", "")).replace("'", "`")
-            given = {**error.get("ctx", {}), "expected": expected}
-            fix = FIXES[kind].format_map(given) if kind in FIXES else error["msg"][:1].lower() + error["msg"][1:]
+            context = error.get("ctx", {})
+            given = {**context, "expected": str(context.get("expected", "")).replace("'", "`")}
+            plain = kind not in FIXES or (kind == _MISMATCH and not str(context.get("pattern")).startswith(_NAME))
+            fix = error["msg"][:1].lower() + error["msg"][1:] if plain else FIXES[kind].format_map(given)
             return document.problem(location, f"{_shown(document, location)} is not right", fix)
 
 

@@ -7,7 +7,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from remit_governance.visible import visible
 from remit_server.cli.console import complain, print_json, say, style_text
@@ -133,6 +133,8 @@ def _written(value: Any) -> str:
             return "true" if value else "false"
         case Path():
             return str(value)
+        case tuple():
+            return f"[{', '.join(cast('tuple[str, ...]', value))}]"
         case _:
             return f"{value:g}" if isinstance(value, float) else str(value)
 

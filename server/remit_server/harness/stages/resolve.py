@@ -69,6 +69,7 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         room_chars=turn.room_chars,
         careful=turn.careful,
         command_limit_s=parts.command_limit_s(),
+        test_hosts=parts.workflow().test_hosts,
         typed=turn.typed,
     )
 

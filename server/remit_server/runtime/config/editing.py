@@ -59,7 +59,7 @@ _MAY = {"free": "a project may set it", "tighten": "a project may lower it", "no
 
 def _described(section: str, name: str) -> str:
     field = SECTIONS[section].model_fields[name]
-    default = "" if field.default is None else f"; by default `{_written(field.default)}`"
+    default = "" if field.default in (None, ()) else f"; by default `{_written(field.default)}`"
     return f"{field.description}{default}; `{variable_of(section, name)}`; {_MAY[project_may(section, name)]}"
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
+from remit_governance.hosts import parse_endpoint
 from remit_server.agent.context.generation import MAX_TOKENS
 from remit_server.models.ports import Effort
 
@@ -20,6 +21,24 @@ Project = Literal["free", "tighten", "no"]
 """Whether a project's file sets it, lowers it at most, or may not name it, for it would loosen or reveal something."""
 
 Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+
+
+def _listed(value: object) -> object:
+    """The hosts of a variable, or of one that stands without its list."""
+    return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
+def _host(text: str) -> str:
+    """The host in its one spelling. Raises ValueError."""
+    try:
+        return str(parse_endpoint(text))
+    except ValueError as error:
+        fix = "write a name such as `pypi.org` or `pypi.org:8443`"
+        raise ValueError(f"`{text}` names no host, for {error}: {fix}") from error
+
+
+Host = Annotated[str, Field(max_length=300), AfterValidator(_host)]
+Hosts = Annotated[tuple[Host, ...], BeforeValidator(_listed, json_schema_input_type=list[Host] | str)]
 
 
 def setting(default: Any, variable: str, project: Project, description: str, **bounds: Any) -> Any:
@@ -136,7 +155,7 @@ class TelemetrySection(Section):
 
 
 class WorkflowSection(Section):
-    """How much of the workflow a session is held to when it begins."""
+    """How much of the workflow a session is held to when it begins, and what its tests may reach."""
 
     mode: Literal["strict", "explore"] = setting(
         "explore", "REMIT_MODE", "tighten", "`strict` has a failing test come before any code; `explore` does not"
@@ -151,6 +170,13 @@ class WorkflowSection(Section):
     )
     lock_points: float = setting(
         5.0, "REMIT_LOCK_POINTS", "tighten", "points of coverage lost that lock explore mode", ge=0, le=100
+    )
+    test_hosts: Hosts = setting(
+        (),
+        "REMIT_TEST_HOSTS",
+        "no",
+        "hosts that runs of tests reach over https where your policy allows each, as `[pypi.org]`",
+        max_length=16,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 
 from platformdirs import site_config_path
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
@@ -27,6 +28,8 @@ Layer = Literal["default", "system", "user", "home", "project", "editor", "envir
 NAMES = ("config.yaml", "config.json")
 HOME_NAMES = (".remit.yaml", ".remit.json")
 Key = tuple[str, str]
+_OF_NUMBERS = ("int_", "float_", "finite_", "greater_", "less_")
+"""How the names begin of what pydantic finds wrong with a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +135,21 @@ def _parsed(key: Key, text: str, name: str) -> Any:
         return getattr(SECTIONS[section].model_validate({field: text}), field)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)[0]
-        why = _in_words(found["type"], dict(found.get("ctx", {})), SECTIONS[section].model_fields[field].metadata)
+        why = _in_words(found, SECTIONS[section].model_fields[field].metadata)
         what, fix = f"cannot use {name}=`{text}`", f"set such a value, or unset {name}"
         raise SetupError(what, why, fix, code=ErrorCode.INVALID_REQUEST) from error
 
 
-def _in_words(kind: str, context: Mapping[str, Any], bounds: list[Any]) -> str:
+def _in_words(error: ErrorDetails, bounds: list[Any]) -> str:
+    kind = error["type"]
     if kind.startswith("bool"):
         return "it is neither `on` nor `off`"
     if kind == "literal_error":
-        return f"it is none of {str(context.get('expected', '')).replace(chr(39), '`').replace(' or ', ', ')}"
+        expected = str(error.get("ctx", {}).get("expected", ""))
+        return f"it is none of {expected.replace(chr(39), '`').replace(' or ', ', ')}"
+    if not kind.startswith(_OF_NUMBERS):
+        said = error["msg"].removeprefix("Value error, ")
+        return said[:1].lower() + said[1:]
     least = next((f"from {each.ge:g}" for each in bounds if hasattr(each, "ge")), "above 0")
     most = next((f" up to {each.le:g}" for each in bounds if hasattr(each, "le")), "")
     return f"it is not a number {least}{most}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable
 from typing import Annotated
 
@@ -14,11 +13,11 @@ from remit_governance.policy.matching.commands import command_words
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.sandbox.network.proxy_socket import network_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.run.colours import without_colours
 from remit_server.tools.run.command_shell import shell_argv
+from remit_server.tools.run.hosts import host_targets, lacked_network, with_hosts
 from remit_server.tools.run.time_limit import MOST_S, choose_seconds, describe_time_out
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
@@ -43,7 +42,7 @@ def _targets(arguments: RunCommandArguments, ctx: ToolContext) -> tuple[Target, 
     shell_argv(command)
     choose_seconds(arguments, arguments.timeout, ctx)
     runs = Target("process.exec", command=command_words(command), script=command, cwd=folder)
-    return (runs, *(Target("net.connect", host=str(endpoint)) for endpoint in _endpoints(arguments.network)))
+    return (runs, *host_targets(_endpoints(arguments.network)))
 
 
 async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
@@ -56,17 +55,15 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
         argv=shell_argv(command),
         cwd=folder.absolute,
         workspace=ctx.workspace.root,
-        environment=command_environment(os.environ) | (network_environment(endpoints) if endpoints else {}),
+        environment=command_environment(os.environ),
         timeout_s=float(seconds),
         writes=True,
-        network=tuple(map(str, endpoints)),
-        template="integration-test" if endpoints else "code-executor",
     )
 
     def render(output: CommandOutput) -> Outcome:
         return render_output(output, describe_time_out(seconds, ctx), ctx.redact, offline=not endpoints)
 
-    return CommandPlan(spec, display=command, render=render, streams=True)
+    return CommandPlan(with_hosts(spec, endpoints), display=command, render=render, streams=True)
 
 
 def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:
@@ -85,12 +82,6 @@ def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:
     return tuple(found)
 
 
-_NO_NETWORK = re.compile(
-    rb"could not resolve host|temporary failure in name resolution|name or service not known|network is unreachable|"
-    rb"getaddrinfo (?:enotfound|eai_again)|nodename nor servname|failed to lookup address",
-    re.IGNORECASE,
-)
-"""What programs print where they reach nothing."""
 OFFLINE = "the sandbox has no network: name each host in `network` (after `!`: `--host HOST`), as your policy allows"
 
 
@@ -107,7 +98,7 @@ def render_output(
         ending = "stopped at a limit of the sandbox"
     else:
         ending = f"exit code {output.exit_code}"
-        if offline and output.exit_code and _NO_NETWORK.search(output.stdout + output.stderr):
+        if offline and output.exit_code and lacked_network((output.stdout + output.stderr).decode(errors="replace")):
             ending += f"; {OFFLINE}"
     parts = [ending]
     for name, data in (("stdout", output.stdout), ("stderr", output.stderr)):

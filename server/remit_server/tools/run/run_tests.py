@@ -13,6 +13,7 @@ from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandSpec
+from remit_server.tools.run.hosts import host_targets, with_hosts
 from remit_server.tools.run.programs import own_folders, project_environment
 from remit_server.tools.run.testing.report import render_report
 from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FILE, COVERAGE_FOLDER, texts_of_aids
@@ -83,7 +84,8 @@ def _targets(arguments: RunTestsArguments, ctx: ToolContext) -> tuple[Target, ..
     runner, said = choice.runner, choice.runner.said(choice.ask)
     others = ((*runner.through, *said), *((runner.runs(choice.ask),) if runner.runs else ()))
     also = tuple(argv for argv in others if argv != said)
-    return (Target("process.exec", command=said, also=also, cwd=ctx.resolve(choice.folder)),)
+    runs = Target("process.exec", command=said, also=also, cwd=ctx.resolve(choice.folder))
+    return (runs, *host_targets(ctx.test_hosts))
 
 
 async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
@@ -113,10 +115,11 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
     display = shlex.join(runner.said(ask))
     here = root / choice.folder
     limit = describe_time_out(seconds, ctx)
+    offline = not ctx.test_hosts
     return CommandPlan(
-        spec,
+        with_hosts(spec, ctx.test_hosts),
         display,
-        lambda output: render_report(output, choice, here, ctx.redact, ctx.is_locked, timed_out=limit),
+        lambda output: render_report(output, choice, here, ctx.redact, ctx.is_locked, timed_out=limit, offline=offline),
         streams=True,
         keeps_folders=False,
     )

@@ -15,6 +15,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run.colours import without_colours
+from remit_server.tools.run.hosts import lacked_network
 from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.run.testing.finding import Place
 from remit_server.tools.run.testing.missing_modules import advise_on_missing
@@ -32,6 +33,10 @@ MAX_DATA_CHARS = 400_000
 MAX_CONSOLE_CHARS = 5_000
 _WORST = 5
 _STOPPED = (124, 137)
+OFFLINE = (
+    "the sandbox has no network: ask the person to name the hosts that tests reach over https in their setting "
+    "`workflow.test_hosts`, and to allow each in their policy"
+)
 _ENDINGS = ("failed", "error", "passed", "skipped")
 _COVERED_BY = {"pytest": "pytest-cov", "unittest": "coverage", "vitest": "@vitest/coverage-v8"}
 _COUNTED = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in \d[^\n]*$", re.MULTILINE)
@@ -45,11 +50,12 @@ def render_report(
     is_locked: Callable[[str], bool] = is_locked_file,
     *,
     timed_out: str = "stopped at its time limit",
+    offline: bool = False,
 ) -> Outcome:
     """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so.
 
     `is_locked` tells which files are of tests: what of them ran is no coverage of code. `timed_out` is said of a run
-    that took too long.
+    that took too long. Of one that was `offline` and failed for it, that is said, with the setting that names hosts.
     """
     runner, ask = choice.runner, choice.ask
     parts = read_channel(output.stdout, signed=bool(runner.aids) and runner.vouch is None)
@@ -71,6 +77,7 @@ def render_report(
     lines += [] if output.exit_code == 0 or bad else _console(output, bool(tests) and not stopped)
     lines += ["no test has that id alone: name the one that it is in, or the file"] if ask.only and not tests else []
     lines += [timed_out] if stopped else []
+    lines += [OFFLINE] if offline and output.exit_code != 0 and _lacked_network(bad, output) else []
     lines += _others(choice.others)
     return Outcome(
         text=redact("\n".join(lines)),
@@ -159,6 +166,12 @@ def _find_strangers(report: Report, choice: Choice, here: Path, is_locked: Calla
         f"`{test}` is not from a file of tests: it comes from {file}" for test, file in found if not is_locked(file)
     ]
     return strangers[:_WORST]
+
+
+def _lacked_network(bad: Sequence[Result], output: CommandOutput) -> bool:
+    """Whether what failed says so, or what the runner printed where no test did."""
+    said = "\n".join(test.message for test in bad) or output.stderr.decode(errors="replace")
+    return lacked_network(said)
 
 
 def _count_words(counts: Mapping[str, int], finished: int, total: int) -> str:
