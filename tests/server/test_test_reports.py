@@ -4,14 +4,18 @@ test_run_tests.py, where they really run."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import rows
 
+from remit_governance.secrets.redaction import Redactor
 from remit_server.errors import ToolError
+from remit_server.harness.record.redaction_out import redact_data
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run.testing.finding import Facts, Place, elsewhere, fitting, home_of, nearest
 from remit_server.tools.run.testing.missing_modules import advise_on_missing
@@ -208,10 +212,15 @@ def test_lines_that_are_none_are_refused(report: bytes) -> None:
         pytest_results(report, ROOT)
 
 
-def outcome_of(tests: tuple[Result, ...], code: int = 0, planned: int | None = None) -> Outcome:
-    runner = Runner("go", "go", lambda _: (), lambda _data, _root: Report(tests, planned))
+def outcome_of(
+    tests: tuple[Result, ...], code: int = 0, planned: int | None = None, measured: tuple[FileCoverage, ...] = ()
+) -> Outcome:
+    report = Report(tests, planned)
+    runner = Runner("go", "go", lambda _: (), lambda _data, _root: report, coverage=lambda _data, _root: measured)
     output = CommandOutput(code, b"\0digest\na report\0key\0", b"")
-    return render_report(output, Choice(runner, Ask()), ROOT, lambda text: text.replace("s3cret", "[redacted]"))
+    return render_report(
+        output, Choice(runner, Ask(coverage=bool(measured))), ROOT, lambda text: text.replace("s3cret", "[redacted]")
+    )
 
 
 def test_each_test_is_data_for_clients() -> None:
@@ -257,11 +266,33 @@ def test_each_test_is_data_for_clients() -> None:
 
 
 def test_data_is_bounded_and_says_how_much_is_left_out() -> None:
-    many = outcome_of(tuple(Result(f"a.Test{n}", "passed") for n in range(MAX_LISTED + 7))).data
+    many = outcome_of(tuple(Result(f"{n}", "passed") for n in range(MAX_LISTED + 7))).data
     assert (len(many["tests"]), many["left_out"], many["passed"]) == (MAX_LISTED, 7, True)  # type: ignore[arg-type]
-    long = outcome_of(tuple(Result(f"{n}{'x' * 4_000}", "passed") for n in range(1_000))).data
-    assert len(json.dumps(long)) < 500_000
-    assert len(long["tests"]) + long["left_out"] == 1_000  # type: ignore[arg-type,operator]
+
+
+LONG = (
+    Result("x" * 4_000, "passed"),
+    Result("é\ud800" * 200, "failed", message="\n\t\x01" * 300),
+    Result("a", "passed"),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(LONG), st.integers(1, 900)), max_size=4))
+def test_TOOL_03_a_run_of_tests_of_any_size_has_data_for_clients_all_of_which_are_handed_on(
+    runs: list[tuple[Result, int]],
+) -> None:
+    tests = tuple(replace(test, id=f"{test.id}{n}") for test, count in runs for n in range(count))
+    data = outcome_of(tests).data
+    assert redact_data(data, Redactor())["totals"]["all"] == len(tests)  # type: ignore[index,call-overload]
+    assert len(data["tests"]) + data["left_out"] == len(tests)  # type: ignore[arg-type,operator]
+
+
+def test_TOOL_03_lines_that_did_not_run_leave_room_for_the_tests() -> None:
+    measured = tuple(FileCoverage(f"src/{n}.py", 0, 2_000, tuple(range(2_000))) for n in range(100))
+    data = outcome_of((Result("a", "passed"),), measured=measured).data
+    handed_on: Any = redact_data(data, Redactor())
+    assert (len(handed_on["tests"]), handed_on["coverage"]["code"]["all"]) == (1, 200_000)
+    assert 0 < len(handed_on["coverage"]["files"]) < 100
 
 
 @pytest.mark.parametrize(

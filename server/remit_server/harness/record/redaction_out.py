@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from pydantic import JsonValue
-from pydantic_core import PydanticSerializationError, to_json
 
 from remit_governance.audit.record import MAX_SUMMARY
 from remit_governance.secrets.redaction import Redactor, map_strings, truncate
 from remit_governance.values import Reason
 from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload
 from remit_server.errors import RemitError, ToolError
+from remit_server.tools.data_room import MAX_DATA, json_length
 
 MAX_ERROR = 16_000
 """Characters of an error that the model sees: 4,000 tokens, roughly."""
-
-MAX_DATA = 256 * 1024
-"""Characters of a result's data as JSON."""
 
 
 @lru_cache(maxsize=256)
@@ -60,10 +56,6 @@ def shorten_strings(value: Any) -> Any:
 
 def redact_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:
     """Redacts a result's data; returns nothing where it is longer than `MAX_DATA`."""
-    try:
-        written = to_json(dict(data)).decode()
-    except PydanticSerializationError:  # half a character, of which only some writers speak
-        written = json.dumps(dict(data))
-    if len(written) > MAX_DATA:
+    if json_length(dict(data)) > MAX_DATA:
         return {}
     return redactor.redact_json(dict(data))

@@ -14,6 +14,7 @@ from remit_governance.workflow.test_files import is_locked_file
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.data_room import MAX_DATA, json_length, take_fitting
 from remit_server.tools.run.colours import without_colours
 from remit_server.tools.run.hosts import lacked_network
 from remit_server.tools.run.run_command import head_and_tail
@@ -29,8 +30,8 @@ from remit_server.tools.spec import Outcome
 MAX_SHOWN = 20
 MAX_PASSED_SHOWN = 10
 MAX_LISTED = 2_000
-MAX_DATA_CHARS = 400_000
 MAX_CONSOLE_CHARS = 5_000
+_KEYS_CHARS = 100
 _WORST = 5
 _STOPPED = (124, 137)
 OFFLINE = (
@@ -79,21 +80,21 @@ def render_report(
     lines += [timed_out] if stopped else []
     lines += [OFFLINE] if offline and output.exit_code != 0 and _lacked_network(bad, output) else []
     lines += _others(choice.others)
+    data: dict[str, JsonValue] = {
+        "runner": runner.name,
+        "passed": output.exit_code == 0 and bool(tests) and finished == total and not bad and not trouble,
+        "timed_out": stopped,
+        "trouble": list(trouble),
+        "strangers": list(strangers),
+        "totals": {**counts, "unfinished": total - finished, "all": total},
+        "rival": choice.rival,
+        "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],
+        "coverage": _coverage_data(files, choice.folder, is_locked) if ask.coverage else None,
+    }
     return Outcome(
         text=redact("\n".join(lines)),
         summary=summary,
-        data={
-            "runner": runner.name,
-            "passed": output.exit_code == 0 and bool(tests) and finished == total and not bad and not trouble,
-            "timed_out": stopped,
-            "trouble": list(trouble),
-            "strangers": list(strangers),
-            "totals": {**counts, "unfinished": total - finished, "all": total},
-            **_tests_json(tests, redact),
-            "rival": choice.rival,
-            "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],
-            "coverage": _coverage_data(files, choice.folder, is_locked) if ask.coverage else None,
-        },
+        data={**data, **_tests_json(tests, redact, MAX_DATA - _KEYS_CHARS - json_length(data))},
         exit_code=output.exit_code,
         tests=tuple(
             TestCase(redact(test.id), test.ending, test.kind == "assertion", test.file, _advise(test, choice))
@@ -243,20 +244,18 @@ def _coverage_data(files: tuple[FileCoverage, ...], folder: str, is_locked: Call
     return {
         "percent": percent(files),
         "code": {"ran": sum(f.ran for f in code), "all": sum(f.all for f in code)},
-        "files": [{"path": f.path, "ran": f.ran, "all": f.all, "missed": list(f.missed)} for f in files[:MAX_LISTED]],
+        "files": take_fitting(map(_file_as_data, files[:MAX_LISTED]), MAX_DATA // 2),
     }
 
 
-def _tests_json(tests: Sequence[Result], redact: Callable[[str], str]) -> dict[str, JsonValue]:
-    """Each test for clients, those first that did not pass, as many as fit."""
+def _file_as_data(file: FileCoverage) -> JsonValue:
+    return {"path": file.path, "ran": file.ran, "all": file.all, "missed": list(file.missed)}
+
+
+def _tests_json(tests: Sequence[Result], redact: Callable[[str], str], room: int) -> dict[str, JsonValue]:
+    """Each test for clients, those first that did not pass, as many as fit into so many characters."""
     order = sorted(tests, key=lambda test: test.ending in {"passed", "skipped"})
-    listed: list[JsonValue] = []
-    room = MAX_DATA_CHARS
-    for test in order[:MAX_LISTED]:
-        room -= len(test.id) + len(test.message) + len(test.file or "") + 120
-        if room < 0:
-            break
-        listed.append(_as_data(test, redact))
+    listed = take_fitting((_as_data(test, redact) for test in order[:MAX_LISTED]), room)
     return {"tests": listed, "left_out": len(tests) - len(listed)}
 
 
