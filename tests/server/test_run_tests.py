@@ -99,6 +99,78 @@ async def test_TOOL_08_colours_are_no_part_of_what_a_model_reads(make_bench: Any
     assert "\x1b" not in f"{tests.output}{tests.data}{command.output}"
 
 
+PATCHES = (
+    ("os.name", '"nt"'),
+    ("os.path", "__import__('ntpath')"),
+    ("os.path.relpath", "None"),
+    ("os.getcwd", "None"),
+    ("json.dumps", "None"),
+    ("hmac.new", "None"),
+    ("time.monotonic", "None"),
+    ("builtins.open", "None"),
+    ("inspect.getfile", "None"),
+)
+FELLS_PYTEST = {"os.name", "os.getcwd", "inspect.getfile"}
+"""What pytest itself does not survive in a test that fails."""
+
+
+def patched_for_unittest() -> str:
+    tests = (
+        f"""    def test_passes_{n}(self):
+        self.patch("{name}", {value})
+    def test_fails_{n}(self):
+        self.patch("{name}", {value})
+        raise KeyError
+"""
+        for n, (name, value) in enumerate(PATCHES)
+    )
+    return f"""import unittest, unittest.mock
+
+class Cart(unittest.TestCase):
+    def patch(self, name, value):
+        patched = unittest.mock.patch(name, value)
+        patched.start()
+        self.addCleanup(patched.stop)
+{"".join(tests)}"""
+
+
+def patched_for_pytest() -> str:
+    passing = (
+        f"def test_passes_{n}(monkeypatch):\n    monkeypatch.setattr('{name}', {value})\n"
+        for n, (name, value) in enumerate(PATCHES)
+    )
+    failing = (
+        f"def test_fails_{n}(monkeypatch):\n    monkeypatch.setattr('{name}', {value})\n    raise KeyError\n"
+        for n, (name, value) in enumerate(PATCHES)
+        if name not in FELLS_PYTEST
+    )
+    return "".join((*passing, *failing))
+
+
+@needs_python
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("runner", "text", "failed"),
+    [
+        ("unittest", patched_for_unittest(), len(PATCHES)),
+        ("pytest", patched_for_pytest(), len(PATCHES) - len(FELLS_PYTEST)),
+    ],
+    ids=["unittest", "pytest"],
+)
+async def test_TOOL_08_what_a_test_patches_does_not_change_how_it_is_told(
+    make_bench: Any, tmp_path: Path, runner: str, text: str, failed: int
+) -> None:
+    (tmp_path / "shop").mkdir()
+    if runner == "pytest":
+        install_pytest(tmp_path / "shop")
+    bench = await ran(make_bench, {"test_cart.py": text}, runner=runner)
+    data = bench.of("tool_result")[0].data
+    totals = {"passed": len(PATCHES), "failed": failed, "all": len(PATCHES) + failed}
+    assert data["totals"] == {**dict.fromkeys(("error", "skipped", "unfinished"), 0), **totals}, output(bench)
+    assert data["trouble"] == []
+    assert {test["file"] for test in data["tests"]} == {"test_cart.py"}
+
+
 OFFLINE_TESTS = """import socket, unittest
 
 class Cart(unittest.TestCase):

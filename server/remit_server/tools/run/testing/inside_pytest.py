@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
-import json
 import os
 from collections.abc import Callable, Generator
+from json import JSONEncoder
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ intact = importlib.import_module("intact")
 origins = importlib.import_module("origins")
 coverage_lines = importlib.import_module("coverage_lines")
 rewriting = importlib.import_module("_pytest.assertion.rewrite")
+# While tests run, what they patch is as they have it: modules' functions, and paths where `os.name` is another.
+_encode = JSONEncoder().encode
 _write: Callable[[str], None] | None = importlib.import_module("report_channel").open_channel()
 
 
@@ -91,18 +93,24 @@ class Recorder:
         self.traced: Callable[[], str] = str
         self.codes: dict[str, Any] = {}
         self.plugins: list[Any] = []
+        self.names: dict[str, str] = {}
 
     def tell(self, event: str, nodeid: str, **more: Any) -> None:
         """One line, at once on the disk's side of this process."""
         line = {"event": event, "id": nodeid and self.named(nodeid), **more}
         assert _write is not None
-        _write(json.dumps(plain(line)))
+        _write(_encode(plain(line)))
 
     def named(self, nodeid: str) -> str:
-        """A path and what follows it, from where pytest runs: pytest names it from its root, which may be above."""
+        """A path and what follows it, from where pytest runs: pytest names it from its root, which may be above.
+
+        Found out before tests run: what they patch may be what finds it.
+        """
         path, sign, test = nodeid.partition("::")
-        root, here = str(self.config.rootpath), str(self.config.invocation_params.dir)
-        return os.path.relpath(str(Path(root, path)), here) + sign + test
+        if path not in self.names:
+            root, here = str(self.config.rootpath), str(self.config.invocation_params.dir)
+            self.names[path] = os.path.relpath(str(Path(root, path)), here)
+        return self.names[path] + sign + test
 
     def place(self, location: Any) -> dict[str, Any]:
         """File and line."""
@@ -149,6 +157,8 @@ class Recorder:
         self.codes = {item.nodeid: intact.code_of(function_of(item)) for item in session.items}
         known = origins.Origins(self.rewrite)
         for item in session.items:
+            self.named(item.nodeid)
+            self.place(item.location)
             self.tell_origin(item, known)
         for nodeid in self.collecting:  # of a file of which one test is named, no end is told
             self.tell("drop", nodeid)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import json
 import sys
-import time
 import traceback
 import unittest
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from json import JSONEncoder
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 MOST_CHARS = 20_000
@@ -34,6 +34,8 @@ JUDGES = (
 """Modules that say how a test ends."""
 intact = importlib.import_module("intact")
 origins = importlib.import_module("origins")
+# While tests run, what they patch is as they have it: modules' functions, and paths where `os.name` is another.
+_encode = JSONEncoder().encode
 HERE = Path.cwd()
 PLACES = tuple(HERE / place for name in sys.argv[2:3] for place in (".", "tests", "test", name, Path(name).parent))
 """Where tests are found."""
@@ -46,6 +48,7 @@ class Recorder(unittest.TestResult):
         super().__init__()
         self.write = write
         self.began: dict[str, float] = {}
+        self.places: dict[str, dict[str, Any]] = {}
         self.codes: dict[str, Any] = {}
         intact.refuse_stops()
         self.changed = intact.watch(JUDGES)
@@ -58,12 +61,12 @@ class Recorder(unittest.TestResult):
         plain = {
             k: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for k, v in line.items()
         }
-        self.write(json.dumps(plain))
+        self.write(_encode(plain))
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
-        self.began[test.id()] = time.monotonic()
-        self.tell("start", test.id(), **place(test))
+        self.began[test.id()] = monotonic()
+        self.tell("start", test.id(), **self.place(test))
 
     def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
@@ -103,9 +106,16 @@ class Recorder(unittest.TestResult):
     def note(self, test: unittest.TestCase, ending: str, kind: str | None = None, text: str = "") -> None:
         """The first thing that went wrong with a test is what counts."""
         began = self.began.get(test.id())
-        seconds = None if began is None else round(time.monotonic() - began, 6)
+        seconds = None if began is None else round(monotonic() - began, 6)
         self.noted.add(test.id())
-        self.tell("end", test.id(), ending=ending, seconds=seconds, kind=kind, text=shorten(text), **place(test))
+        self.tell("end", test.id(), ending=ending, seconds=seconds, kind=kind, text=shorten(text), **self.place(test))
+
+    def place(self, test: unittest.TestCase) -> dict[str, Any]:
+        """File and line, found before the test runs: what it patches may be what finds them."""
+        test_id = getattr(test, "test_case", test).id()
+        if test_id not in self.places:
+            self.places[test_id] = place(test)
+        return self.places[test_id]
 
     def addSuccess(self, test: unittest.TestCase) -> None:
         self.note(test, "passed")

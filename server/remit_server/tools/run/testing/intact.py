@@ -12,7 +12,6 @@ import os
 import sys
 import unittest.case
 from collections.abc import Callable, Generator, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 origins = importlib.import_module("origins")
@@ -60,7 +59,7 @@ def hear_of_traces() -> Callable[[], str]:
         while frame is not None and _is_tracer(frame.f_code):
             frame = frame.f_back
         if frame is not None and not origins.is_installed(os.path.realpath(frame.f_code.co_filename)):
-            found.append(Path(frame.f_code.co_filename).name)
+            found.append(frame.f_code.co_filename.rpartition("/")[2])
 
     if hasattr(sys, "addaudithook"):
         sys.addaudithook(hear)
@@ -69,7 +68,7 @@ def hear_of_traces() -> Callable[[], str]:
 
 def _is_tracer(code: Any) -> bool:
     """Whether it only traces for who calls it."""
-    return code.co_name == "settrace_all_threads" or Path(code.co_filename).name in TRACERS
+    return code.co_name == "settrace_all_threads" or code.co_filename.rpartition("/")[2] in TRACERS
 
 
 def watch(modules: Iterable[str]) -> Callable[[], str]:

@@ -85,7 +85,7 @@ class Origins:
 
 def is_installed(file: str) -> bool:
     """Tells whether the file is the standard library's, or an installed package's."""
-    return file.startswith(_INSTALLED) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
+    return file.startswith(_INSTALLED) or not {"site-packages", "dist-packages"}.isdisjoint(file.split("/"))
 
 
 def _named(code: CodeType, names: Sequence[str]) -> Iterator[CodeType]:

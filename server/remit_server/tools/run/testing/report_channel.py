@@ -7,10 +7,10 @@ Remit is there, so this imports the standard library only, and works with any Py
 
 from __future__ import annotations
 
-import hmac
 import itertools
 import os
 from collections.abc import Callable
+from hmac import new as new_hmac
 
 REPORT_FD = 8
 KEY_FD = 9
@@ -27,7 +27,7 @@ def open_channel() -> Callable[[str], None] | None:
     numbers = itertools.count()
 
     def write(line: str) -> None:
-        signature = hmac.new(key, f"{next(numbers)} {line}".encode(), "sha256").hexdigest()
+        signature = new_hmac(key, f"{next(numbers)} {line}".encode(), "sha256").hexdigest()
         channel.write(f"{signature} {line}\n".encode())
         channel.flush()
 
