@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from remit_governance.policy.shell.bash_words import bash_words
 from remit_server.errors import ToolError
@@ -40,6 +43,16 @@ def test_CMD_07_where_no_bash_runs_it_a_bash_word_is_refused_by_its_name(line: s
         shell_argv(line, {}, "/nowhere")
     assert f"`{ONLY_BASH[line]}`" in refused.value.why
     assert refused.value.code == "invalid_arguments"
+
+
+@given(
+    st.lists(st.sampled_from(["}", "'", '"', "\n", ";", "{", "<<<", "$(", "(", "a", " ", "|", "a=", "[["]), max_size=12)
+)
+@example(["}", "'", "'", "\n", ";"])
+def test_CMD_07_no_line_is_too_broken_to_be_looked_at(pieces: list[str]) -> None:
+    """Only a `ToolError` refuses a line: whatever else was raised would end the turn."""
+    with suppress(ToolError):
+        assert shell_argv("".join(pieces), {}, "/nowhere")[:2] == ("/bin/sh", "-c")
 
 
 @pytest.mark.parametrize("has_bash", [True, False])

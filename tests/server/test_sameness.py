@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from remit_server.models.local.provider import ended_alike
 from remit_server.models.ports import Finished, ModelEvent, PromptRead, TextDelta
 from remit_server.models.profile import TINY
-from remit_server.models.sameness import ENOUGH, LONGEST_PERIOD, TIMES, end_where_alike, goes_on_alike
+from remit_server.models.sameness import ENOUGH, LONGEST_PERIOD, TIMES, Sameness, end_where_alike, goes_on_alike
 
 PIECES = st.text(st.sampled_from("ab\n "), min_size=1, max_size=LONGEST_PERIOD + 20)
 
@@ -27,13 +27,15 @@ def is_alike(text: str, least: int) -> bool:
 @example("a", 0, "b", ENOUGH)
 def test_MOD_22_it_is_found_as_the_obvious_way_finds_it(piece: str, more: int, behind: str, least: int) -> None:
     text = (piece * (least + more))[: least + more] + behind
-    assert goes_on_alike(text, 0, least) == is_alike(text, least)
+    assert goes_on_alike(text, least) == is_alike(text, least)
 
 
 def test_MOD_22_it_is_not_looked_for_with_every_token() -> None:
-    text = "ab" * ENOUGH
-    assert goes_on_alike(text, 0)
-    assert not goes_on_alike(text, len(text) - 1)
+    heard = Sameness()
+    looked = [heard.take(TextDelta("a")) for _ in range(2 * ENOUGH)]
+    assert looked.index(True) >= ENOUGH
+    assert looked.count(True) < ENOUGH / 20
+    assert heard.length == 2 * ENOUGH
 
 
 async def said(*events: ModelEvent) -> AsyncGenerator[ModelEvent]:

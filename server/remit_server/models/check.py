@@ -182,7 +182,8 @@ async def _probe(reference: str, host: HostProcess, options: EngineOptions) -> M
                     pass
     assert last is not None
     if not wanted.whole:
-        read = StepReader(text).finish("length" if last.reason == "length" else "stop")
+        reader = StepReader()
+        read = [*reader.feed(text), *reader.finish("length" if last.reason == "length" else "stop")]
         calls += [event.call.name for event in read if isinstance(event, CallProposed)]
     name = host.ready.name if hub_name(reference) is None else reference
     governed = SELECT_INTENT in calls and _READ_FILE.name in calls

@@ -28,7 +28,8 @@ class Sameness:
     """
 
     least: int = ENOUGH
-    text: str = ""
+    tail: str = ""
+    length: int = 0
     read: int = 0
     written: int = 0
 
@@ -39,8 +40,9 @@ class Sameness:
                 self.read = total
             case TextDelta(text=more):
                 self.written += 1
-                before, self.text = len(self.text), self.text + more
-                return goes_on_alike(self.text, before, self.least)
+                before, self.length = self.length, self.length + len(more)
+                self.tail = (self.tail + more)[-self.least :]
+                return before // _LOOKED_AT != self.length // _LOOKED_AT and goes_on_alike(self.tail, self.least)
             case _:
                 pass
         return False
@@ -58,13 +60,11 @@ async def end_where_alike(events: AsyncGenerator[T], least: int, end: Callable[[
                 return
 
 
-def goes_on_alike(text: str, before: int, least: int = ENOUGH) -> bool:
+def goes_on_alike(text: str, least: int = ENOUGH) -> bool:
     """Returns whether the last `least` characters are one piece over and over, at least `TIMES`, of up to
     `LONGEST_PERIOD` characters.
-
-    `before` is how long the text was at the last look; nothing is looked at until enough has come since.
     """
-    if len(text) < least or len(text) // _LOOKED_AT == before // _LOOKED_AT:
+    if len(text) < least:
         return False
     tail = text[-least:]
     longest = min(LONGEST_PERIOD, least // TIMES)

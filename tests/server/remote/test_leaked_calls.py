@@ -44,6 +44,14 @@ def test_MOD_14_text_is_passed_on_whole_however_it_is_cut(text: str, size: int) 
     assert "\n<tool_call>" not in passed
 
 
+def test_MOD_14_calls_in_json_that_text_follows_end_no_answer_and_a_call_behind_it_does() -> None:
+    quoted = '{"name": "write_file", "parameters": {}}; {"name": "write_file", "parameters": {}} as before\n\nNow I do it.\n\n'
+    spelled = '<tool_call>{"name": "write_file", "arguments": {"path": "a"}}</tool_call>'
+    assert find_leaked_calls(quoted, TOOLS).calls == ()
+    found = find_leaked_calls(quoted + spelled, TOOLS)
+    assert ([call.name for call in found.calls], found.at) == (["write_file"], len(quoted))
+
+
 @given(st.one_of(st.just(""), PROSE.map("{}\n".format), quotations().map("{}\n\nNow I do it.\n\n".format)), SPELLINGS)
 def test_MOD_14_a_whole_call_that_ends_an_answer_is_one_and_is_no_text(before: str, spelled: Spelled) -> None:
     if before.strip() and (spelled.alone or is_quoted(before)):

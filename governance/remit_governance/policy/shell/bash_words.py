@@ -45,7 +45,7 @@ def _words_in(root: Node) -> Iterator[str]:
         elif not node.is_named and node.type in _TOKENS:
             yield node.type
         elif node.type in {"command", "declaration_command"}:
-            words = text.split()
+            words = text.split() or [""]  # of a line that is broken off, a command may have none
             if words[0] in _COMMANDS:
                 yield words[0]
             yield from (f"{name} {word}" for name, word in sorted(_OPTIONS) if words[0] == name and word in words[1:])

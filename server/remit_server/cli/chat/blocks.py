@@ -3,58 +3,69 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_LIST = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])\s")
+_LIST = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
 @dataclass(slots=True)
 class Blocks:
-    """What was written and not taken yet. A block ends at an empty line outside of code, or where code ends."""
+    """What was written and not taken yet. A block ends at an empty line outside of code, or where code ends.
 
-    rest: str = ""
+    Items of a list stay together. Each line is looked at once, when it is whole.
+    """
+
+    _lines: list[str] = field(default_factory=list[str])
+    _line: list[str] = field(default_factory=list[str])
+    _fence: str = ""
+    _in_list: bool = False
+    _paused: bool = False
 
     def take(self, more: str) -> list[str]:
         """Returns the blocks that are whole now, in order."""
-        self.rest += more
+        *ends, rest = more.split("\n")
         whole: list[str] = []
-        while (end := _end_of_block(self.rest)) is not None:
-            block, self.rest = self.rest[:end], self.rest[end:]
-            if block.strip():
-                whole.append(block.strip("\n"))
+        for end in ends:
+            line = "".join((*self._line, end))
+            self._line = []
+            # Only the line behind an empty one says whether a list goes on.
+            if self._paused and line.strip() and not _goes_on(line):
+                whole += self._end()
+            self._lines.append(line)
+            if self._ends_with(line):
+                whole += self._end()
+        self._line.append(rest)
         return whole
+
+    def last_lines(self, most: int) -> list[str]:
+        """Returns the last lines of the block that is being written; none where all of it is blank."""
+        if not any(map(str.strip, self._lines)) and not any(map(str.strip, self._line)):
+            return []
+        return [*self._lines[-most:], "".join(self._line)][-most:]
 
     def finish(self) -> list[str]:
         """Returns what is left, as the last block."""
-        left, self.rest = self.rest.strip("\n"), ""
-        return [left] if left.strip() else []
+        self._lines.append("".join(self._line))
+        self._line = []
+        return self._end()
 
-
-def _end_of_block(text: str) -> int | None:
-    """Where the first block ends; None where that is not known yet. Items of a list stay together."""
-    at, fence, in_list, begun = 0, "", False, False
-    lines = text.splitlines(keepends=True)
-    for number, line in enumerate(lines):
-        if not line.endswith("\n"):
-            return None
-        at += len(line)
+    def _ends_with(self, line: str) -> bool:
+        """Whether a line that was added certainly ends the block."""
         mark = _FENCE.match(line)
-        if fence:
-            if mark is not None and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
-                return at
-        elif mark is not None:
-            fence, begun = mark[1], True
-        elif line.strip():
-            in_list, begun = in_list or _LIST.match(line) is not None, True
-        elif begun and in_list:
-            following = lines[number + 1] if number + 1 < len(lines) else ""
-            # Only a whole line says whether it is an item.
-            if following.endswith("\n") and following.strip() and not _goes_on(following):
-                return at
-        elif begun:
-            return at
-    return None
+        if self._fence:
+            return mark is not None and mark[1].startswith(self._fence) and not line.strip().strip(self._fence[0])
+        self._paused = self._in_list and not line.strip()
+        if mark is not None:
+            self._fence = mark[1]
+        self._in_list = self._in_list or (mark is None and _LIST.match(line) is not None)
+        return not line.strip() and not self._in_list
+
+    def _end(self) -> list[str]:
+        """Returns the block, unless it is empty, and begins the next one."""
+        block = "\n".join(self._lines).strip("\n")
+        self._lines, self._fence, self._in_list, self._paused = [], "", False, False
+        return [block] if block.strip() else []
 
 
 def _goes_on(line: str) -> bool:

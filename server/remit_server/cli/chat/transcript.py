@@ -77,8 +77,8 @@ class Transcript:
             return ["… thinking"]
         if self.read is not None:
             return [f"… the model reads the prompt: {self.read} %"]
-        lines = visible_again(self.blocks.rest).split("\n") if self.blocks.rest.strip() else []
-        return [line[: self.columns() - 1] for line in lines[-rows:]] if rows > 0 else []
+        room = self.columns() - 1
+        return [visible_again(line[:room])[:room] for line in self.blocks.last_lines(rows)] if rows > 0 else []
 
     def _finish(self) -> None:
         self.thinking, self.read = False, None

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from types import MappingProxyType
-from typing import cast
+from typing import Literal, cast
 
 from remit_server.errors import ModelFailed
 from remit_server.models.dialects.dialect import Dialect, JsonObject
@@ -51,10 +51,14 @@ _HAS_ARGUMENTS = re.compile('"(?:parameters|arguments)"')
 _FENCED = re.compile(r"^```(?:json|tool_call)?[ \t]*\n\s*(\{[^`]*\})\s*```\s*\Z", re.MULTILINE)
 _OBJECT = re.compile(r"\s*\{")
 _SPACE = re.compile(r"\s*")
+_PARTED = re.compile(r"\s*;")
 _CLOSED_ALREADY = re.compile(r"\s*(?:</tool_call>\s*)?")
 _MOST_STARTS = 16
 """Places of an answer at which a call is looked for; an answer with more of them is about calls."""
 _LONGEST_HEADER = 64
+_LONGEST_MARKER = max(map(len, _BY_MARKER))
+_NEAR = 256
+"""Characters before what is kept back of which it may depend what that is: a header, and the beginning of its line."""
 _DECODER = json.JSONDecoder()
 
 
@@ -64,35 +68,72 @@ class _TextFollowsError(UnreadableCall):
 
 @dataclass(slots=True)
 class Held:
-    """Text as it comes, kept back from where it may be a call: what is one is neither shown nor sent back as text."""
+    """Text as it comes, kept back from where it may be a call: what is one is neither shown nor sent back as text.
 
-    text: str = ""
+    Each piece is looked at with the little that is near it, however long the text has become.
+    """
+
     passed: int = 0
-    looked: int = 0
+    _pieces: list[str] = field(default_factory=list[str])
+    _state: Literal["begins", "goes on", "may be a call"] = "begins"
+    _near: str = ""
+    _begun: int = 0
+    _looked: int = 0
+    _framed: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self._pieces)
 
     def feed(self, more: str) -> str:
         """Takes more of the text; returns what of it is none of a call."""
-        self.text += more
-        begun = self.passed
-        self.passed = max(begun, self._certain())
-        return self.text[begun : self.passed]
+        self._pieces.append(more)
+        match self._state:
+            case "begins":
+                return self._begin(more)
+            case "goes on":
+                self._near += more
+                return self._pass()
+            case "may be a call":
+                return ""
 
     def rest(self, end: int | None = None) -> str:
         """Returns what was kept back, up to where the calls begin that were found in it."""
-        begun, self.passed = self.passed, len(self.text)
-        return self.text[begun:end]
+        whole = self.text
+        begun, self.passed = self.passed, len(whole)
+        return whole[begun:end]
+
+    def _begin(self, more: str) -> str:
+        """Looks at the first characters: some markers make a call of a whole answer alone."""
+        self._near = said = (self._near + more).lstrip()
+        if any(said.startswith(row.marker) for row in _AT_START):
+            self._state = "may be a call"
+        if any(row.marker.startswith(said) or said.startswith(row.marker) for row in _AT_START):
+            return ""
+        self._state, self._near = "goes on", self.text
+        return self._pass()
+
+    def _pass(self) -> str:
+        """Returns what is certain by now of the text that is kept, and forgets what is far from the rest."""
+        self._framed = self._framed or any(begin in self._near for begin, _ in _FRAMES)
+        begun = self.passed - self._begun
+        end = max(begun, self._certain())
+        said, far = self._near[begun:end], max(0, end - _NEAR)
+        self.passed = self._begun + end
+        self._near, self._begun, self._looked = self._near[far:], self._begun + far, max(0, self._looked - far)
+        return said
 
     def _certain(self) -> int:
-        said = self.text.lstrip()
-        if any(row.marker.startswith(said) or said.startswith(row.marker) for row in _AT_START):
-            return 0
-        for found in _MARKER.finditer(self.text, self.looked):
-            at = _begin_of(self.text, found.start())
-            if begins_line(self.text, at) or any(begin in self.text for begin, _ in _FRAMES):
+        for found in _MARKER.finditer(self._near, self._looked):
+            at = _begin_of(self._near, found.start())
+            if begins_line(self._near, at) or self._framed:
+                self._state = "may be a call"
                 return at
-            self.looked = found.end()
-        sizes = (size for marker in _BY_MARKER for size in _PARTS[marker] if self.text.endswith(marker[:size]))
-        return _header_of(self.text, len(self.text) - max(sizes, default=0))
+            self._looked = found.end()
+        self._looked = max(self._looked, len(self._near) - _LONGEST_MARKER)
+        sizes = (size for marker in _BY_MARKER for size in _PARTS[marker] if self._near.endswith(marker[:size]))
+        return _header_of(self._near, len(self._near) - max(sizes, default=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +294,9 @@ def _is_broken(row: Dialect, said: str, at: int) -> bool:
         try:
             while head is not None:
                 at = _end_of_json(said, at)
-                head = _HEADS[row.name].match(said, at)
+                parted = _PARTED.match(said, at)
+                head = _HEADS[row.name].match(said, parted.end() if parted else at)
+                at = parted.end() if head and parted else at
         except UnreadableCall:
             return True
         return not said[at:].strip() or said[at:].lstrip().startswith(";")

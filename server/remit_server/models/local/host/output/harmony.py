@@ -17,6 +17,7 @@ from remit_server.models.local.host.output.thinking import Thought
 
 _BODY = "<|message|>"
 _ENDS = ("<|end|>", "<|call|>", "<|return|>")
+_LONGEST_END = max(map(len, _ENDS))
 _CALLED = re.compile(r"to=functions\.([\w.-]+)")
 _START = re.compile(r"\s*<\|start\|>assistant")
 
@@ -62,10 +63,14 @@ class HarmonyReader:
         self._held, self._header, self._last = "", None, None
 
     def _take_header(self) -> bool:
-        header, found, rest = self._held.partition(_BODY)
-        if found:
-            self._header, self._held, self._raw = _START.sub("", header), rest, header + _BODY
-        return bool(found)
+        at = self._held.find(_BODY, self._searched)
+        if at < 0:
+            self._searched = max(0, len(self._held) - len(_BODY))
+            return False
+        header, end = self._held[:at], at + len(_BODY)
+        self._header, self._raw = _START.sub("", header), self._held[:end]
+        self._held, self._searched = self._held[end:], 0
+        return True
 
     def _find_end(self) -> tuple[int, str] | None:
         """Returns where the message ends, and by which marker; one within a call's JSON string ends nothing."""
@@ -73,6 +78,7 @@ class HarmonyReader:
         while True:
             found = [(at, end) for end in _ENDS if (at := self._held.find(end, self._searched)) >= 0]
             if not found:
+                self._searched = max(self._searched, len(self._held) - _LONGEST_END)
                 return None
             at, end = min(found)
             if not called or not self._strings.reach(self._held, at):
@@ -83,7 +89,7 @@ class HarmonyReader:
         if _CALLED.search(self._header or ""):
             return
         cut = len(self._held) - max(partial_marker_length(self._held, end) for end in _ENDS)
-        text, self._held = self._held[:cut], self._held[cut:]
+        text, self._held, self._searched = self._held[:cut], self._held[cut:], 0
         yield from self._speak(text)
 
     def _read(self, body: str, end: str) -> Iterator[str | Thought]:
