@@ -19,12 +19,15 @@ from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.explain import explain
 from remit_governance.policy.language.action_form import parse_action
 from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.document import OF_PROJECT, read_document
 from remit_governance.policy.language.load import default_source, load_policy, read_source
+from remit_governance.policy.language.parse_form import MOST_PROBLEMS
 from remit_governance.policy.language.units import parse_size
 from remit_governance.policy.matching.commands import command_words
 from remit_governance.policy.matching.rule_globs import compile_globs
 from remit_governance.policy.rules import Condition, Layer, Policy, Rule, Subject
 from remit_governance.values import Action, Verdict
+from remit_governance.work_items.file import parse_work_items
 
 HEAD = "version: 1\ncapabilities:\n"
 GOOD = "  - name: good\n    match: { syscall: fs.read }\n    action: allow\n"
@@ -170,6 +173,34 @@ BAD = {
 def test_bad_file(name: str) -> None:
     text, expected = BAD[name]
     assert expected in " | ".join(problems(text))
+
+
+TOO_MUCH = {
+    "characters": "#" * OF_PROJECT.characters + "\n",
+    "values": f"version: 1\ncapabilities: [{'{},' * OF_PROJECT.values}]\n",
+    "values in one rule": HEAD
+    + f"  - name: a\n    match: {{ command: [{'a,' * OF_PROJECT.values}] }}\n    action: deny\n",
+}
+
+
+@rows("name", TOO_MUCH)
+def test_POL_08_what_comes_with_a_project_is_read_within_bounds_and_refused_beyond_them(name: str) -> None:
+    (beyond,) = problems(TOO_MUCH[name], project=True)
+    assert beyond.endswith("write less")
+    with pytest.raises(PolicyError) as refused:
+        parse_work_items("w.yaml", TOO_MUCH[name])
+    assert refused.value.problems[0].fix == "write less"
+
+
+def test_POL_08_a_file_in_which_all_is_wrong_is_told_in_part() -> None:
+    told = problems("version: 1\n" + "".join(f"k{number}: 1\n" for number in range(3 * MOST_PROBLEMS)))
+    assert len(told) == MOST_PROBLEMS
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 9)), max_size=6))
+def test_POL_05_of_merged_mappings_the_first_counts(pairs: list[tuple[str, int]]) -> None:
+    text = f"<<: [{', '.join(f'{{{key}: {number}}}' for key, number in pairs)}]\n"
+    assert read_document("p.yaml", text).value == dict(reversed(pairs))
 
 
 def test_every_problem_is_reported_at_once() -> None:

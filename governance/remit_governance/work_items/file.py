@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, StrictStr
 
 from remit_governance.errors import PolicyError, Problem
-from remit_governance.policy.language.document import Document
+from remit_governance.policy.language.document import OF_PROJECT, Document
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.policy.language.policy_form import Form, Globs
 from remit_governance.work_items.items import WorkItem, WorkItems
@@ -40,7 +40,7 @@ _FORMS: Mapping[str, type[BaseModel]] = {"active_intents": WorkItemForm}
 
 def parse_work_items(file: str, text: str) -> WorkItems:
     """Returns the work items of a file's text. Raises PolicyError with every problem found."""
-    document, form = parse_form(file, text, WorkItemsForm, _FORMS)
+    document, form = parse_form(file, text, WorkItemsForm, _FORMS, most=OF_PROJECT)
     if problems := tuple(_find_doubles(document, form)):
         raise PolicyError(problems)
     found = {

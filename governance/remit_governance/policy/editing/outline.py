@@ -19,7 +19,7 @@ from remit_governance.policy.language.document import MAX_DEPTH, Place
 Role = Literal["key", "value", "open"]
 """`open` is a word of which only what stands there can tell whether it becomes a key: it has no colon yet."""
 
-MAX_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 40_000
 """Characters of a text that is looked at while it is written; a policy may have more."""
 
 _BLANKS = re.compile(r"[ \t]*")

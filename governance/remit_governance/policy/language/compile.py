@@ -17,7 +17,7 @@ from remit_governance.errors import PolicyError, Problem
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.policy.decision.builtin import BUILTIN, builtin_layer
 from remit_governance.policy.language.action_form import ActionForm
-from remit_governance.policy.language.document import Document, Place
+from remit_governance.policy.language.document import OF_PROJECT, OWN, Document, Most, Place
 from remit_governance.policy.language.examples import example_faults
 from remit_governance.policy.language.intent_rows import change_matrix, find_unknown_tools, find_widened
 from remit_governance.policy.language.own_tests import OwnTests, with_own_tests
@@ -137,7 +137,7 @@ def _parse_each(sources: Sequence[Source], problems: list[Problem]) -> Iterator[
     """Yields what can be read, and adds what is wrong with the rest to `problems`."""
     for source in sources:
         try:
-            yield source, *parse_policy(source.file, source.text)
+            yield source, *parse_policy(source.file, source.text, OF_PROJECT if source.project else OWN)
         except PolicyError as error:
             problems.extend(error.problems)
 
@@ -195,12 +195,12 @@ def _too_wild(document: Document, place: Place) -> Problem:
     )
 
 
-def parse_policy(file: str, text: str) -> tuple[Document, PolicyForm]:
+def parse_policy(file: str, text: str, most: Most = OWN) -> tuple[Document, PolicyForm]:
     """A policy file's places and its checked content. An empty file is a policy without rules, which denies.
 
     Raises PolicyError with every problem found.
     """
-    return parse_form(file, text, PolicyForm, _FORMS, ActionForm)
+    return parse_form(file, text, PolicyForm, _FORMS, ActionForm, most=most)
 
 
 def _loosened(form: PolicyForm, document: Document, source: Source) -> Iterator[Problem]:

@@ -29,9 +29,7 @@ from yaml.events import (
 
 from remit_governance.errors import PolicyError, Problem
 
-MAX_CHARACTERS = 4_000_000
-MAX_VALUES = 1_000_000
-MAX_REPEATED = 20_000
+MAX_REPEATED = 10_000
 """Values that stand for aliases: a small file in which they multiply ends after some milliseconds."""
 MAX_DEPTH = 32
 
@@ -63,6 +61,20 @@ _MAYBE_NO_STR = frozenset("tTfF~nN-+.0123456789<")
 
 
 @dataclass(frozen=True, slots=True)
+class Most:
+    """What of a file is read: it is refused by its length before it is parsed, and by its values while it is."""
+
+    characters: int = 4_000_000
+    values: int = 1_000_000
+
+
+OWN = Most()
+"""For a file that the person wrote."""
+OF_PROJECT = Most(65_536, 10_000)
+"""For a file that came with a workspace, and is read when that is opened: a tenth of a second is enough for so much."""
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A file's value, and for each place in it the line and column (from 1) where it begins."""
 
@@ -82,17 +94,17 @@ class Document:
         return Problem(self.file, line, column, message, fix)
 
 
-def read_document(file: str, text: str) -> Document:
+def read_document(file: str, text: str, most: Most = OWN) -> Document:
     """Parse one YAML (or JSON) document. Raises PolicyError with the place of the first fault."""
-    if len(text) > MAX_CHARACTERS:
-        raise PolicyError((Problem(file, 1, 1, f"the file is over {MAX_CHARACTERS} characters", "split it"),))
+    if len(text) > most.characters:
+        raise PolicyError((Problem(file, 1, 1, f"the file is over {most.characters} characters", "write less"),))
     if foreign := _NOT_YAML.search(text):
         raise PolicyError((_foreign_character(file, text, foreign.start()),))
     document = Document(file, None)
     # JSON may be indented with tabs, which inside its strings are not allowed; YAML may not.
     loader = _Loader(text.replace("\t", " ") if text.lstrip().startswith("{") else text)
     try:
-        return Document(file, _Reader(document, loader).read_all(), document.marks)
+        return Document(file, _Reader(document, loader, most.values).read_all(), document.marks)
     except yaml.MarkedYAMLError as error:
         raise PolicyError((_syntax(file, error),)) from None
 
@@ -114,9 +126,10 @@ def _syntax(file: str, error: yaml.MarkedYAMLError) -> Problem:
 class _Reader:
     """Turns YAML's events into plain values, noting where each one stands."""
 
-    def __init__(self, document: Document, loader: yaml.SafeLoader) -> None:
+    def __init__(self, document: Document, loader: yaml.SafeLoader, most: int) -> None:
         self._document = document
         self._loader = loader
+        self._most = most
         self._count = 0
         self._repeated = 0
         self._anchors: dict[str, list[Event]] = {}
@@ -177,7 +190,7 @@ class _Reader:
         self._document.marks.setdefault(place, _start_of(event))
         self._count += 1
         self._repeated += bool(self._replaying)
-        if depth > MAX_DEPTH or self._count > MAX_VALUES or self._repeated > MAX_REPEATED:
+        if depth > MAX_DEPTH or self._count > self._most or self._repeated > MAX_REPEATED:
             raise self._too_much(event)
         match event:
             case ScalarEvent():
@@ -223,7 +236,8 @@ class _Reader:
             value = self._read(part, place, depth + 1)
             if not isinstance(value, dict):
                 raise self._fault(part, "`<<` merges something that is no mapping", "merge an anchored mapping")
-            result = value | result
+            for name, each in value.items():
+                result.setdefault(name, each)
         return result
 
     def _scalar(self, event: ScalarEvent) -> Plain:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import lru_cache
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./ \t'\"-]*", re.ASCII)
+_BARE = re.compile(r"[A-Za-z0-9_@%+=:,./ -]*", re.ASCII)
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 # What a shell reads as syntax where a command's name stands, and what has it read its words once more.
 _SHELL = frozenset(
@@ -40,10 +42,11 @@ def is_script(command: tuple[str, ...] | None) -> bool:
     return command is not None and command[:2] == _SCRIPT
 
 
+@lru_cache(maxsize=4096)
 def command_prefix(text: str) -> tuple[str, ...]:
     """The leading words a rule's `command` names. Raises ValueError where there are none, or its quotes are open."""
     try:
-        words = tuple(shlex.split(text))
+        words = tuple(text.split() if _BARE.fullmatch(text) else shlex.split(text))
     except ValueError:
         words = ()
     if not words:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from remit_governance.errors import PolicyError, Problem
-from remit_governance.policy.language.document import Document
+from remit_governance.policy.language.document import OF_PROJECT, OWN, Document
 from remit_governance.policy.language.parse_form import parse_form
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
@@ -34,7 +34,7 @@ def read_file(path: Path, *, project: bool) -> tuple[Document, ConfigForm]:
 
 def parse(file: str, text: str, *, project: bool) -> tuple[Document, ConfigForm]:
     """Returns the places of a file's text and what it sets. Raises PolicyError with every problem in it."""
-    document, form = parse_form(file, text, ConfigForm, SECTIONS)
+    document, form = parse_form(file, text, ConfigForm, SECTIONS, most=OF_PROJECT if project else OWN)
     if project and (problems := tuple(_not_a_projects(document, form))):
         raise PolicyError(problems)
     return document, form
