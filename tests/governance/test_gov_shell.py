@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rows import rows
 from shell_cases import HARMLESS, TRICKS
+from work_done import calls_made_by
 
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.language.load import load_policy
@@ -104,21 +104,6 @@ PIECES = [
 def test_CMD_06_reading_any_line_takes_bounded_work(piece: str, times: int) -> None:
     """Work is counted by calls, which no other load on the machine changes; 0.1 s is about 300,000 of them."""
     assert calls_made_by(lambda: evaluate(DEFAULT, script_action("echo " + (piece * times)[:8_000]))) < 400_000
-
-
-def calls_made_by(work: Callable[[], object]) -> int:
-    made = 0
-
-    def count(_: object, event: str, __: object) -> None:
-        nonlocal made
-        made += event == "call"
-
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return made
 
 
 def script_action(script: str) -> Action:

@@ -7,14 +7,18 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from remit_governance.approvals import PathBinding
+from remit_governance.policy.matching.paths import fold
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.spec import CommandPlan
-from remit_server.workspace.content.files import read_image
+from remit_server.workspace.content.files import MAX_FILE_BYTES, image_at
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 UNNAMED = (
@@ -24,31 +28,123 @@ UNNAMED = (
 """Files that programs run without being told their names."""
 
 MAX_FOLDERS = 32
+MOST_TRIED = 1_500
+"""Names of files or folders that are there which a command may have: nobody has an overview of more."""
+MOST_READ = 16 << 20
+"""Bytes that are read of all files; of the others their number, size and times stand for what they hold."""
+MOST_ENTRIES = 50_000
+"""Entries of folders that are looked through for names. In a folder with more, each name is looked for by itself."""
+MOST_LOOKS = 20_000
 _SYNTAX = re.compile(r"""[\s;|&<>()`"'=,:]+""")
+_ABOVE = re.compile(r"(?:\.{1,2}/+)*")
 
 
 def find_executed_files(command: CommandPlan, workspace: Workspace) -> tuple[PathBinding, ...]:
     """Returns the files that the command names, in the folder where it runs or in one it names, with their digests.
 
     A name is looked for in the words as a shell splits them, and in what stands between any of its signs: one too many
-    costs nothing.
+    costs nothing. Raises ToolError (`invalid_arguments`) where it names more than can be bound.
     """
     words = _split_words(command.display)
     here = str(command.spec.cwd)
-    folders = [here, *(f"{here}/{word}" for word in words if _is_folder(command.spec.cwd / word))][:MAX_FOLDERS]
-    names = tuple(dict.fromkeys((*words, *_module_paths(words), *UNNAMED)))
-    bound: dict[str, PathBinding] = {}
+    within = (os.path.join(here, word) for word in words)  # noqa: PTH118  as it is spelled: it may go up
+    folders = [here, *islice(filter(_is_folder, within), MAX_FOLDERS - 1)]
+    search = _Search(workspace)
+    names = dict.fromkeys((*words, *_module_paths(words), *UNNAMED))
+    for name in names:
+        if name.startswith("/"):
+            search.bind(name)
+    relative = _by_beginning(name for name in names if not name.startswith("/"))
     for folder in folders:
-        for name in names:
-            binding = _bind(name if name.startswith("/") else f"{folder}/{name}", workspace)
-            if binding is not None:
-                bound[binding.path] = binding
-    return tuple(bound.values())
+        search.look(folder, relative)
+    return tuple(search.bound.values())
 
 
-def _is_folder(path: Path) -> bool:
+Names = Mapping[str, Mapping[str, Sequence[str]]]
+"""Names by the dots that they begin with, and by their first component as `fold` spells it."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """The files that were found, and what looking for more may still take: it is counted before it is taken."""
+
+    workspace: Workspace
+    bound: dict[str, PathBinding] = field(default_factory=dict[str, PathBinding])
+    entries: int = MOST_ENTRIES
+    looks: int = MOST_LOOKS
+    tries: int = MOST_TRIED
+    bytes: int = MOST_READ
+
+    def look(self, folder: str, names: Names) -> None:
+        """Binds the files of these names in a folder. Raises ToolError."""
+        for above, firsts in names.items():
+            place = f"{folder}/{above}"
+            for first in self._there(place, firsts):
+                for name in firsts[first]:
+                    if "/" not in name or self._is_there(f"{place}{name}"):
+                        self.bind(f"{place}{name}")
+
+    def _there(self, folder: str, firsts: Mapping[str, Sequence[str]]) -> Iterable[str]:
+        """Returns which of the first components may be in a folder."""
+        try:
+            with os.scandir(folder) as entries:
+                found = {fold(entry.name) for entry in islice(entries, self.entries)}
+        except OSError:
+            return ()
+        self.entries -= len(found)
+        if self.entries > 0:
+            return firsts.keys() & found
+        return [first for first, names in firsts.items() if any(self._is_there(f"{folder}{name}") for name in names)]
+
+    def _is_there(self, path: str) -> bool:
+        self.looks = self._left(self.looks - 1)
+        return os.path.lexists(path)
+
+    def bind(self, name: str) -> None:
+        """Binds a file to its content; nothing where the name is none of a file of the workspace. Raises ToolError."""
+        self.tries = self._left(self.tries - 1)
+        try:
+            path = self.workspace.resolve(name)
+            self.bound[path.relative] = PathBinding(path.relative, before=self._pin(path))
+        except ToolError:
+            return  # an option, a program, a word
+
+    def _left(self, number: int) -> int:
+        if number < 0:
+            raise ToolError(
+                "cannot run the command",
+                f"it names more files than can be bound to what is asked about, which are {MOST_TRIED:,}",
+                "name their folder, or write a script that does it",
+                code=ErrorCode.INVALID_ARGUMENTS,
+            )
+        return number
+
+    def _pin(self, path: WorkspacePath) -> str:
+        fd = self.workspace.open_read(path)
+        try:
+            status = os.fstat(fd)
+            if status.st_size <= min(self.bytes, MAX_FILE_BYTES):
+                self.bytes -= status.st_size
+                with suppress(ToolError):  # it grows meanwhile
+                    return image_at(fd, path, status.st_size).digest
+            return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+        finally:
+            os.close(fd)
+
+
+def _by_beginning(names: Iterable[str]) -> Names:
+    sorted_out: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        found = _ABOVE.match(name)
+        above = found[0] if found else ""
+        rest = name[len(above) :]
+        sorted_out.setdefault(above, {}).setdefault(fold(rest.partition("/")[0]), []).append(rest)
+    return sorted_out
+
+
+def _is_folder(path: str) -> bool:
     try:
-        return path.is_dir()
+        return Path(path).is_dir()
     except OSError:  # too long a name, or not ours to look at
         return False
 
@@ -67,26 +163,3 @@ def _module_paths(words: Iterable[str]) -> Iterator[str]:
         if word.replace(".", "").isidentifier():
             path = word.replace(".", "/")
             yield from (f"{path}.py", f"{path}/__main__.py")
-
-
-def _bind(name: str, workspace: Workspace) -> PathBinding | None:
-    """Binds a file to its content; None for what is no file of the workspace: an option, a program, a word."""
-    try:
-        path = workspace.resolve(name)
-        return PathBinding(path.relative, before=_pin(path, workspace))
-    except ToolError:
-        return None
-
-
-def _pin(path: WorkspacePath, workspace: Workspace) -> str:
-    try:
-        return read_image(workspace, path).digest
-    except ToolError as error:
-        if error.code is not ErrorCode.TOO_LARGE:
-            raise
-    fd = workspace.open_read(path)
-    try:
-        status = os.fstat(fd)
-    finally:
-        os.close(fd)
-    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
