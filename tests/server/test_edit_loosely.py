@@ -42,6 +42,11 @@ def test_TOOL_12_only_spaces_and_quotes_may_differ(case: str) -> None:
         assert edited(content, old, new) == after
 
 
+def test_TOOL_12_a_text_that_begins_everywhere_is_looked_for_in_time_by_its_length() -> None:
+    """By an engine that tries again at each place this would take minutes."""
+    assert spelled_there("(" * 3_000_000, "(" * 399 + ")") is None
+
+
 LINES = st.text(st.sampled_from("ab= '\"()\t."), min_size=1, max_size=30)
 
 

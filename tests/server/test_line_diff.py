@@ -12,6 +12,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from work_done import calls_made_by
 
 from remit_server.workspace.line_diff import MAX_COMPARED, common_runs, line_edits
 
@@ -70,6 +71,25 @@ def test_as_few_lines_change_as_gnu_diff_says(lines: int, edits: int, tmp_path: 
     changed = sum(line[0] in "+-" for line in theirs.splitlines()[2:])
     ours = sum(edit.old_end - edit.old + edit.new_end - edit.new for edit in line_edits(old, new))
     assert ours <= changed * 1.1 + 2
+
+
+@pytest.mark.parametrize("lines", [("abc", "caa"), ("ab", "ba"), ("aab", "b")])
+def test_APP_03_lines_that_repeat_themselves_take_work_by_their_number(lines: tuple[str, str]) -> None:
+    """Comparing each with each took minutes for a file of three different lines."""
+    old, new = (list(each * (MAX_COMPARED // 2 // len(each))) for each in lines)
+    assert calls_made_by(lambda: line_edits(old, new), in_c=True) < 40 * MAX_COMPARED
+
+
+def test_APP_03_lines_of_which_each_look_finds_one_take_work_by_their_number() -> None:
+    """Of `y b a b` only `a` is unique; left of it is `b`, and so on."""
+    nested = [line for number in range(2_000) for line in (f"{number + 1}", f"{number}")]
+    old, new = ["o", "o", *nested, "o", "o"], ["n", "n", *nested, "n", "n"]
+    assert calls_made_by(lambda: line_edits(old, new), in_c=True) < 400 * len(nested)
+    made, at = [], 0
+    for edit in line_edits(old, new):
+        made += [*old[at : edit.old], *new[edit.new : edit.new_end]]
+        at = edit.old_end
+    assert [*made, *old[at:]] == new
 
 
 def test_lines_that_are_nowhere_unique_are_compared_with_each_other() -> None:

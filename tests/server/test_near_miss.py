@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from messages import SAYS
+from work_done import calls_made_by
 
 from remit_server.tools.edit.near_miss import explain
 
@@ -80,3 +81,21 @@ def test_any_lines_with_their_numbers_are_seen_as_such(data: st.DataObject) -> N
 )
 def test_anything_is_explained(wanted: str, content: str) -> None:
     assert explain(content, wanted, whole_word=False).why
+
+
+WANTED = {
+    "a line of many words": " ".join(f"w{number:02}" for number in range(60)),
+    "a line like many": "abcdefgjih klmpno qrsvtu " * 8,
+    "lines that repeat themselves": "\n".join(["a"] * 5_000 + ["b"] + ["a"] * 4_000),
+    "more lines than there are": "b\n" * 400_000,
+}
+CONTENT = {
+    "lines like it": "".join(f"{'abcdefghij klmnop qrstuv ' * 6}{number}\n" for number in range(20_000)),
+    "lines that repeat themselves": "a\n" * 400_000,
+}
+
+
+@pytest.mark.parametrize("wanted", WANTED)
+@pytest.mark.parametrize("content", CONTENT)
+def test_TOOL_04_a_miss_is_explained_in_bounded_work(content: str, wanted: str) -> None:
+    assert calls_made_by(lambda: explain(CONTENT[content], WANTED[wanted], whole_word=False), in_c=True) < 1_000_000

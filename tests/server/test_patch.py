@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_server.errors import ToolError
-from remit_server.tools.edit.patch.apply import Failed, Placed, apply_hunks, place
+from remit_server.tools.edit.patch.apply import MOST_TOLD, Failed, Placed, apply_hunks, place
 from remit_server.tools.edit.patch.parse import parse_diff
-from remit_server.tools.edit.patch.parts import NO_NEWLINE
+from remit_server.tools.edit.patch.parts import NO_NEWLINE, Hunk
 
 SOURCES = [path for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")) if path.stat().st_size < 60_000]
 EDITS = 500
@@ -106,6 +106,36 @@ def test_context_is_strict() -> None:
 def test_several_places_and_no_right_number_is_refused() -> None:
     (patch,) = parse_diff(hunk("@@ -9,1 +9,1 @@", "-b", "+c"))
     assert place("a\nb\na\nb\n", patch.hunks) == (Failed(patch.hunks[0], "ambiguous", (2, 4)),)
+
+
+def test_TOOL_05_a_hunk_that_could_stand_anywhere_is_placed_within_bounds_or_refused() -> None:
+    ambiguous, repetitive = Hunk(None, ("a",) * 5_000, ("b",)), Hunk(None, ("a", "b") * 2_000 + ("b", "a") * 500, ())
+    (found,) = place("a\n" * 100_000, [ambiguous])
+    assert isinstance(found, Failed)
+    assert (found.trouble, found.lines) == ("ambiguous", tuple(range(1, MOST_TOLD + 1)))
+    (found,) = place("a\nb\n" * 50_000, [repetitive])
+    assert isinstance(found, Failed)
+    assert found.trouble == "repetitive"
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), max_size=8))
+def test_TOOL_05_of_hunks_that_overlap_the_later_one_is_refused(spans: Sequence[tuple[int, int]]) -> None:
+    lines = [f"{number}" for number in range(20)]
+    hunks = [Hunk(start + 1, tuple(lines[start : start + size]), ("new",)) for start, size in spans]
+    taken: list[Placed] = []
+    for each in place("\n".join(lines) + "\n", hunks):
+        if isinstance(each, Placed):
+            assert not any(overlap(each, other) for other in taken)
+            taken.append(each)
+        elif each.trouble == "overlaps":
+            assert any(overlap(Placed(each.hunk, each.lines[0] - 1, 0), other) for other in taken)
+
+
+def overlap(one: Placed, other: Placed) -> bool:
+    """Whether one would change what the other does, or both would insert at one place."""
+    if (one.start, one.end) == (other.start, other.end):
+        return True
+    return one.start < other.end and other.start < one.end
 
 
 def test_two_hunks_over_the_same_lines_are_refused() -> None:

@@ -6,14 +6,18 @@ compared again. So the time grows with the length of the texts and not with the 
 
 from __future__ import annotations
 
-import difflib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-MAX_COMPARED = 4_000
-"""The limit of lines, none of them unique, that are compared with each other: that takes quadratic time."""
+from remit_server.workspace.longest_common import common_pairs
+
+MAX_COMPARED = 16_000
+"""The limit of lines, none of them unique, that are compared with each other."""
+MOST_PASSES = 40
+"""How often, on average, a line is looked at for what is unique near it. Texts can be made in which each look finds one
+line; then what is left has nothing in common."""
 
 _STRIDE = 64
 _Lines = Sequence[str]
@@ -58,8 +62,12 @@ def line_edits(old: _Lines, new: _Lines) -> list[Edit]:
 def _runs(old: _Lines, new: _Lines) -> Iterator[Run]:
     """Yields all runs, in no order; one run may come in parts."""
     left = [(0, len(old), 0, len(new))]
+    looks = MOST_PASSES * (len(old) + len(new))
     while left:
         start, end, new_start, new_end = left.pop()
+        looks -= end - start + new_end - new_start
+        if looks < 0:
+            return
         head = _same(old, new, start, new_start, min(end - start, new_end - new_start))
         yield Run(start, new_start, head)
         start, new_start = start + head, new_start + head
@@ -122,8 +130,8 @@ def _compare(old: _Lines, new: _Lines, part: tuple[int, int, int, int]) -> Itera
     start, end, new_start, new_end = part
     if end - start + new_end - new_start > MAX_COMPARED:
         return
-    matcher = difflib.SequenceMatcher(None, old[start:end], new[new_start:new_end], autojunk=False)
-    yield from (Run(start + at, new_start + there, size) for at, there, size in matcher.get_matching_blocks())
+    pairs = common_pairs(old[start:end], new[new_start:new_end])
+    yield from (Run(start + at, new_start + there, 1) for at, there in pairs)
 
 
 def _same(old: _Lines, new: _Lines, at: int, there: int, most: int) -> int:

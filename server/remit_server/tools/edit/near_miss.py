@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from operator import eq
 
 from remit_governance.visible import visible
 from remit_server.tools.edit.occurrences import find_all, line_numbers
+from remit_server.workspace.longest_common import common_length
 
 _MAX_LINES = 20_000
-_MAX_CANDIDATES = 200
+_MAX_CHARS = 1_000_000
+_MAX_NEAR_CHARS = 200_000
+"""Characters of a file among which the closest line is looked for."""
+_MAX_COMPARED = 500_000
+"""Lines that are compared while a block of several is looked for."""
+_MAX_MISTAKEN = 100_000
+"""Characters of a text in which the usual mistakes are looked for."""
 _MAX_LINE_CHARS = 200
 _MAX_ANCHORS = 20
 _MAX_SHARING = 6
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
-_ENOUGH = 0.6
+_ENOUGH = 0.7
 _NUMBER = re.compile(r"^ *\d+\|", re.MULTILINE)
 _ESCAPED = re.compile(r"""\\([ntr"'\\])""")
 _MEANT = {"n": "\n", "t": "\t", "r": ""}
@@ -39,9 +45,11 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
     if whole_word and (offsets := find_all(content, wanted, whole_word=False)):
         line = line_numbers(content, offsets[:1])[0]
         return NearMiss(f"it occurs only inside longer words, first on line {line}", "leave out whole_word")
-    if mistake := _mistake(content, wanted):
+    if len(wanted) <= _MAX_MISTAKEN and (mistake := _mistake(content, wanted)):
         return mistake
-    lines, parts = content.split("\n")[:_MAX_LINES], wanted.strip("\n").split("\n")
+    lines, parts = content[:_MAX_CHARS].split("\n")[:_MAX_LINES], wanted.strip("\n").split("\n")
+    if len(parts) > len(lines):
+        return NearMiss(f"it is longer than the {len(lines)} lines that were looked at", "copy a part of it")
     for what, form in (("white space", _remove_space), ("upper and lower case", _lower_case)):
         if at := _window([form(line) for line in lines], [form(part) for part in parts]):
             shown = "\n".join(line[:_MAX_LINE_CHARS] for line in lines[at - 1 : at - 1 + min(len(parts), 10)])
@@ -52,7 +60,8 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
         there, given = (each.strip()[:_MAX_LINE_CHARS] for each in (lines[line - 1], parts[line - start]))
         why = f"it is close to lines {start}-{start + len(parts) - 1}, but line {line} is `{there}`, not `{given}`"
         return NearMiss(why, f"copy it exactly from the file:\n{shown}")
-    return NearMiss(_nearest(lines, wanted, max(parts, key=len)), "read the file again and copy the text exactly")
+    near = content[:_MAX_NEAR_CHARS].split("\n")[: len(lines)]
+    return NearMiss(_nearest(near, wanted, max(parts, key=len)), "read the file again and copy the text exactly")
 
 
 def _nearest(lines: list[str], wanted: str, part: str) -> str:
@@ -67,11 +76,11 @@ def _nearest(lines: list[str], wanted: str, part: str) -> str:
 def _sharing(lines: list[str], wanted: str) -> str:
     """The lines with that of the wanted words which stands on the fewest, as read_file numbers them; empty where none
     has any."""
-    found = [
-        [number for number, line in enumerate(lines, 1) if re.search(rf"\b{word}\b", line)]
-        for word in dict.fromkeys(_WORD.findall(wanted[:_MAX_LINE_CHARS]))
-    ]
-    fewest = min(filter(None, found), key=len, default=list[int]())
+    found: dict[str, list[int]] = {word: [] for word in _WORD.findall(wanted[:_MAX_LINE_CHARS])}
+    for number, line in enumerate(lines, 1):
+        for word in found.keys() & set(_WORD.findall(line)):
+            found[word].append(number)
+    fewest = min(filter(None, found.values()), key=len, default=list[int]())
     return "\n".join(f"{number}|{lines[number - 1][:_MAX_LINE_CHARS]}" for number in fewest[:_MAX_SHARING])
 
 
@@ -138,14 +147,13 @@ def _window(lines: list[str], parts: list[str]) -> int | None:
     if len(parts) == 1:
         return next((number for number, line in enumerate(lines, 1) if parts[0] in line), None)
     first, *middle, last = parts
-    for at in range(len(lines) - len(parts) + 1):
-        if (
-            lines[at].endswith(first)
-            and lines[at + len(parts) - 1].startswith(last)
-            and lines[at + 1 : at + len(parts) - 1] == middle
-        ):
-            return at + 1
-    return None
+    ends = (
+        at
+        for at in range(len(lines) - len(parts) + 1)
+        if lines[at].endswith(first) and lines[at + len(parts) - 1].startswith(last)
+    )
+    tried = islice(ends, max(1, _MAX_COMPARED // len(parts)))
+    return next((at + 1 for at in tried if lines[at + 1 : at + len(parts) - 1] == middle), None)
 
 
 def _block(lines: list[str], parts: list[str]) -> tuple[int, int] | None:
@@ -157,7 +165,7 @@ def _block(lines: list[str], parts: list[str]) -> tuple[int, int] | None:
     telling = sorted(known, key=lambda n: len(where[parts[n]]))
     starts = dict.fromkeys(number - n for n in telling[:_MAX_ANCHORS] for number in where[parts[n]][:_MAX_ANCHORS])
     best: tuple[int, int] | None = None
-    for start in starts:
+    for start in islice(starts, max(1, _MAX_COMPARED // len(parts))):
         if start < 0 or start + len(parts) > len(lines):
             continue
         same = sum(map(eq, lines[start : start + len(parts)], parts))
@@ -170,18 +178,14 @@ def _block(lines: list[str], parts: list[str]) -> tuple[int, int] | None:
 
 
 def _closest(lines: list[str], wanted: str) -> tuple[int, str] | None:
-    """The line most like `wanted`. Cheap upper bounds pick the few candidates worth a real comparison."""
-    matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted[:_MAX_LINE_CHARS])
-    bounded: list[tuple[float, int, str]] = []
-    for number, line in enumerate(lines, 1):
-        matcher.set_seq1(line[:_MAX_LINE_CHARS])
-        if line.strip() and matcher.real_quick_ratio() >= _ENOUGH and (bound := matcher.quick_ratio()) >= _ENOUGH:
-            bounded.append((-bound, number, line[:_MAX_LINE_CHARS]))
+    """The line that has the most in common with `wanted`, and enough."""
+    part = wanted.strip()[:_MAX_LINE_CHARS]
     best: tuple[float, int, str] | None = None
-    for _, number, line in sorted(bounded)[:_MAX_CANDIDATES]:
-        matcher.set_seq1(line)
-        ratio = matcher.ratio()
-        if ratio >= _ENOUGH and (best is None or ratio > best[0]):
-            best = (ratio, number, line)
+    for number, line in enumerate(lines, 1):
+        given = line.strip()[:_MAX_LINE_CHARS]
+        likest = 2 * min(len(given), len(part)) / max(1, len(given) + len(part))
+        if likest > (_ENOUGH if best is None else best[0]):
+            ratio = 2 * common_length(given, part) / (len(given) + len(part))
+            if ratio > (_ENOUGH if best is None else best[0]):
+                best = (ratio, number, line[:_MAX_LINE_CHARS])
     return None if best is None else best[1:]

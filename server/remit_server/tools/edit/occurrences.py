@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
+from typing import Any, cast
 
+import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+
+_re2 = cast("Any", re2)
 MAX_LOOSE = 400
 _QUOTES = "'", '"'
 _PIECE = re.compile(r"\w+|[^\w\s]")
@@ -63,8 +67,12 @@ def spelled_there(content: str, wanted: str) -> str | None:
         f"[ \t]{'+' if before[-1].isalnum() and after[0].isalnum() else '*'}{_loose(after)}"
         for before, after in pairwise(pieces)
     )
-    found = re.search(_loose(pieces[0]) + "".join(spaced), content)
-    return None if found is None else found[0]
+    # By RE2: text in which a beginning of this stands at each place would take Python's own engine hours.
+    try:
+        found = _re2.search(_loose(pieces[0]) + "".join(spaced), content)
+    except UnicodeEncodeError:  # half a character, which no file has
+        return None
+    return None if found is None else str(found[0])
 
 
 def _loose(piece: str) -> str:

@@ -7,14 +7,20 @@ the only place that fits; where several fit it is refused, since a patch at the 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Literal
 
 from remit_server.tools.edit.patch.parts import Hunk
 
-Trouble = Literal["missing", "ambiguous", "overlaps"]
+Trouble = Literal["missing", "ambiguous", "overlaps", "repetitive"]
+
+MOST_COMPARED = 1_000_000
+"""Lines that are compared to place the hunks of one file: where lines repeat themselves, each could stand anywhere."""
+MOST_TOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,15 @@ class Failed:
 class _Text:
     lines: Sequence[str]
     where: Mapping[str, Sequence[int]] = field(default_factory=dict[str, list[int]])
+    left: int = MOST_COMPARED
+
+    def holds(self, hunk: Hunk, start: int) -> bool:
+        """Whether a hunk's old lines stand at a place; no where nothing is left to find out with."""
+        end = start + len(hunk.old)
+        self.left -= len(hunk.old)
+        # Only a file's last line can be without an end.
+        fits = start >= 0 and self.left >= 0 and tuple(self.lines[start:end]) == hunk.old
+        return fits and (not hunk.at_end or end == len(self.lines))
 
 
 def place(content: str, hunks: Sequence[Hunk]) -> tuple[Placed | Failed, ...]:
@@ -57,12 +72,22 @@ def place(content: str, hunks: Sequence[Hunk]) -> tuple[Placed | Failed, ...]:
         found.append(at)
     drifts = [each.drift if isinstance(each, Placed) and each.hunk.start is not None else None for each in found]
     placed: list[Placed | Failed] = []
+    taken: list[Placed] = []
     for number, hunk in enumerate(hunks):
         each = found[number] or _insertion(text, hunk, _drift_bounds(drifts, number))
-        if isinstance(each, Placed) and any(isinstance(other, Placed) and _overlap(each, other) for other in placed):
+        if isinstance(each, Placed) and not _take(taken, each):
             each = Failed(hunk, "overlaps", (each.start + 1,))
         placed.append(each)
     return tuple(placed)
+
+
+def _take(taken: list[Placed], each: Placed) -> bool:
+    """Adds a place to those that are taken, in their order; false where it overlaps one, which is next to it."""
+    at = bisect_left(taken, (each.start, each.end), key=lambda other: (other.start, other.end))
+    if any(_overlap(each, other) for other in taken[max(0, at - 2) : at + 2]):
+        return False
+    taken.insert(at, each)
+    return True
 
 
 def apply_hunks(content: str, placed: Sequence[Placed]) -> str:
@@ -92,19 +117,21 @@ def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Failed:
     named = None if hunk.start is None else hunk.start - 1
     if named is not None:
         # Neither the number nor the way of the hunk before it is worth more than the other.
-        near = [shift for shift in dict.fromkeys((0, drift)) if _fits(text.lines, hunk, named + shift)]
+        near = [shift for shift in dict.fromkeys((0, drift)) if text.holds(hunk, named + shift)]
         if len(near) > 1:
             return Failed(hunk, "ambiguous", tuple(sorted(named + shift + 1 for shift in near)))
         if near:
             return Placed(hunk, named + near[0], near[0])
     fitting = _fitting(text, hunk)
+    if text.left < 0:
+        return Failed(hunk, "repetitive")
     match fitting:
         case []:
             return Failed(hunk, "missing")
         case [start]:
             return Placed(hunk, start, 0 if named is None else start - named)
         case _:
-            return Failed(hunk, "ambiguous", tuple(start + 1 for start in fitting[:10]))
+            return Failed(hunk, "ambiguous", tuple(start + 1 for start in fitting))
 
 
 def _drift_bounds(drifts: Sequence[int | None], number: int) -> tuple[int, int]:
@@ -122,22 +149,17 @@ def _insertion(text: _Text, hunk: Hunk, around: tuple[int, int]) -> Placed | Fai
     first, second = (hunk.start + drift for drift in around)
     if first != second:
         return Failed(hunk, "ambiguous", tuple(sorted((first + 1, second + 1))))
-    if not _fits(text.lines, hunk, first) or first > len(text.lines):
+    if not text.holds(hunk, first) or first > len(text.lines):
         return Failed(hunk, "missing")
     return Placed(hunk, first, around[0])
 
 
 def _fitting(text: _Text, hunk: Hunk) -> list[int]:
-    """Every place at which the hunk's old lines stand, looked for by the rarest of them."""
+    """The first places at which the hunk's old lines stand, looked for by the rarest of them."""
     rarest = min(range(len(hunk.old)), key=lambda n: len(text.where.get(hunk.old[n], ())))
     starts = (number - rarest for number in text.where.get(hunk.old[rarest], ()))
-    return [start for start in starts if _fits(text.lines, hunk, start)]
-
-
-def _fits(lines: Sequence[str], hunk: Hunk, start: int) -> bool:
-    end = start + len(hunk.old)
-    # Only a file's last line can be without an end.
-    return start >= 0 and tuple(lines[start:end]) == hunk.old and (not hunk.at_end or end == len(lines))
+    within = takewhile(lambda _: text.left >= 0, starts)
+    return list(islice((start for start in within if text.holds(hunk, start)), MOST_TOLD))
 
 
 def _overlap(one: Placed, other: Placed) -> bool:

@@ -77,6 +77,8 @@ def _describe_placement(number: int, each: Placed | Failed) -> str:
             return f"hunk {number} fits nowhere"
         case Failed(trouble="ambiguous", lines=lines):
             return f"hunk {number} fits at lines {', '.join(map(str, lines))}"
+        case Failed(trouble="repetitive"):
+            return f"hunk {number} may stand at too many places to look at them all"
         case Failed(lines=lines):
             return f"hunk {number} overlaps another one at line {lines[0]}"
 
@@ -95,7 +97,7 @@ def _misplaced_error(
             return diff_refusal(patch, f"{said}: {miss.why}", miss.fix, ErrorCode.NO_MATCH)
         case "missing":
             return diff_refusal(patch, f"{said}: it has no context", "add lines around it", ErrorCode.NO_MATCH)
-        case "ambiguous":
+        case "ambiguous" | "repetitive":
             return diff_refusal(
                 patch, said, "add more lines of context, or the right line number", ErrorCode.NOT_UNIQUE
             )
