@@ -70,7 +70,7 @@ class Most:
 
 OWN = Most()
 """For a file that the person wrote."""
-OF_PROJECT = Most(65_536, 10_000)
+OF_PROJECT = Most(40_000, 6_000)
 """For a file that came with a workspace, and is read when that is opened: a tenth of a second is enough for so much."""
 
 

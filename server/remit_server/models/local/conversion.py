@@ -10,8 +10,10 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
+from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.errors import ModelUnavailable
+from remit_server.models.fenced_calls import tell_fenced
 from remit_server.models.local import wire
 from remit_server.models.local.options import MIB, EngineOptions
 from remit_server.models.ports import (
@@ -41,7 +43,19 @@ MOST_PATHS = 2_000
 """As many as a step may name (AGT-06): the grammar's engine reads a list of them as fast as a short one."""
 
 
-async def read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
+def read_answer(
+    steps: AsyncGenerator[ModelEvent], request: GenerateRequest, wanted: wire.Generate
+) -> AsyncGenerator[ModelEvent]:
+    """Reads an answer as it was asked for: one JSON value, or text and calls, of which a fenced one is told."""
+    if not wanted.whole:
+        return _read_step(steps)
+    if not wanted.intents or wanted.must_answer:
+        return steps
+    tools = {SELECT_INTENT, *(tool.name for offered in request.intents.values() for tool in offered)}
+    return tell_fenced(steps, request.messages, tools)
+
+
+async def _read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
     """Reads a step that comes as one JSON value."""
     reader = StepReader()
     async with aclosing(steps) as events:

@@ -14,7 +14,7 @@ from remit_server.contract import Ability
 from remit_server.errors import ModelUnavailable
 from remit_server.models.local import wire
 from remit_server.models.local.backoff import Backoff
-from remit_server.models.local.conversion import event_of, profile_of, read_step, step_to_wire, to_load
+from remit_server.models.local.conversion import event_of, profile_of, read_answer, step_to_wire, to_load
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
 from remit_server.models.ports import (
@@ -137,9 +137,8 @@ class MlxProvider:
         events = self._events(host, wanted)
         # A value that somebody else wants is closed within its tokens anyway.
         steps = events if request.answer_schema is not None else end_where_alike(events, profile.alike, ended_alike)
-        steps = steps if wanted.whole else read_step(steps)
         try:
-            async with aclosing(steps) as events:
+            async with aclosing(read_answer(steps, request, wanted)) as events:
                 async for event in events:
                     yield event
         except ModelUnavailable:

@@ -11,18 +11,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, takewhile
+from itertools import islice
 from types import MappingProxyType
-from typing import Literal, cast
+from typing import Literal
 
 from remit_server.errors import ModelFailed
 from remit_server.models.dialects.dialect import Dialect, JsonObject
 from remit_server.models.dialects.quotation import begins_line, is_quoted
 from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall, read_calls
 from remit_server.models.dialects.table import DIALECTS, HARMONY, QWEN_XML
-from remit_server.models.ports import UNREADABLE_CALL, ProposedCall, ToolMessage, ToolSpec, UserMessage, new_call_id
-from remit_server.models.remote.ask import Ask
-from remit_server.models.unreadable import unreadable
+from remit_server.models.ports import ProposedCall, ToolSpec, new_call_id
 
 _FRAMES = (("<think>", "</think>"), *{row.thinking for row in DIALECTS.values() if row.thinking is not None})
 _THINKING = re.compile("|".join(rf"{re.escape(begin)}.*?(?:{re.escape(end)}|\Z)" for begin, end in _FRAMES), re.DOTALL)
@@ -48,7 +46,6 @@ _HEADER_BEFORE = re.compile(rf"{_HEADER}\Z")
 _HEADS = {row.name: re.compile(rf"\s*?{_HEADER if row is HARMONY else ''}{re.escape(row.marker)}") for row in _ROWS}
 _LOOKS_LIKE_CALL = re.compile(r"\s*(?:[\[{]|<function=|call:|[\w.-]+\s*(?:<arg_key>|\[ARGS\]|\[CALL_ID\]|<\||>))")
 _HAS_ARGUMENTS = re.compile('"(?:parameters|arguments)"')
-_FENCED = re.compile(r"^```(?:json|tool_call)?[ \t]*\n\s*(\{[^`]*\})\s*```\s*\Z", re.MULTILINE)
 _OBJECT = re.compile(r"\s*\{")
 _SPACE = re.compile(r"\s*")
 _PARTED = re.compile(r"\s*;")
@@ -169,29 +166,6 @@ def find_leaked_calls(text: str, tools: Sequence[ToolSpec]) -> Leaked:
             fix = "let the server parse the model's tool calls (llama-server: `--jinja`), or use another model"
             raise ModelFailed("the model's call came as text", why, fix)
     return Leaked()
-
-
-def refuse_fenced(text: str, ask: Ask) -> ProposedCall | None:
-    """Returns what stands for a call in JSON, in a fence that ends a text; None where there is none.
-
-    It may be a quotation, so it is never run, and the model is told once a turn.
-    """
-    turn = takewhile(lambda message: not isinstance(message, UserMessage), reversed(ask.messages))
-    told = any(isinstance(each, ToolMessage) and each.tool == UNREADABLE_CALL for each in turn)
-    name = None if told else _name_in_fence(_END_OF_TEXT.sub("", text))
-    if name not in [tool.name for tool in ask.tools]:
-        return None
-    return unreadable(f"a call of `{name}` in a code block is text, and nothing was run", "")
-
-
-def _name_in_fence(said: str) -> object:
-    found = _FENCED.search(said)
-    try:
-        call: object = json.loads(found[1]) if found is not None else None
-    except (ValueError, RecursionError):
-        return None
-    spelled = cast("dict[str, object]", call) if isinstance(call, dict) else {}
-    return spelled.get("name") if spelled.keys() & {"arguments", "parameters"} else None
 
 
 def _starts(said: str) -> Iterator[tuple[int, tuple[Dialect, ...]]]:

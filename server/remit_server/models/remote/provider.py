@@ -15,6 +15,7 @@ from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import Ability, TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable
+from remit_server.models.fenced_calls import refuse_fenced
 from remit_server.models.ports import (
     EVERY_ABILITY,
     IN_TURNS,
@@ -47,7 +48,7 @@ from remit_server.models.remote.ask import (
     Piece,
     Served,
 )
-from remit_server.models.remote.leaked_calls import Held, Leaked, find_leaked_calls, refuse_fenced
+from remit_server.models.remote.leaked_calls import Held, Leaked, find_leaked_calls
 from remit_server.models.remote.patience import Patience, read_as_foreign, stream_patiently
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
@@ -366,7 +367,8 @@ class RemoteProvider:
                             yield TextDelta(rest)
                         for call in leaked.calls:
                             yield CallProposed(understand(call, ask.tools))
-                        if not (called or leaked.calls) and (fenced := refuse_fenced(held.text, ask)):
+                        names = [tool.name for tool in ask.tools]
+                        if not (called or leaked.calls) and (fenced := refuse_fenced(held.text, ask.messages, names)):
                             yield CallProposed(fenced)
                         yield counted.finished(piece)
                     case CallProposed(call=call):
