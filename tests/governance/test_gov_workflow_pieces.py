@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import rows
+from work_done import calls_made_by
 
 from remit_governance.workflow.proof import NotProven, Red, TestCase, TestFiles, TestRun, prove_red
+from remit_governance.workflow.text_pieces import MOST_LOOKED_AT, loose_text_pieces, text_pieces
 
 HELPERS, TESTS = 4, 3
 
@@ -117,3 +119,19 @@ def test_FLW_04_a_changed_row_of_a_table_is_a_changed_test(test_id: str, path: s
     assert isinstance(prove_red(run, TestFiles({path: text}), TestFiles({path: now})), Red)
     more = text + ("# x\n" if path.endswith(".py") else "// x\n")
     assert isinstance(prove_red(run, TestFiles({path: text}), TestFiles({path: more})), NotProven)
+
+
+@pytest.mark.parametrize(
+    "line", ["function f(a: number): string {", '  test("f", () => {', "fn f() {", "#[test]", 'func f() { f("x") }']
+)
+def test_FLW_04_a_test_in_a_file_that_repeats_itself_is_all_of_it(line: str) -> None:
+    """Each of its lines would be looked at again for each other line; then the whole file is what the test is made of."""
+    text = "\n".join([*[line] * 5_000, 'test("f", () => {', "  f(1)", "})"])
+
+    def look() -> None:
+        for _ in (*text_pieces(text, "f", ("f",)), *loose_text_pieces(text, "f", named_by_table=True)):
+            pass
+
+    assert calls_made_by(look, in_c=True) < 10 * MOST_LOOKED_AT
+    parts = [part for pieces, _ in loose_text_pieces(text, "f", named_by_table=True) for part in pieces]
+    assert any("f(1)" in part for part in parts)

@@ -296,3 +296,11 @@ def test_MOD_16_call_result_call_is_the_models_template_byte_for_byte(templates:
         at = found + len(spelled)
     assert "result 0" in last
     assert "result 1" in last
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("filling", ["\n", " \n", "a ", "<", "{", '"'])
+def test_MOD_14_a_long_text_that_is_no_call_is_read_in_time_by_its_length(name: str, filling: str) -> None:
+    """By an expression that tries again at each place this would take minutes."""
+    with pytest.raises(UnreadableCall):
+        read_calls(DIALECTS[name], filling * 300_000, {})

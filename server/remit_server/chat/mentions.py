@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from remit_governance.values import Intent
 from remit_server.chat.replies import NotUnderstood
 from remit_server.contract import (
+    MOST_ATTACHED,
     Attachment,
     CallInput,
     DiagnosticsAttachment,
@@ -31,7 +32,8 @@ def read_message(
     """Returns a message as the parts of a request. `kind_of` says of a path whether it is a `file` or a `folder`;
     `typed`, whether the person typed it themselves: what a prompt says is a message, and never a command (APP-17).
 
-    A word behind `@` that names nothing stays a word. Raises NotUnderstood where a typed `!` stands alone.
+    A word behind `@` that names nothing stays a word. Raises NotUnderstood where a typed `!` stands alone, and where
+    more is attached than a message may have.
     """
     if typed and text.startswith("!"):
         return [own_command(text[1:])]
@@ -44,6 +46,9 @@ def read_message(
             calls.append(attachment)
         elif attachment is not None:
             attachments.append(attachment)
+    if len(attachments) > MOST_ATTACHED:
+        why = f"it names {len(attachments)} files and folders with `@`, of {MOST_ATTACHED} at most"
+        raise NotUnderstood("the message was not sent", why, "name their folder, or send several messages")
     return [*calls, TextInput(text=text, attachments=tuple(attachments))]
 
 

@@ -31,6 +31,7 @@ from remit_server.contract.events import (
     WarningEvent,
 )
 from remit_server.contract.requests import (
+    MOST_ATTACHED,
     MOST_SELECTED,
     ApprovalAnswer,
     Attachment,
@@ -125,6 +126,7 @@ from remit_server.contract.values import (
 )
 
 __all__ = [
+    "MOST_ATTACHED",
     "MOST_SELECTED",
     "PROTOCOL",
     "Ability",

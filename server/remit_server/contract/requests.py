@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 from remit_governance.values import Intent
 from remit_server.contract.values import Position, Scope, Selection, Wire
 
+MOST_ATTACHED = 32
 MOST_SELECTED = 100_000
 
 
@@ -58,7 +59,7 @@ class TextInput(Wire):
 
     type: Literal["text"] = "text"
     text: str = Field(min_length=1, max_length=200_000)
-    attachments: Annotated[tuple[Attachment, ...], Field(max_length=32)] = ()
+    attachments: Annotated[tuple[Attachment, ...], Field(max_length=MOST_ATTACHED)] = ()
 
 
 class CallInput(Wire):

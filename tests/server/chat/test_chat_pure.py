@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from messages import SAYS
 from rows import rows
 
+from remit_governance.visible import visible_again
 from remit_server.chat.commands import COMMANDS, complete_command, run_command
 from remit_server.chat.lines import read_line
 from remit_server.chat.mentions import find_unknown, read_message
 from remit_server.chat.prompts import fill_prompt
 from remit_server.chat.replies import Chat, NotUnderstood
 from remit_server.cli.chat.blocks import Blocks
-from remit_server.cli.chat.draw import draw_markdown
+from remit_server.cli.chat.draw import MOST_DRAWN, draw_markdown
 from remit_server.cli.question import FOR_GOOD, QUIET_S, Question
-from remit_server.contract import ApprovalRequired, CallInput, Scope, TextInput
+from remit_server.contract import MOST_ATTACHED, ApprovalRequired, CallInput, Scope, TextInput
 from remit_server.errors import RemitError
 from remit_server.harness.approval.shown_parts import Part
 
@@ -63,6 +64,13 @@ def test_CLI_05_blocks_by_hand(text: str, blocks: list[str]) -> None:
     assert [*taker.take(text), *taker.finish()] == blocks
 
 
+def test_CLI_05_a_block_that_would_take_seconds_to_draw_is_shown_as_it_was_written() -> None:
+    row = "| **a** | b |\n"
+    assert "**" not in draw_markdown(row * 2 + "|--|--|\n" + row, 80)
+    long = "| a | b |\n|--|--|\n" + row * (MOST_DRAWN // len(row)) + "\u202e"
+    assert draw_markdown(long, 80) == visible_again(long)
+
+
 def test_CLI_05_what_hides_text_is_spelled_out() -> None:
     drawn = draw_markdown("a\u202eb [x](https://example.org)", 80)
     assert "\u202e" not in drawn
@@ -71,6 +79,13 @@ def test_CLI_05_what_hides_text_is_spelled_out() -> None:
 
 def kind(path: str) -> str | None:
     return {"a.py": "file", "src": "folder", "src/": "folder", "with space.txt": "file"}.get(path)
+
+
+def test_CLI_05_a_message_that_attaches_more_than_it_may_is_not_understood() -> None:
+    assert len(attached("@a.py " * MOST_ATTACHED)) == MOST_ATTACHED
+    with pytest.raises(NotUnderstood) as refused:
+        read_message("@a.py " * (MOST_ATTACHED + 1), kind)
+    assert refused.value.code == "invalid_request"
 
 
 def attached(text: str) -> list[str]:

@@ -15,13 +15,21 @@ WIDEST = 100
 """Columns of text: longer lines are hard to read."""
 
 
+MOST_DRAWN = 10_000
+
+
 def wants_colour() -> bool:
     """Whether standard output is a terminal that wants colour."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def draw_markdown(text: str, columns: int) -> str:
-    """Returns Markdown as lines of at most so many columns. What hides text is spelled out, and no link is active."""
+    """Returns Markdown as lines of at most so many columns. What hides text is spelled out, and no link is active.
+
+    A text of more than `MOST_DRAWN` characters is returned as it was written: drawing a table of it takes seconds.
+    """
+    if len(text) > MOST_DRAWN:
+        return visible_again(text)
     out = io.StringIO()
     colour = wants_colour()
     console = Console(

@@ -155,7 +155,8 @@ def _as_list(value: object) -> list[object]:
 
 def _read_tagged(dialect: Dialect, encoding: Tagged, body: str, schemas: Schemas) -> ReadCall:
     before, after = dialect.before_name.strip(), dialect.after_name.strip()
-    head = re.match(rf"\s*{re.escape(before)}\s*({_NAME}){re.escape(after)}\s*", body)
+    body = body.lstrip().removeprefix(before) if body.lstrip().startswith(before) else ""
+    head = re.match(rf"\s*({_NAME}){re.escape(after)}\s*", body)
     if head is None:
         raise UnreadableCall(f"it does not begin as a call in the model's format, {dialect.name}")
     text = body[head.end() :].rstrip()
