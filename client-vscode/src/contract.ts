@@ -457,7 +457,7 @@ export interface KeptExemption {
 /**
  * A place in the workflow: its digest stands in the audit record of the transition that led there. `before` is the
  * digest of the listing of the test files when the plan was complete; `passed_with` are digests by path, `tree` is
- * git's id of all that the tests passed with.
+ * git's id of all that the tests passed with, `failing` the tests that failed then, as they did before.
  */
 export interface KeptPosition {
   readonly version: 1;
@@ -469,6 +469,7 @@ export interface KeptPosition {
   readonly approved: readonly string[];
   readonly passed_with: { readonly [key: string]: string | null };
   readonly tree: string | null;
+  readonly failing: readonly string[] | null;
 }
 
 /**

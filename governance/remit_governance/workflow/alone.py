@@ -6,18 +6,35 @@ new files, each with a test in it that passed, or data of such a one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from remit_governance.workflow.proof import NotProven, TestFiles, TestRun, name_some, prove_passing
 from remit_governance.workflow.test_pieces import name_test
 
 
-def prove_alone(run: TestRun, before: TestFiles, now: TestFiles) -> NotProven | None:
-    """Judges a run in `test_writing` in which no test failed; None where it is of tests alone, as they have to be.
+def failing_as_committed(run: TestRun, now: TestFiles, committed: Mapping[str, str] | None) -> tuple[str, ...]:
+    """Returns the tests that fail and are as the last commit has them, if no other test fails; else none.
+
+    `committed` are the test files as that commit has them, None where nobody knows.
+    """
+    failed = [case for case in run.cases if case.ending in {"failed", "error"}]
+    names = [name_test(case.id, case.file, now.texts) for case in failed]
+    if committed is None or not all(
+        test.is_there(committed) and not test.is_new(committed, now.texts) for test in names
+    ):
+        return ()
+    return tuple(sorted({case.id for case in failed}))
+
+
+def prove_alone(run: TestRun, before: TestFiles, now: TestFiles, failing: Collection[str] = ()) -> NotProven | None:
+    """Judges a run in `test_writing` in which no test failed but those `failing` as they were committed; None where it
+    is of tests alone, as they have to be.
 
     `before` are the test files when the plan was complete.
     """
+    run = replace(run, cases=tuple(case for case in run.cases if case.id not in failing))
     if unproven := prove_passing(run, of_all=True):
         return unproven
     touched = [path for path in before.differing(now) if path in before.texts]
@@ -49,5 +66,11 @@ def _is_data(path: str, text: str, tested: Mapping[str, str]) -> bool:
     an empty one, which makes a package of a folder, is nobody's code.
     """
     file = PurePosixPath(path)
-    is_named = any(file.name in text or file.name.startswith(PurePosixPath(test).name) for test, text in tested.items())
+    is_named = any(_names(file, test, text) for test, text in tested.items())
     return not text.strip() or (is_named and file.suffix not in {PurePosixPath(test).suffix for test in tested})
+
+
+def _names(file: PurePosixPath, test: str, text: str) -> bool:
+    """Tells whether a test names the file, also without its suffix where that is a whole text."""
+    is_quoted = any(f"{sign}{file.stem}{sign}" in text for sign in "\"'`")
+    return is_quoted or file.name in text or file.name.startswith(PurePosixPath(test).name)

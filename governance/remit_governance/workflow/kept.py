@@ -30,6 +30,7 @@ def keep(position: Position) -> dict[str, Json]:
         "approved": sorted(position.approved),
         "passed_with": dict(position.passed_with),
         **({} if position.tree is None else {"tree": position.tree}),
+        **({} if not position.failing else {"failing": [*position.failing]}),
     }
 
 

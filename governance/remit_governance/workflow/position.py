@@ -20,7 +20,8 @@ class Position:
     `before` are the test files when the plan was complete, `red` the failing run that opened `code_writing`; `changed`
     says whether anything was written since then. `approved` are the trees that the person's review was of, and
     `passed_with` the files that differed from the last commit, or that the session had changed, when all tests passed:
-    digests by path, None for what is gone. `tree` is the tree of all of them, None where git could not have it.
+    digests by path, None for what is gone. `tree` is the tree of all of them, None where git could not have it, and
+    `failing` are the tests that failed then, as they did before.
     """
 
     mode: Mode = Mode.EXPLORE
@@ -32,6 +33,7 @@ class Position:
     approved: frozenset[str] = frozenset()
     passed_with: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     tree: str | None = None
+    failing: tuple[str, ...] = ()
 
     def mode_for(self, path: str | None) -> Mode:
         """Returns the mode that a path is judged in: what an exemption was granted for goes the way of `explore`."""
@@ -76,7 +78,7 @@ class Position:
                 writes_anew = target is State.RETROACTIVE_TESTING
                 changed = self.changed and not writes_anew
                 now = replace(self, state=target, changed=changed)
-                untested = replace(now, passed_with=dict[str, str | None](), tree=None)
+                untested = replace(now, passed_with=dict[str, str | None](), tree=None, failing=())
                 return gaining(untested if target in _WORKING else now), said
 
     def ways_out(self) -> tuple[str, ...]:

@@ -135,10 +135,17 @@ class NotProven:
     why: str
 
 
-def prove_red(run: TestRun, before: TestFiles, now: TestFiles, work: AgentWork = NOBODY_KNOWS) -> Red | NotProven:
+def prove_red(
+    run: TestRun,
+    before: TestFiles,
+    now: TestFiles,
+    work: AgentWork = NOBODY_KNOWS,
+    committed: Mapping[str, str] | None = None,
+) -> Red | NotProven:
     """Judges a run in `test_writing`: `before` are the test files when the plan was complete (FLW-04).
 
-    A test that no change of the agent's `work` brought in is the person's.
+    A test that no change of the agent's `work` brought in is the person's. `committed` are the test files as the last
+    commit has them, None where nobody knows.
     """
     doubted = f"the run is not believed: {run.doubt}" if run.doubt else _more_than_fixtures(before, now, work)
     if doubted:
@@ -150,7 +157,7 @@ def prove_red(run: TestRun, before: TestFiles, now: TestFiles, work: AgentWork =
         return NotProven("no test failed: a new test has to fail before the code is written")
     by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
     new = [case for case in by_assertion if name_test(case.id, case.file, now.texts).is_new(before.texts, now.texts)]
-    if proven := new or _of_person(failed, now, work):
+    if proven := new or _of_person(failed, now, work, committed):
         why = f"{_names(proven)} fails as it has to, and what else fails is not known yet; {ONLY_ALL}"
         red = Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
         return red if run.whole else NotProven(why)
@@ -172,10 +179,14 @@ def _more_than_fixtures(before: TestFiles, now: TestFiles, work: AgentWork) -> s
     return ""
 
 
-def _of_person(failed: Sequence[TestCase], now: TestFiles, work: AgentWork) -> list[TestCase]:
-    """Returns the tests that the person wrote: those that failed by an assertion, else those that ran and broke, in
-    files that no agent changed: no model made these break to open a gate. One that misses a module may want what no
-    code here brings.
+def _of_person(
+    failed: Sequence[TestCase], now: TestFiles, work: AgentWork, committed: Mapping[str, str] | None
+) -> list[TestCase]:
+    """Returns the tests that the person wrote and hands over: those that they have not committed, else any that failed
+    by an assertion. What was committed may fail for want of a network, and nobody means it.
+
+    Of these, those that failed by an assertion, else those that ran and broke, in files that no agent changed: no model
+    made these break to open a gate. One that misses a module may want what no code here brings.
     """
     if work.doubt:
         return []
@@ -187,7 +198,11 @@ def _of_person(failed: Sequence[TestCase], now: TestFiles, work: AgentWork) -> l
     asserted = [case for case, _, _ in theirs if case.by_assertion]
     # A hook that a model wrote beside a test may break it.
     untouched = [case for case, _, files in theirs if not any(change.path in files for change in work.changes)]
-    return asserted or untouched
+    if committed is None:
+        return asserted or untouched
+    new = {case.id for case, test, _ in theirs if test.is_new(committed, now.texts)}
+    handed_over = [[case for case in cases if case.id in new] for cases in (asserted, untouched)]
+    return handed_over[0] or handed_over[1] or asserted
 
 
 def _brought(change: AgentChange, test: Named, files: frozenset[str], now: TestFiles) -> bool:

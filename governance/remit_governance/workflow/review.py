@@ -20,7 +20,8 @@ class CommitFacts:
     """What is known of a commit: its changed lines, the sensitive paths, those whose lines cannot be counted, those
     that are not as they were when the tests passed, those that the tests passed with and that it leaves out, those that
     somebody else changed as well since the last commit, and those that were changed before the test failed, or beside
-    the ones that an exemption is for.
+    the ones that an exemption is for. `failing` are the tests that failed in the run that counts, as they did before,
+    and of tests alone (`is_alone`), which no run came before, as they were committed.
     `is_tested`: its tree is the one that the tests passed with, and nothing that they used is outside of it.
     """
 
@@ -32,6 +33,8 @@ class CommitFacts:
     foreign: tuple[str, ...] = ()
     unproven: tuple[str, ...] = ()
     is_tested: bool = False
+    failing: tuple[str, ...] = ()
+    is_alone: bool = False
 
 
 def is_review(position: Position) -> bool:
@@ -61,6 +64,9 @@ def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, 
         found.append(f"it holds changes that this session did not make: {_names(facts.foreign)}")
     if facts.unproven:
         found.append(f"it holds changes made before its test failed, or beside its exemption: {_names(facts.unproven)}")
+    if facts.failing and (facts.is_alone or not options.auto_commit):
+        how = "though they are as they were committed" if facts.is_alone else "as they did before"
+        found.append(f"these tests fail, {how}; all others pass: {_names(facts.failing)}")
     if not options.auto_commit:
         return tuple(found) or ("the tests pass, and the work waits for your review",)
     if facts.lines > options.auto_commit_lines:

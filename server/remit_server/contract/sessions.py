@@ -241,7 +241,7 @@ class KeptProof(Wire):
 class KeptPosition(Wire):
     """A place in the workflow: its digest stands in the audit record of the transition that led there. `before` is the
     digest of the listing of the test files when the plan was complete; `passed_with` are digests by path, `tree` is
-    git's id of all that the tests passed with.
+    git's id of all that the tests passed with, `failing` the tests that failed then, as they did before.
     """
 
     version: Literal[1] = 1
@@ -253,6 +253,7 @@ class KeptPosition(Wire):
     approved: tuple[str, ...]
     passed_with: dict[str, str | None]
     tree: str | None = None
+    failing: tuple[str, ...] | None = None
 
 
 class WorkflowMoved(TurnRecord):

@@ -80,6 +80,30 @@ async def test_FLW_16_tests_of_code_that_is_there_go_to_their_review_and_commit(
     assert moves[2] == "tests_ended"
 
 
+@pytest.mark.parametrize("options", [WorkflowOptions(), AUTOMATIC], ids=["asked", "automatic"])
+async def test_FLW_16_what_fails_as_it_was_committed_keeps_no_tests_from_their_review_and_is_named_there(
+    make_bench: Any, options: WorkflowOptions
+) -> None:
+    bench = await in_repository(make_bench, PLAN, write(NEW, ALONE), RUN, commit(), workflow=options)
+    (bench.workspace / "test_old.py").write_text(FAILING.replace("More", "Old"))
+    git(bench, "add", "-A")
+    git(bench, "commit", "-q", "-m", "a test that fails")
+    asker = Answering()
+    await bench.ask("Write a test of total", asker=asker)
+    assert states(bench) == ["planning", "test_writing", "reviewing", "committing", "idle"]
+    assert git(bench, "show", "--format=", "--name-only").split() == [NEW]
+    (question,) = (question for question in asker.asked if question.tool == "git_commit")
+    assert "test_old.Old.test_one" in question.reasons[0].reason
+
+
+async def test_FLW_16_data_that_a_test_names_without_its_suffix_goes_with_it(make_bench: Any) -> None:
+    reads = ALONE.replace("total([1]), 1", "total([1]), int(open(f\"data/tests/{'one'}.txt\").read())")
+    data = "data/tests/one.txt"
+    bench = await in_repository(make_bench, PLAN, write(NEW, reads), write(data, "1\n"), RUN, commit())
+    await bench.ask("Write a test of total")
+    assert git(bench, "show", "--format=", "--name-only").split() == [data, NEW]
+
+
 async def test_FLW_16_the_refusal_of_a_run_without_a_failing_test_says_the_way(make_bench: Any) -> None:
     changed = PROJECT.old_test + "\n    def test_one(self):\n        self.assertEqual(total([1]), 1)\n"
     steps = [read(PROJECT.test), PLAN, write(PROJECT.test, changed), RUN]

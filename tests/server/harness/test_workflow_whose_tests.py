@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runtime import Bench
+from bench_runtime import Answering, Bench, call, intent
 from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
@@ -82,6 +83,26 @@ async def test_FLW_04_where_a_session_cannot_be_read_no_test_is_taken_for_the_pe
     await bench.ask("Make it pass")
     assert state(bench) == "test_writing"
     assert f"whose they are is not known: `{file.name}`" in bench.of("tool_result")[-1].output
+
+
+async def test_FLW_04_a_test_of_the_persons_that_is_not_committed_is_meant_and_not_one_that_is(
+    make_bench: Any,
+) -> None:
+    # The person's own call of `commit` is the review; what fails as before is named in it.
+    code = [read(PROJECT.source), write(PROJECT.source, PROJECT.new_source), RUN]
+    commit = {"calls": [intent("EXECUTE"), call("git_commit", message="Say what the total of nothing is")]}
+    bench = await begin(make_bench, PROJECT, PLAN, RUN, *code, commit, DONE)
+    test = bench.workspace / PROJECT.test
+    test.write_text(PROJECT.old_test + THEIRS)
+    (bench.workspace / ".gitignore").write_text("__pycache__/\n")
+    for words in ("init -q", "config user.name Ada", "config user.email a@b.c", "add -A", "commit -q -m before"):
+        subprocess.run(["git", *words.split()], cwd=bench.workspace, check=True)
+    test.write_text(PROJECT.new_test + THEIRS)
+    asker = Answering()
+    await bench.ask("Make it pass", asker=asker)
+    assert [event.state for event in bench.of("state_changed")][-3:] == ["reviewing", "committing", "idle"]
+    (question,) = (question for question in asker.asked if question.tool == "git_commit")
+    assert "test_cart.Cart.test_theirs" in " ".join(reason.reason for reason in question.reasons)
 
 
 def damage(file: Path) -> None:

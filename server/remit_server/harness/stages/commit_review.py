@@ -134,6 +134,8 @@ def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
         foreign=foreign,
         unproven=unproven_paths(own, position, ctx) if strict else (),
         is_tested=not left_out and plan.tree == position.tree,
+        failing=position.failing,
+        is_alone=position.is_tests_alone,
     )
 
 

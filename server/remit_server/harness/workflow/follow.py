@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
-from remit_governance.workflow.alone import prove_alone
+from remit_governance.workflow.alone import failing_as_committed, prove_alone
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, unfit_paths
 from remit_governance.workflow.machine import Held
@@ -164,15 +164,9 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
     now = await _snapshot(ctx)
     if begun.tests is not None and now is not None and (moved := await _written(merged, begun.tests, now, ctx)):
         run = replace(run, doubt=f"test files changed while it ran: {name_some(moved)}")
-    proof: Red | NotProven | None
+    proof: NotProven | None
     if position.state is State.TEST_WRITING and position.before is not None and now is not None:
-        proof = prove_red(run, position.before, now, await turn.history.agent_work(now))
-        if isinstance(proof, Red):
-            red = replace(proof, since=turn.history.mark())
-            await turn.history.keep_tests(now)
-            move(Trigger.TESTS_ENDED, turn, audit, red=True, gaining=lambda at: replace(at, red=red))
-            return f"red, as it has to be: {name_some(sorted(proof.proven))}"
-        return f"this is no failing test yet: {proof.why}{_follow_alone(run, begun, now, ctx)}"
+        return await _follow_written_tests(run, begun, position.before, now, ctx)
     if position.state is State.REVIEWING and (again := failing_again(run, position.red)):
         move(Trigger.REJECTED, turn, audit)
         return f"with the same files these passed before, and fail now: {name_some(again)}"
@@ -183,12 +177,15 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
     else:
         proof = prove_passing(run, of_all=position.mode is Mode.STRICT)
     tested = begun.tested if proof is None and begun.tested is not None else Tested()
+    failing = tuple(sorted({case.id for case in run.cases if case.ending in {"failed", "error"}}))
     move(
         Trigger.TESTS_ENDED,
         turn,
         audit,
         green=proof is None,
-        gaining=lambda at: replace(at, passed_with=tested.digests, tree=tested.tree),
+        gaining=lambda at: replace(
+            at, passed_with=tested.digests, tree=tested.tree, failing=failing if proof is None else ()
+        ),
     )
     return "" if proof is None else f"this is no passing run yet: {proof.why}"
 
@@ -200,22 +197,37 @@ async def _written(merged: Merged, before: TestFiles, now: TestFiles, ctx: CallC
     return before.differing(now) or tests_written(merged.written, before, is_locked, ignored)
 
 
-def _follow_alone(run: TestRun, begun: Begun, now: TestFiles, ctx: CallContext) -> str:
-    """Has tests of code that is there go to their review, where all pass; says that, or what is missing (FLW-16)."""
-    before, tested = ctx.turn.memory.position.before, begun.tested
-    if run.has_failed or before is None or tested is None:
-        return ""
-    if unproven := prove_alone(run, before, now):
-        return f"; and for a review of tests alone: {unproven.why}"
+async def _follow_written_tests(run: TestRun, begun: Begun, before: TestFiles, now: TestFiles, ctx: CallContext) -> str:
+    """Judges a run in `test_writing`: a failing test opens the code, and tests of code that is there go to their review
+    where all pass (FLW-16). What fails as it was committed is handed over as long as no such test was written.
+    """
+    turn, audit = ctx.turn, ctx.parts.audit
+    committed = None if begun.tested is None else begun.tested.committed_texts(now)
+    proof = prove_red(run, before, now, await turn.history.agent_work(now), committed)
+    failing = failing_as_committed(run, now, committed)
+    unproven = prove_alone(run, before, now, failing)
+    is_handed_over = isinstance(proof, Red) and proof.proven.isdisjoint(failing)
+    if begun.tested is not None and unproven is None and not is_handed_over:
+        _go_alone(begun.tested, failing, ctx)
+        most = f"all tests pass but {name_some(failing)}, as committed" if failing else "all tests pass"
+        also = "; to make those pass, delete the new files and run all tests again" if failing else ""
+        return f"{most}, and new files of tests are all that was written: where that is what is wanted, commit it{also}"
+    if isinstance(proof, Red):
+        red = replace(proof, since=turn.history.mark())
+        await turn.history.keep_tests(now)
+        move(Trigger.TESTS_ENDED, turn, audit, red=True, gaining=lambda at: replace(at, red=red))
+        return f"red, as it has to be: {name_some(sorted(proof.proven))}"
+    alone = f"; and for a review of tests alone: {unproven.why}" if unproven and not run.has_failed else ""
+    return f"this is no failing test yet: {proof.why}{alone}"
+
+
+def _go_alone(tested: Tested, failing: tuple[str, ...], ctx: CallContext) -> None:
     move(
         Trigger.TESTS_ENDED,
         ctx.turn,
         ctx.parts.audit,
         tests_alone=True,
-        gaining=lambda at: replace(at, passed_with=tested.digests, tree=tested.tree),
-    )
-    return (
-        "; all tests pass, and new files of tests are all that was written: where that is all that is wanted, commit it"
+        gaining=lambda at: replace(at, passed_with=tested.digests, tree=tested.tree, failing=failing),
     )
 
 

@@ -41,7 +41,8 @@ async def find_position(history: KeptHistory, audited: AuditEvent | None) -> Pos
 
 
 def _digest_kept(position: KeptPosition) -> str:
-    return digest(position.model_dump(mode="json", exclude={"tree"} if position.tree is None else None))
+    absent = {name for name in ("tree", "failing") if getattr(position, name) is None}
+    return digest(position.model_dump(mode="json", exclude=absent))
 
 
 async def find_last_move(path: Path, session_id: str) -> AuditEvent | None:
@@ -123,5 +124,5 @@ def _position_of(kept: WorkflowMoved, history: KeptHistory) -> Position | None:
     proof = red and locked and Red(proven, failing, locked, red.since, passing)
     granted = exemption and Exemption(cast("Category", exemption.category), frozenset(exemption.paths))
     approved = frozenset(at.approved)
-    passed = (at.passed_with, at.tree)
+    passed = (at.passed_with, at.tree, at.failing or ())
     return Position(at.mode, at.state, granted or None, before, proof or None, kept.changed, approved, *passed)

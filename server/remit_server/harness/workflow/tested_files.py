@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from remit_governance.workflow.proof import TestFiles
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.stages.resolve import make_tool_context
@@ -21,11 +22,22 @@ from remit_server.workspace.content.files import digest_of
 @dataclass(frozen=True, slots=True)
 class Tested:
     """What a run of tests was over: digests by path of what the session had changed, and of all that differed from the
-    last commit; `tree` is git's id of the whole, None where there could be no commit of it.
+    last commit; `tree` is git's id of the whole, None where there could be no commit of it. `committed` holds what the
+    last commit has of the files that differ, None for a file that it lacks; it is None where there is no such commit.
     """
 
     digests: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     tree: str | None = None
+    committed: Mapping[str, bytes | None] | None = field(default=None, compare=False)
+
+    def committed_texts(self, now: TestFiles) -> Mapping[str, str] | None:
+        """Returns the test files as the last commit has them; None where that is not known."""
+        if self.committed is None:
+            return None
+        texts = {
+            path: data.decode(errors="surrogateescape") for path, data in self.committed.items() if data is not None
+        }
+        return {path: text for path, text in now.texts.items() if path not in self.committed} | texts
 
 
 async def digest_tested(ctx: CallContext) -> Tested:
@@ -33,8 +45,14 @@ async def digest_tested(ctx: CallContext) -> Tested:
     changes = (change for turn in ctx.turn.history.turns() for change in turn.changes)
     paths = {path for change in changes for path in (change.path, change.moved_from) if path}
     changed = await digest_files(ctx.parts.workspace, paths)
-    commit = await asyncio.to_thread(plan_of_all, ctx)
-    return Tested(changed) if commit is None else Tested({**changed, **_digests(commit.changes)}, commit.tree)
+    try:
+        commit = await asyncio.to_thread(commit_of_all, make_tool_context("git_commit", ctx.turn, ctx.parts))
+    except NothingDiffers:
+        return Tested(changed, committed={})
+    except ToolError:
+        return Tested(changed)
+    committed = {change.path.relative: change.before.data if change.before else None for change in commit.changes}
+    return Tested({**changed, **_digests(commit.changes)}, commit.tree, committed)
 
 
 def plan_of_all(ctx: CallContext) -> CommitPlan | None:
