@@ -18,7 +18,9 @@ from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.load import workflow_source
 from remit_governance.values import Action
 from remit_governance.workflow.diagram import mermaid
-from remit_governance.workflow.machine import TRANSITIONS, Held, Moved, advance, rows_of, ways_out
+from remit_governance.workflow.machine import CHANGED, TRANSITIONS, Held, Moved, advance, rows_of, ways_out
+from remit_governance.workflow.position import Position
+from remit_governance.workflow.proof import Red, TestFiles
 from remit_governance.workflow.states import Facts, Mode, State, Trigger
 from remit_governance.workflow.test_files import TEST_GLOBS, locked_files
 
@@ -120,7 +122,8 @@ def test_FLW_02_a_second_machine_written_by_hand_agrees_on_random_sequences() ->
 def test_FLW_02_every_state_but_idle_has_a_way_out_that_is_said() -> None:
     for mode in Mode:
         reached = {row.target for row in TRANSITIONS[mode]}
-        assert all(ways_out(mode, state) or ways_out(mode, state, exempt=True) for state in reached)
+        for facts in FACTS:
+            assert all(ways_out(mode, state, facts) or ways_out(mode, state, facts, exempt=True) for state in reached)
 
 
 def test_FLW_02_the_diagram_has_each_row_once() -> None:
@@ -214,3 +217,15 @@ def test_FLW_07_a_project_that_names_strict_mode_to_hold_it_back_is_told_what_it
         )
     (problem,) = found.value.problems
     assert SAYS.may_only_tighten in str(problem)
+
+
+def test_FLW_02_a_way_out_says_what_is_missing_and_nothing_of_what_is_done_or_closed() -> None:
+    changed = Position(Mode.STRICT, State.CODE_WRITING, changed=True).ways_out()
+    assert not any(CHANGED.needs in way for way in changed)
+    assert any(CHANGED.needs in way for way in Position(Mode.STRICT, State.CODE_WRITING).ways_out())
+    red = Red(frozenset({"a"}), frozenset({"a"}), TestFiles({}))
+    assert not any("test_writing" in way for way in Position(Mode.STRICT, State.REVIEWING, red=red).ways_out())
+    assert not any("code_writing" in way for way in Position(Mode.STRICT, State.REVIEWING).ways_out())
+    (both,) = Position(Mode.STRICT, State.TEST_WRITING).ways_out()
+    assert "code_writing" in both
+    assert "reviewing" in both

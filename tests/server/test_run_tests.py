@@ -714,3 +714,33 @@ async def test_thr_a_test_rewritten_while_its_approval_is_pending_does_not_run(m
 
 def write(path: Path, text: str) -> None:
     path.write_text(text)
+
+
+@needs_python
+@pytest.mark.parametrize(("said", "as_module"), [("python -W error -m pytest", True), ("pytest", False)])
+async def test_TOOL_08_pytest_finds_what_is_beside_the_tests_where_the_project_runs_it_as_a_module(
+    make_bench: Any, said: str, as_module: bool
+) -> None:
+    bench: Bench = await make_bench({"calls": [intent("EXECUTE"), call("run_tests")]}, {"text": "done"}, policy=ALLOW)
+    install_pytest(bench.workspace)
+    (bench.workspace / "tox.ini").write_text(f"[testenv]\ncommands = {said} {{posargs}}\n")
+    (bench.workspace / "pytest.ini").write_text("[pytest]\n")
+    (bench.workspace / "beside.py").write_text("ONE = 1\n")
+    (bench.workspace / "_pytest.py").write_text("raise SystemExit('another pytest')\n")
+    (bench.workspace / "unit").mkdir()
+    (bench.workspace / "unit" / "test_it.py").write_text("import beside\n\n\ndef test_one():\n    assert beside.ONE\n")
+    await bench.ask("Test")
+    (told,) = (event for event in bench.of("tool_result") if event.tool == "run_tests")
+    assert told.data["passed"] == as_module
+
+
+@needs_node
+@pytest.mark.parametrize(("script", "named"), [("nyc mocha --exit", "mocha"), ("c8 node --test", None)])
+async def test_TOOL_08_a_runner_that_it_does_not_know_is_named(make_bench: Any, script: str, named: str | None) -> None:
+    bench: Bench = await make_bench({"calls": [intent("EXECUTE"), call("run_tests")]}, {"text": "done"}, policy=ALLOW)
+    (bench.workspace / "package.json").write_text(f'{{"scripts": {{"test": "{script}"}}}}')
+    (bench.workspace / "a.test.js").write_text("require('node:test').test('ok', () => {});\n")
+    await bench.ask("Test")
+    (told,) = (event for event in bench.of("tool_result") if event.tool == "run_tests")
+    assert told.data["unknown_runner"] == named
+    assert (f"runs {named}" in told.output) == (named is not None)

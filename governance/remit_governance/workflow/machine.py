@@ -8,7 +8,7 @@ code that is there, go from `test_writing` to their review, and back to it where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -35,7 +35,7 @@ GREEN = Guard("green", lambda facts: facts.green, "all tests must pass before th
 RESTORED = Guard(
     "restored",
     lambda facts: facts.restored,
-    "the code has to be taken back to what it was when the tests failed",
+    "the code has to be as it was when the tests failed, and what it cannot take back the person can",
 )
 TESTS_ALONE = Guard(
     "tests alone",
@@ -152,10 +152,10 @@ _OPENERS: Mapping[Trigger, str] = MappingProxyType(
         Trigger.PLAN_COMPLETED: "call plan_complete once you know what to do",
         Trigger.EXEMPTION_GRANTED: "ask for an exemption with workflow_request_exemption, where no test can come first",
         Trigger.TESTS_STARTED: "run all tests with run_tests",
-        Trigger.TESTS_ENDED: "run the tests with run_tests",
-        Trigger.TESTS_REVISED: "or call revise_tests where a test was wrong",
+        Trigger.TESTS_ENDED: "run all tests with run_tests",
+        Trigger.TESTS_REVISED: "call revise_tests where a test was wrong",
         Trigger.TESTS_WANTED: "the person asks for tests first",
-        Trigger.UNTESTED: "or a commit is wanted, and no test was run",
+        Trigger.UNTESTED: "a commit is wanted, and no test was run",
         Trigger.APPROVED: "the person's /approve, or yes to git_commit",
         Trigger.REJECTED: "the person's /reject, or the first change after their next message",
         Trigger.COMMITTED: "commit with git_commit",
@@ -163,7 +163,28 @@ _OPENERS: Mapping[Trigger, str] = MappingProxyType(
 )
 
 
-def ways_out(mode: Mode, state: State, *, exempt: bool = False) -> tuple[str, ...]:
-    """Says of each way out of a state what opens it, in the words that a refusal ends with."""
-    rows = [row for row in rows_of(mode, exempt=exempt) if row.source is state]
-    return tuple(f"{row.target}: {_OPENERS[row.trigger]}{f' ({row.guard.needs})' if row.guard else ''}" for row in rows)
+_SETTLED = frozenset({UNCHANGED.name, CODE_TOO.name})
+"""Guards that nothing but another way back opens again, once they do not hold."""
+
+
+def ways_out(mode: Mode, state: State, facts: Facts, *, exempt: bool = False) -> tuple[str, ...]:
+    """Says of each thing that leads out of a state where to, in the words that a refusal ends with: what is still
+    missing, and nothing of ways that are closed.
+    """
+    rows = [row for row in rows_of(mode, exempt=exempt) if row.source is state and not _is_closed(row, facts)]
+    triggers = dict.fromkeys(row.trigger for row in rows)
+    return tuple(_describe_way([row for row in rows if row.trigger is trigger], facts) for trigger in triggers)
+
+
+def _describe_way(rows: Sequence[Transition], facts: Facts) -> str:
+    """Says where one trigger leads, and of each place what is missing."""
+    missing = [(row.target, row.guard.needs) for row in rows if row.guard is not None and not row.guard.holds(facts)]
+    needs = [needs if len(rows) == 1 else f"{target}: {needs}" for target, needs in missing]
+    where = " or ".join(row.target for row in rows)
+    more = f" ({'; '.join(needs)})" if needs else ""
+    return f"to {where}: {_OPENERS[rows[0].trigger]}{more}"
+
+
+def _is_closed(row: Transition, facts: Facts) -> bool:
+    is_settled = row.guard is not None and (row.guard.name in _SETTLED or row.trigger is Trigger.REJECTED)
+    return is_settled and row.guard is not None and not row.guard.holds(facts)

@@ -83,4 +83,5 @@ class Position:
 
     def ways_out(self) -> tuple[str, ...]:
         """Says what would open each gate from here."""
-        return ways_out(self.mode, self.state, exempt=self.is_exempt)
+        known = Facts(changed=self.changed, tests_alone=self.is_tests_alone)
+        return ways_out(self.mode, self.state, known, exempt=self.is_exempt)

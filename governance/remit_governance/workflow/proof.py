@@ -42,7 +42,8 @@ class TestCase:
 class TestRun:
     """A run of tests. `whole`: all of the project's tests were to run. `doubt` says why its report is not believed.
 
-    `untold` are how many tests the runner meant to run of which no end is told.
+    `untold` are how many tests the runner meant to run of which no end is told, and `unmet` says what the project wants
+    of a run besides that its tests pass, and did not get.
     """
 
     __test__ = False
@@ -51,6 +52,7 @@ class TestRun:
     whole: bool = False
     doubt: str = ""
     untold: int = 0
+    unmet: str = ""
 
     @property
     def has_failed(self) -> bool:
@@ -215,10 +217,10 @@ def _brought(change: AgentChange, test: Named, files: frozenset[str], now: TestF
 
 def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
     """Judges a run in `validating`; None where all is as it has to be."""
+    if not run.whole:  # such a run may end badly for no other reason, as where the project wants all lines to run
+        return NotProven(ONLY_ALL)
     if run.doubt:
         return NotProven(f"the run is not believed: {run.doubt}")
-    if not run.whole:
-        return NotProven(ONLY_ALL)
     moved = red.locked.differing(now)
     if moved:
         why = f"test files are not as they were when they failed: {', '.join(moved[:MOST_NAMED])}"
@@ -229,7 +231,10 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
     worse = [
         case for case in run.cases if case.ending in {"failed", "error", "unfinished"} and case.id not in red.failing
     ]
-    return NotProven(f"these did not fail before: {_names(worse)}") if worse else _none_lost(red, run)
+    if worse:
+        hold = "mend the code; where one of them holds what is to be changed, call revise_tests and change it first"
+        return NotProven(f"these did not fail before: {_names(worse)}; {hold}")
+    return _none_lost(red, run)
 
 
 def failing_again(run: TestRun, red: Red | None) -> tuple[str, ...]:
@@ -245,10 +250,10 @@ def prove_passing(run: TestRun, *, of_all: bool = False) -> NotProven | None:
     """Judges a run where nothing had to fail first: there are tests, and every one that ran passed; `of_all`: it has to
     be of all tests.
     """
-    if run.doubt:
-        return NotProven(f"the run is not believed: {run.doubt}")
     if of_all and not run.whole:
         return NotProven(ONLY_ALL)
+    if run.doubt:
+        return NotProven(f"the run is not believed: {run.doubt}")
     if not run.cases and not run.untold:
         return NotProven("no test ran")
     bad = [case for case in run.cases if case.ending in {"failed", "error", "unfinished"}]
@@ -256,7 +261,9 @@ def prove_passing(run: TestRun, *, of_all: bool = False) -> NotProven | None:
 
 
 def _all_told(run: TestRun) -> NotProven | None:
-    return NotProven(f"of {run.untold} tests no end is told") if run.untold else None
+    if run.untold:
+        return NotProven(f"of {run.untold} tests no end is told")
+    return NotProven(run.unmet) if run.unmet else None
 
 
 def _passed(run: TestRun) -> set[str]:

@@ -33,5 +33,5 @@ def describe(position: Position) -> str:
     if position.mode is not Mode.STRICT:
         held = WRITABLE[position.state] if position.state is State.RETROACTIVE_TESTING else "nothing is blocked"
         return f"{where}: {held}"
-    ways = "; ".join(f"to {way}" for way in position.ways_out())
+    ways = "; ".join(position.ways_out())
     return f"{where}: {WRITABLE[position.state]}. {ways[:1].upper()}{ways[1:]}"

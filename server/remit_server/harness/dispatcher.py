@@ -37,7 +37,7 @@ from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context,
 from remit_server.harness.stages.state import check_state
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget import refuse_locked
-from remit_server.harness.workflow.follow import follow_outcome, following, note_changes
+from remit_server.harness.workflow.follow import follow_outcome, following, note_changes, say_what_stays
 from remit_server.harness.workflow.types_alone import refuse_code
 from remit_server.harness.writes.collected_plan import actions_of, arguments_of, review_tool
 from remit_server.harness.writes.syntax import refuse_broken
@@ -81,6 +81,7 @@ class Dispatcher:
         except AlreadySo as so:
             return record.finish_already(so)
         except ToolError as refusal:
+            say_what_stays(refusal, record.call.name, record.turn)
             result = record.finish_refused(refusal)
             if isinstance(refusal, RunDenied):
                 raise

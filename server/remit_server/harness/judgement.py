@@ -75,12 +75,14 @@ class Judgement:
         kind = RunDenied if self.answer.word == "final_deny" else ToolError
         decision = self.decision
         rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else self.answer.source
+        # Of two files one may be denied by a rule, and the other for want of one: the reason is the rule's.
+        named = next((each for each in decision.reasons if each.verdict is Verdict.DENY and each.rule), None)
         by_default = decision.deciding.layer == "default"
         unruled = "default deny" if by_default else f"the {decision.deciding.layer} layer"
-        by_workflow = (decision.deciding.rule or "").startswith(WORKFLOW_RULES)
+        by_workflow = ((named or decision.deciding).rule or "").startswith(WORKFLOW_RULES)
         return kind(
             f"`{tool}` was denied by {rules or unruled}",
-            self.answer.reason,
+            named.message if by_default and named else self.answer.reason,
             describe(position)
             if position is not None and by_workflow
             else "a person can add a rule that allows it"

@@ -138,6 +138,11 @@ class CommandPlan:
     keeps_folders: bool = True
 
 
+def count_files(count: int) -> str:
+    """Returns a number of files in words."""
+    return "1 file" if count == 1 else f"{count} files"
+
+
 @dataclass(frozen=True, slots=True)
 class CommitPlan:
     """A commit, to be approved and then written to the repository in `folders`: the objects, the ref from exactly

@@ -31,7 +31,7 @@ async def test_a_person_sees_message_author_and_diff_and_it_is_audited(make_benc
     bench, asker = await make_bench(*commits(paths=["b.py"])), Answering()
     await bench.ask("commit", asker=asker)
     (question,) = asker.asked
-    assert question.title == "commit 1 files to main: second"
+    assert question.title == "commit 1 file to main: second"
     assert question.command == "git commit by Ada <ada@example.org>\n\nsecond\n\nwith a body"
     assert [(diff.path, diff.diff.splitlines()[-2:]) for diff in question.diffs] == [("b.py", ["-1", "+2"])]
     assert [scope.value for scope in question.scopes] == ["once"]

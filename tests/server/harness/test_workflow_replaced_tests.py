@@ -89,7 +89,7 @@ async def test_THR_workflow_a_run_that_writes_its_own_tests_is_not_believed(make
     bench = await work(make_bench, Work(WRONG + REWRITTEN[way]))
     said = bench.of("tool_result")[-1].output
     assert SAYS.this_is_no_passing_run in said
-    assert SAYS.test_files_changed_while in said
+    assert SAYS.files_of_tests_while_it_ran in said
     assert state(bench) == "code_writing"
     assert (bench.workspace / "tests/test_zero.py").read_text() == ZERO
 

@@ -18,7 +18,16 @@ from remit_server.harness.calls import ToolCall
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.redaction_out import reason_payload
 from remit_server.harness.turn import Turn
-from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, FolderChange, Plan, ReadPlan, WritePlan
+from remit_server.tools.spec import (
+    CommandPlan,
+    CommitPlan,
+    FileChange,
+    FolderChange,
+    Plan,
+    ReadPlan,
+    WritePlan,
+    count_files,
+)
 
 RISKS = ("low", "medium", "high")
 MAX_TITLE = 120
@@ -99,7 +108,7 @@ def write_title(proposal: Proposal) -> str:
             return f"run {_cut_for_title(display)}{' with network to ' if hosts else ''}{', '.join(hosts)}"
         case CommitPlan(message=message, where=where):
             subject = _cut_for_title(message.partition("\n")[0])
-            return f"commit {len(proposal.plan.changes)} files to {visible(where, 'show')}: {subject}"
+            return f"commit {count_files(len(proposal.plan.changes))} to {visible(where, 'show')}: {subject}"
         case ReadPlan():
             return f"read {visible(proposal.name, 'show')}"
         case _:

@@ -85,9 +85,8 @@ def count_commit(paths: Iterable[str], ctx: CallContext) -> str:
         return ""
     strict = position.mode is Mode.STRICT
     if measured is None:
-        known = _read(ctx) is not None
         why = "coverage was not measured since the last change, so the budget stays as it is"
-        return why if known or strict else ""
+        return "" if _read(ctx) is None else why
     if not strict and not (is_comparable(_read(ctx), measured) and _needs_tests(paths, ctx)):
         return ""
     account = _count(measured, ctx)

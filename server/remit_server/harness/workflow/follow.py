@@ -27,7 +27,7 @@ from remit_governance.workflow.proof import (
 from remit_governance.workflow.states import Mode, State, Trigger
 from remit_governance.workflow.test_files import locked_files
 from remit_governance.workflow.words import describe
-from remit_governance.workflow.written_in_run import tests_written
+from remit_governance.workflow.written_in_run import describe_written, tests_written
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
@@ -35,6 +35,7 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.merge import Merged
 from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.stages.resolve import make_tool_context
+from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget import count_commit, count_run, refuse_mode
 from remit_server.harness.workflow.moves import move, set_mode
 from remit_server.harness.workflow.run_report import read_coverage, read_run
@@ -163,7 +164,7 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
     run = read_run(merged.outcome, parsed.arguments, position.mode)
     now = await _snapshot(ctx)
     if begun.tests is not None and now is not None and (moved := await _written(merged, begun.tests, now, ctx)):
-        run = replace(run, doubt=f"test files changed while it ran: {name_some(moved)}")
+        run = replace(run, doubt=moved)
     proof: NotProven | None
     if position.state is State.TEST_WRITING and position.before is not None and now is not None:
         return await _follow_written_tests(run, begun, position.before, now, ctx)
@@ -190,11 +191,14 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
     return "" if proof is None else f"this is no passing run yet: {proof.why}"
 
 
-async def _written(merged: Merged, before: TestFiles, now: TestFiles, ctx: CallContext) -> tuple[str, ...]:
-    """Returns the test files that are others after a run, and those that it wrote for itself while it ran."""
+async def _written(merged: Merged, before: TestFiles, now: TestFiles, ctx: CallContext) -> str:
+    """Says which test files are others after a run, or which it wrote for itself while it ran; empty for none."""
+    if differing := before.differing(now):
+        return f"test files changed while it ran: {name_some(differing)}"
     is_locked = locked_files(ctx.parts.rulebook.policy.test_globs)
     ignored = await asyncio.to_thread(find_ignored, ctx.parts.workspace, merged.written)
-    return before.differing(now) or tests_written(merged.written, before, is_locked, ignored)
+    written = tests_written(merged.written, before, is_locked, ignored)
+    return describe_written(written, before) if written else ""
 
 
 async def _follow_written_tests(run: TestRun, begun: Begun, before: TestFiles, now: TestFiles, ctx: CallContext) -> str:
@@ -318,6 +322,12 @@ def _go_on(ctx: CallContext) -> None:
     if ctx.turn.reopens and ctx.turn.memory.position.state is State.REVIEWING:
         move(Trigger.REJECTED, ctx.turn, ctx.parts.audit)
     ctx.turn.reopens = False
+
+
+def say_what_stays(refusal: ToolError, tool: str, turn: Turn) -> None:
+    """Has a refusal of `revise_tests` say that the tests stay locked (FLW-13)."""
+    if tool == "revise_tests" and turn.memory.position.state is State.CODE_WRITING:
+        refusal.fix = f"{refusal.fix}; until then the tests stay locked"
 
 
 def note_changes(ctx: CallContext, *, by_run: bool = False) -> None:

@@ -11,6 +11,11 @@ from remit_governance.workflow.states import Mode
 from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import Outcome
 
+UNMET = (
+    "every test passed, and the runner ended as failed, for the project wants more lines to run than its tests reach: "
+    "leave out code that no test needs, or test more of it, for which revise_tests opens the tests"
+)
+
 
 def read_run(outcome: Outcome, arguments: RunTestsArguments, mode: Mode) -> TestRun:
     """Returns the run as a value: whole where nothing was left out by whoever asked for it, as another runner does.
@@ -21,13 +26,14 @@ def read_run(outcome: Outcome, arguments: RunTestsArguments, mode: Mode) -> Test
     whole = arguments.path is None and arguments.filter is None and data["rival"] is None
     doubt = _doubt(data, outcome.tests, outcome.exit_code)
     strangers = "; ".join(data["strangers"]) if mode is Mode.STRICT else ""
-    return TestRun(outcome.tests, whole, doubt or strangers, data["totals"]["unfinished"])
+    unmet = UNMET if data["wants_lines"] else ""
+    return TestRun(outcome.tests, whole, doubt or strangers, data["totals"]["unfinished"], unmet)
 
 
 def read_coverage(outcome: Outcome, run: TestRun) -> Coverage | None:
     """Returns the coverage of the code that a run of all tests measured; None where it did not (FLW-08)."""
     data = cast("Mapping[str, Any]", outcome.data)
-    if run.doubt or not run.whole or data["coverage"] is None or not data["coverage"]["code"]["all"]:
+    if run.doubt or run.unmet or not run.whole or data["coverage"] is None or not data["coverage"]["code"]["all"]:
         return None
     code = data["coverage"]["code"]
     return Coverage(data["runner"], code["ran"], code["all"])
@@ -42,6 +48,6 @@ def _doubt(data: Mapping[str, Any], cases: tuple[TestCase, ...], exit_code: int 
         return "; ".join(data["trouble"])
     if failed and exit_code == 0:
         return "a test failed, and the runner says that none did"
-    if not failed and cases and exit_code != 0:
+    if not failed and cases and exit_code != 0 and not data["wants_lines"]:
         return "no test is reported as failed, and the runner says that something did"
     return ""

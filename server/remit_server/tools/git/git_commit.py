@@ -37,7 +37,17 @@ from remit_server.tools.git.commit.selection import Selected, differences, selec
 from remit_server.tools.git.commit.trees import trees_of
 from remit_server.tools.git.commit.untracked import read_persons
 from remit_server.tools.git.git_repository import quote_path, repository_targets
-from remit_server.tools.spec import Arguments, CommitPlan, FileChange, Outcome, Plan, Target, Tool, ToolContext
+from remit_server.tools.spec import (
+    Arguments,
+    CommitPlan,
+    FileChange,
+    Outcome,
+    Plan,
+    Target,
+    Tool,
+    ToolContext,
+    count_files,
+)
 from remit_server.workspace.content.files import image_of
 from remit_server.workspace.git_folder import open_git
 from remit_server.workspace.git_settings import expand_path, git_folder_of, is_on
@@ -229,7 +239,7 @@ def _outcome(
     files += [f"  … and {len(changes) - _MAX_SHOWN} more"] if len(changes) > _MAX_SHOWN else []
     return Outcome(
         text="\n".join([f"committed to {first}", *files, *remarks]),
-        summary=f"committed {len(changes)} files to {first}",
+        summary=f"committed {count_files(len(changes))} to {first}",
         data={"commit": sha, "parent": repository.parent, "branch": repository.ref, "files": len(changes)},
     )
 

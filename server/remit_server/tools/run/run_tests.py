@@ -131,6 +131,7 @@ def _environment(choice: Choice, root: Path) -> dict[str, str]:
     folders = [root / choice.folder, *(root / above for above in PurePosixPath(choice.folder).parents)]
     own = [str(program) for folder in folders if folder != root for program in own_folders(folder)]
     aid = {"REMIT_REPORT": "signed", "PYTHONPATH": AIDS} if choice.runner.aids else {}
+    aid |= {"REMIT_LOOK_HERE": "last"} if choice.ask.as_module else {}
     return {**environment, **aid, "PATH": ":".join([*dict.fromkeys(own), environment["PATH"]])}
 
 

@@ -76,7 +76,7 @@ def _plan(ctx: ToolContext) -> Plan:
     if left:
         more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
         raise ToolError(
-            "the tests stay locked: the code cannot be brought back to what it was when they failed",
+            "the code cannot be brought back to what it was when the tests failed",
             "; ".join(left[:MOST_NAMED]) + more,
             "put these files back as they were then, and call it again; or the person starts the work over",
         )

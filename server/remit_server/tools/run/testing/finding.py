@@ -15,6 +15,10 @@ _JS_TEST = re.compile(
 )
 _NODE_RUNS = re.compile(r"\.[cm]?js$")
 _SPEAKS_PYTEST = re.compile(r"\[tool\.pytest|\[tool:pytest\]|\[pytest\]|\bpytest\b")
+_AS_MODULE = re.compile(r"""(?<!\w)-m["',\s]+pytest\b""")
+_UNKNOWN_RUNNER = re.compile(
+    r"(?<![\w@/-])(mocha|ava|tap|tape|uvu|jasmine|lab|karma|qunit|wtr|bun test|deno test|cypress|playwright)(?![\w-])"
+)
 _FOR_PYTEST = re.compile(r"^\s*(?:import|from) pytest\b|^(?:async )?def test\w*\(", re.MULTILINE)
 _IN_PYTHON = ("pytest", "unittest")
 _IN_NODE = ("vitest", "jest", "node")
@@ -57,6 +61,21 @@ def python_tests(files: Iterable[str]) -> tuple[str, ...]:
 def is_written_for_pytest(text: str) -> bool:
     """Whether a file of tests is one that unittest would find nothing in, or could not import."""
     return _FOR_PYTEST.search(text) is not None
+
+
+def runs_as_module(facts: Facts) -> bool:
+    """Whether the project's own files run pytest by `python -m`, so that its tests may import from where it runs."""
+    return any(_AS_MODULE.search(text) for text in facts.texts.values())
+
+
+def unknown_runner(facts: Facts) -> str | None:
+    """The runner that `package.json` has run the tests, where that is none of ours; None for any other."""
+    try:
+        loaded: Any = json.loads(facts.texts.get("package.json", ""))
+        found = _UNKNOWN_RUNNER.search(loaded["scripts"]["test"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return found[1] if found else None
 
 
 def node_tests(files: Iterable[str]) -> tuple[str, ...]:

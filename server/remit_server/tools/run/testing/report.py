@@ -40,6 +40,12 @@ OFFLINE = (
 )
 _ENDINGS = ("failed", "error", "passed", "skipped")
 _COVERED_BY = {"pytest": "pytest-cov", "unittest": "coverage", "vitest": "@vitest/coverage-v8"}
+_WANTS_LINES = re.compile(
+    r"coverage threshold for .{1,200} not met|does not meet (?:\w+ )?threshold|"
+    r"Coverage failure: total of|Required test coverage of .{1,200} not reached"
+)
+"""What Jest, Vitest and Node, c8, coverage.py and pytest-cov print where too few lines ran."""
+_NO_TEST = re.compile(r"must contain at least one test|No test suite found in file")
 _COUNTED = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in \d[^\n]*$", re.MULTILINE)
 
 
@@ -75,19 +81,23 @@ def render_report(
     files, said = _coverage(parts.coverage, runner, ask, here)
     lines = [summary, *trouble, *strangers, *_unfinished_lines(tests, total)]
     lines += [*_failure_lines(bad), *_passed_lines(tests), *said]
-    lines += [] if output.exit_code == 0 or bad else _console(output, bool(tests) and not stopped)
+    wants_lines = bool(tests) and not bad and not stopped and _wants_lines(output)
+    lines += [] if output.exit_code == 0 or bad else _console(output, bool(tests) and not stopped and not wants_lines)
     lines += ["no test has that id alone: name the one that it is in, or the file"] if ask.only and not tests else []
     lines += [timed_out] if stopped else []
     lines += [OFFLINE] if offline and output.exit_code != 0 and _lacked_network(bad, output) else []
     lines += _others(choice.others)
+    lines += [_describe_unknown(choice)] if choice.unknown else []
     data: dict[str, JsonValue] = {
         "runner": runner.name,
         "passed": output.exit_code == 0 and bool(tests) and finished == total and not bad and not trouble,
         "timed_out": stopped,
         "trouble": list(trouble),
         "strangers": list(strangers),
+        "wants_lines": wants_lines,
         "totals": {**counts, "unfinished": total - finished, "all": total},
         "rival": choice.rival,
+        "unknown_runner": choice.unknown,
         "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],
         "coverage": _coverage_data(files, choice.folder, is_locked) if ask.coverage else None,
     }
@@ -135,7 +145,18 @@ def _advise(test: Result, choice: Choice) -> str:
     """Returns what helps a test that broke, where its runner's words say so."""
     here = "" if choice.folder == "." else f"{choice.folder}/"
     below = (path.removeprefix(here) for path in choice.files if path.startswith(here))
-    return advise_on_missing(test.message, below) if test.ending in {"failed", "error"} else ""
+    if test.ending not in {"failed", "error"}:
+        return ""
+    return advise_on_missing(test.message, below) or _advise_on_runner(test, choice.runner)
+
+
+def _advise_on_runner(test: Result, runner: Runner) -> str:
+    """Returns what helps where a file has no test that the project's runner knows, as one of `node:test` under Jest."""
+    if runner.name not in {"jest", "vitest"} or not _NO_TEST.search(test.message):
+        return ""
+    return (
+        f"{runner.name}, which runs this project's tests, finds none in it: write it with the `test` of {runner.name}"
+    )
 
 
 def _others(others: Sequence[Place]) -> list[str]:
@@ -145,6 +166,13 @@ def _others(others: Sequence[Place]) -> list[str]:
     said = [f"{top} (name a `runner`)"] if top else []
     said += [f"{below} (name a `path`)"] if below else []
     return [f"not run, though there are such tests too: {'; '.join(said)}"] if said else []
+
+
+def _describe_unknown(choice: Choice) -> str:
+    return (
+        f"package.json's `test` runs {choice.unknown}, which run_tests does not know: this was {choice.runner.name}, "
+        f"and run_command runs the project's own"
+    )
 
 
 def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput) -> list[str]:
@@ -202,6 +230,12 @@ def _console(output: CommandOutput, although: bool) -> list[str]:
     console = head_and_tail(without_colours(output.stderr.decode(errors="replace")), MAX_CONSOLE_CHARS)
     lines = ["although no test is reported as failed, the runner says that something did"] if although else []
     return [*lines, f"what it printed:\n{console}" if console else "it printed nothing"]
+
+
+def _wants_lines(output: CommandOutput) -> bool:
+    """Tells whether the runner ended as it did because the project's threshold of coverage is not met."""
+    printed = without_colours(output.stderr.decode(errors="replace"))
+    return output.exit_code not in {0, None} and _WANTS_LINES.search(printed) is not None
 
 
 def _end_words(output: CommandOutput, stopped: bool) -> str:

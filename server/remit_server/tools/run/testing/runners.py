@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from remit_server.tools.run.testing.narrowing import cargo_targets, go_packages, node_files
@@ -33,7 +33,8 @@ class Ask:
 
     `narrowed` is what the path is to runners that want it in other words; `only` one test, as reports name it after its
     file, if they name one. Without a `provider` that Vitest needs, lines are not measured, for no test would run.
-    `apart` says that this Jest can run tests in other processes than its own, however few they are.
+    `apart` says that this Jest can run tests in other processes than its own, however few they are; `as_module` that
+    pytest is run by `python -m`, so that tests may import from the folder where it runs.
     """
 
     path: str | None = None
@@ -44,6 +45,7 @@ class Ask:
     only: str = ""
     provider: bool = True
     apart: bool = False
+    as_module: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +80,16 @@ def _pytest(ask: Ask) -> tuple[str, ...]:
     # pytest reads a file of options where a value starts with `@`; before an expression a space means nothing.
     part = ("-k", f" {ask.part}" if ask.part.startswith("@") else ask.part) if ask.part else ()
     path = (f"{ask.path}::{ask.only}",) if ask.only else _path(ask)
-    return ("pytest", "-q", "--tb=short", "-p", "no:cacheprovider", *covered, *part, *path)
+    program = ("python3", "-m", "pytest") if ask.as_module else ("pytest",)
+    return (*program, "-q", "--tb=short", "-p", "no:cacheprovider", *covered, *part, *path)
 
 
 def _reporting_pytest(ask: Ask) -> tuple[str, ...]:
-    """pytest reports when all is over, so it runs with a plugin of ours, which PYTHONPATH leads to."""
-    program, *options = _pytest(ask)
+    """pytest reports when all is over, so it runs with a plugin of ours, which PYTHONPATH leads to.
+
+    By `python -m` the workspace would come first where Python looks, and could bring another pytest.
+    """
+    program, *options = _pytest(replace(ask, as_module=False))
     return (program, "-p", "inside_pytest", *options)
 
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from remit_server.contract import ErrorCode
@@ -21,6 +21,8 @@ from remit_server.tools.run.testing.finding import (
     python_tests,
     rival_of,
     runners_of,
+    runs_as_module,
+    unknown_runner,
 )
 from remit_server.tools.run.testing.rerunning import Id, is_run_by, read_id
 from remit_server.tools.run.testing.runners import RUNNERS, Ask, Runner
@@ -39,6 +41,8 @@ _TEXTS = (
     "package.json",
     "requirements.txt",
     "requirements-dev.txt",
+    "Makefile",
+    "noxfile.py",
 )
 
 
@@ -55,7 +59,8 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The runner and what it is asked, in a folder of the workspace; `others` are runners that the run leaves out, and
-    `rival` is the one that the folder's files speak for, where another for the same language was named.
+    `rival` is the one that the folder's files speak for, where another for the same language was named. `unknown` is
+    one that `package.json` has run the tests, and that is none of ours.
 
     `files` are the workspace's, so that a path that a runner names can be told to be one of them.
     """
@@ -66,6 +71,7 @@ class Choice:
     files: frozenset[str] = frozenset()
     others: tuple[Place, ...] = ()
     rival: str | None = None
+    unknown: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +101,11 @@ def choose(wanted: Wanted, ctx: ToolContext) -> Choice:
     if wanted.coverage and runner.coverage is None:
         raise ToolError("cannot measure coverage", f"{runner.name} does not measure it", "leave `coverage` out")
     ask = _ask(wanted, spot, place, files, ctx)
+    ask = replace(ask, as_module=place.runner == "pytest" and runs_as_module(facts_of(place.folder)))
     others = elsewhere(place.runner, files, facts_of) if wanted.path is None else ()
-    return Choice(runner, ask, place.folder, frozenset(files), others, rival_of(place, facts_of(place.folder)))
+    facts = facts_of(place.folder)
+    unknown = unknown_runner(facts) if place.runner == "node" else None
+    return Choice(runner, ask, place.folder, frozenset(files), others, rival_of(place, facts), unknown)
 
 
 def _row(place: Place) -> Runner:
