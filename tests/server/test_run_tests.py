@@ -744,3 +744,42 @@ async def test_TOOL_08_a_runner_that_it_does_not_know_is_named(make_bench: Any, 
     (told,) = (event for event in bench.of("tool_result") if event.tool == "run_tests")
     assert told.data["unknown_runner"] == named
     assert (f"runs {named}" in told.output) == (named is not None)
+
+
+SEVERAL = {
+    "pytest": (needs_python, "def test_it():\n    assert True\n", "test_{}.py"),
+    "unittest": (
+        needs_python,
+        "import unittest\n\nclass A(unittest.TestCase):\n    def test_it(self): pass\n",
+        "test_{}.py",
+    ),
+    "node": (needs_node, "require('node:test').test('it', () => {});\n", "{}.test.js"),
+}
+
+
+@pytest.mark.parametrize("runner", [pytest.param(name, marks=mark) for name, (mark, _, _) in SEVERAL.items()])
+async def test_TOOL_08_several_files_are_one_run(make_bench: Any, runner: str) -> None:
+    _, text, name = SEVERAL[runner]
+    paths = [f"tests/{name.format(each)}" for each in ("one", "two")]
+    steps = [{"calls": [intent("EXECUTE"), call("run_tests", path=path)]} for path in (paths, ["tests", paths[0]])]
+    bench: Bench = await make_bench(*steps, {"text": "done"}, policy=ALLOW)
+    (bench.workspace / "tests").mkdir()
+    for each in ("one", "two", "three"):
+        (bench.workspace / "tests" / name.format(each)).write_text(text)
+    if runner == "pytest":
+        install_pytest(bench.workspace)
+    await bench.ask("Test")
+    files, folder = (event for event in bench.of("tool_result") if event.tool == "run_tests")
+    assert (files.data["runner"], files.data["totals"]["passed"]) == (runner, 2)
+    assert folder.ok == (runner != "unittest")
+
+
+async def test_TOOL_08_paths_of_two_runners_are_no_run(make_bench: Any) -> None:
+    step = {"calls": [intent("EXECUTE"), call("run_tests", path=["test_a.py", "b.test.js"])]}
+    bench: Bench = await make_bench(step, {"text": "done"}, policy=ALLOW)
+    (bench.workspace / "test_a.py").write_text(UNITTEST)
+    (bench.workspace / "b.test.js").write_text("require('node:test').test('it', () => {});\n")
+    await bench.ask("Test")
+    (told,) = (event for event in bench.of("tool_result") if event.tool == "run_tests")
+    assert told.error is not None
+    assert "test_a.py" in told.error.message

@@ -23,7 +23,7 @@ def read_run(outcome: Outcome, arguments: RunTestsArguments, mode: Mode) -> Test
     Only strict mode doubts tests that source brings.
     """
     data = cast("Mapping[str, Any]", outcome.data)
-    whole = arguments.path is None and arguments.filter is None and data["rival"] is None
+    whole = not arguments.path and arguments.filter is None and data["rival"] is None
     doubt = _doubt(data, outcome.tests, outcome.exit_code)
     strangers = "; ".join(data["strangers"]) if mode is Mode.STRICT else ""
     unmet = UNMET if data["wants_lines"] else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -54,11 +54,16 @@ exit "$code"
 RunnerName = Literal["pytest", "unittest", "vitest", "jest", "node", "go", "cargo"]
 
 
+MOST_PATHS = 50
+TestPath = Annotated[str, Field(max_length=4096)]
+
+
 class RunTestsArguments(Arguments):
     """Arguments of `run_tests`."""
 
-    path: str | None = Field(
-        default=None, max_length=4096, description="file or folder of tests, or a test's id as reported; else all"
+    path: TestPath | Annotated[list[TestPath], Field(max_length=MOST_PATHS)] | None = Field(
+        default=None,
+        description="file or folder of tests, several of them as a list, or a test's id as reported; else all",
     )
     filter: str | None = Field(
         default=None,
@@ -73,7 +78,9 @@ class RunTestsArguments(Arguments):
 
 
 def _choose(arguments: RunTestsArguments, ctx: ToolContext) -> Choice:
-    return choose(Wanted(arguments.path, arguments.filter, arguments.runner, arguments.coverage), ctx)
+    paths = [arguments.path] if isinstance(arguments.path, str) else arguments.path or []
+    first, *more = dict.fromkeys(paths) or [None]
+    return choose(Wanted(first, arguments.filter, arguments.runner, arguments.coverage, tuple(filter(None, more))), ctx)
 
 
 def _targets(arguments: RunTestsArguments, ctx: ToolContext) -> tuple[Target, ...]:

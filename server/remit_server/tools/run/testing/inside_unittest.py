@@ -37,7 +37,8 @@ origins = importlib.import_module("origins")
 # While tests run, what they patch is as they have it: modules' functions, and paths where `os.name` is another.
 _encode = JSONEncoder().encode
 HERE = Path.cwd()
-PLACES = tuple(HERE / place for name in sys.argv[2:3] for place in (".", "tests", "test", name, Path(name).parent))
+PATHS = "".join(sys.argv[2:3]).split("\n")
+PLACES = tuple(HERE / place for name in PATHS for place in (".", "tests", "test", name, Path(name).parent))
 """Where tests are found."""
 
 
@@ -180,11 +181,10 @@ def place(test: unittest.TestCase) -> dict[str, Any]:
 
 
 def suite_of(path: str, part: str) -> unittest.TestSuite:
-    """What unittest finds there; without a path, at the top and in a folder of tests, each test once."""
-    if path and Path(path).is_file():
-        places = [(str(Path(path).parent), Path(path).name)]
-    elif path:
-        places = [(path, "test*.py")]
+    """What unittest finds there, a path a line; without one, at the top and in a folder of tests, each test once."""
+    if path:
+        paths = [Path(each) for each in path.split("\n")]
+        places = [(str(each.parent), each.name) if each.is_file() else (str(each), "test*.py") for each in paths]
     else:
         places = [(folder, "test*.py") for folder in (".", "tests", "test") if Path(folder).is_dir()]
     suite = unittest.TestSuite()

@@ -34,7 +34,8 @@ class Ask:
     `narrowed` is what the path is to runners that want it in other words; `only` one test, as reports name it after its
     file, if they name one. Without a `provider` that Vitest needs, lines are not measured, for no test would run.
     `apart` says that this Jest can run tests in other processes than its own, however few they are; `as_module` that
-    pytest is run by `python -m`, so that tests may import from the folder where it runs.
+    pytest is run by `python -m`, so that tests may import from the folder where it runs. `more` are the same of further
+    paths.
     """
 
     path: str | None = None
@@ -46,6 +47,12 @@ class Ask:
     provider: bool = True
     apart: bool = False
     as_module: bool = False
+    more: tuple[Ask, ...] = ()
+
+    @property
+    def paths(self) -> tuple[Ask, ...]:
+        """Itself and what is asked of further paths."""
+        return (self, *self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,8 @@ def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
     """unittest reports to people alone, so it runs under a few lines of ours."""
     covered = "coverage" if ask.coverage else ""
     only = unittest_name(ask.only)
-    return ("python3", f"{AIDS}/inside_unittest.py", covered, ask.path or "", ask.part or "", only)
+    paths = "\n".join(_path(ask))
+    return ("python3", f"{AIDS}/inside_unittest.py", covered, paths, ask.part or "", only)
 
 
 def _vitest(ask: Ask) -> tuple[str, ...]:
@@ -136,7 +144,8 @@ def _jest(ask: Ask) -> tuple[str, ...]:
         else ()
     )
     # A pattern, which is looked for anywhere in a path, unless it is said to be one.
-    path = _path(ask, "/", "/") if ask.is_folder else ("--runTestsByPath", *_path(ask))
+    has_folder = any(each.is_folder for each in ask.paths)
+    path = _path(ask, "/", "/") if has_folder else ("--runTestsByPath", *_path(ask))
     return ("jest", "--ci", *covered, *_titles(ask), *path)
 
 
@@ -154,7 +163,7 @@ def _node(ask: Ask) -> tuple[str, ...]:
     covered = ("--experimental-test-coverage",) if ask.coverage else ()
     pattern = node_pattern(ask.only) if ask.only else ask.part
     part = (f"--test-name-pattern={pattern}",) if pattern else ()
-    return ("node", "--test", *covered, *part, *ask.narrowed)
+    return ("node", "--test", *covered, *part, *_narrowed(ask))
 
 
 def _reporting_node(ask: Ask) -> tuple[str, ...]:
@@ -178,7 +187,7 @@ def _go(ask: Ask) -> tuple[str, ...]:
     if ask.only:
         pattern, package = go_pattern(ask.only)
         return ("go", "test", "-json", *covered, f"-run={pattern}", package)
-    return ("go", "test", "-json", *covered, *_option("-run", ask), *(ask.narrowed or ("./...",)))
+    return ("go", "test", "-json", *covered, *_option("-run", ask), *(_narrowed(ask) or ("./...",)))
 
 
 def _signing_go(ask: Ask) -> tuple[str, ...]:
@@ -190,7 +199,7 @@ def _cargo(ask: Ask) -> tuple[str, ...]:
     start = ("cargo", "test", "--offline", "--no-fail-fast")
     if ask.only:
         return (*start, "--", "--exact", ask.only)
-    return (*start, *ask.narrowed, *((ask.part,) if ask.part else ()))
+    return (*start, *_narrowed(ask), *((ask.part,) if ask.part else ()))
 
 
 def _signing_cargo(ask: Ask) -> tuple[str, ...]:
@@ -207,10 +216,13 @@ def _option(name: str, ask: Ask) -> tuple[str, ...]:
 
 
 def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
-    """The path; a folder's between two signs, for runners that look for it as a part of others."""
-    if not ask.path or ask.path == ".":
-        return ()
-    return (f"{before}{ask.path}{after}" if ask.is_folder else ask.path,)
+    """The paths; a folder's between two signs, for runners that look for it as a part of others."""
+    named = [(each.path, each.is_folder) for each in ask.paths if each.path and each.path != "."]
+    return tuple(f"{before}{path}{after}" if is_folder else path for path, is_folder in named)
+
+
+def _narrowed(ask: Ask) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for each in ask.paths for word in each.narrowed))
 
 
 _IN_PYTHON = ("report_channel.py", "intact.py", "origins.py", "coverage_lines.py")

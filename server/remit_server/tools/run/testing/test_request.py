@@ -33,6 +33,7 @@ from remit_server.workspace.trees.walk import Limits, walk
 _MAX_TEXT_BYTES = 256 * 1024
 _MAX_LOOKED_AT = 20
 _JEST_APART = 29
+_ONE_FOLDER = frozenset({"unittest", "go", "cargo"})
 _TEXTS = (
     "pyproject.toml",
     "setup.cfg",
@@ -48,12 +49,15 @@ _TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a call says: a path or a test's id or nothing, a part of names, a runner, and whether to measure lines."""
+    """What a call says: a path or a test's id or nothing, a part of names, a runner, whether to measure lines, and
+    further paths.
+    """
 
     path: str | None
     part: str | None
     runner: str | None
     coverage: bool
+    more: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +99,19 @@ def choose(wanted: Wanted, ctx: ToolContext) -> Choice:
             known[folder] = _facts(folder, files, ctx)
         return known[folder]
 
+    def ask_more(path: str) -> Ask:
+        also = replace(wanted, path=path)
+        further = _spot(also, ctx)
+        _refuse_apart((wanted.path, path), (spot, further), (place, _place(also, further, files, facts_of)))
+        return _ask(also, further, place, files, ctx)
+
     spot = _spot(wanted, ctx)
     place = _place(wanted, spot, files, facts_of)
     runner = _row(place)
     if wanted.coverage and runner.coverage is None:
         raise ToolError("cannot measure coverage", f"{runner.name} does not measure it", "leave `coverage` out")
     ask = _ask(wanted, spot, place, files, ctx)
+    ask = replace(ask, more=tuple(map(ask_more, wanted.more)))
     ask = replace(ask, as_module=place.runner == "pytest" and runs_as_module(facts_of(place.folder)))
     others = elsewhere(place.runner, files, facts_of) if wanted.path is None else ()
     facts = facts_of(place.folder)
@@ -186,6 +197,18 @@ def _ask(wanted: Wanted, spot: _Spot, place: Place, files: tuple[str, ...], ctx:
     provider = runner.name != "vitest" or _has_provider(folder, ctx)
     apart = runner.name == "jest" and _is_newer_jest(folder, ctx)
     return Ask(named, spot.is_folder, wanted.part, wanted.coverage, narrowed, spot.test, provider, apart)
+
+
+def _refuse_apart(paths: tuple[str | None, str], spots: tuple[_Spot, _Spot], runners: tuple[Place, Place]) -> None:
+    """Raises ToolError where one run could not be of two paths."""
+    what = f"cannot test `{paths[0]}` and `{paths[1]}` at once"
+    if any(spot.test for spot in spots):
+        raise ToolError(what, "one of them is the id of a test", "name the files of tests, or one id alone")
+    if runners[0] != runners[1]:
+        raise ToolError(what, "they are tests of two runners, or of two projects", "run them one after the other")
+    name = runners[0].runner
+    if name in _ONE_FOLDER and any(spot.is_folder for spot in spots):
+        raise ToolError(what, f"{name} takes one folder alone", "name the files of tests, or one folder")
 
 
 def _has_provider(folder: str, ctx: ToolContext) -> bool:
