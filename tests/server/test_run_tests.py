@@ -215,11 +215,13 @@ def output(bench: Bench) -> str:
 
 @needs_python
 @pytest.mark.slow
-async def test_pytest(make_bench: Any, tmp_path: Path) -> None:
+async def test_TOOL_08_a_file_that_cannot_be_imported_keeps_no_other_test_of_pytest_from_running(
+    make_bench: Any, tmp_path: Path
+) -> None:
     (tmp_path / "shop").mkdir()
     install_pytest(tmp_path / "shop")
     bench = await ran(make_bench, {"tests/test_cart.py": PYTEST, "tests/test_import.py": "import nosuch\n"})
-    assert output(bench).splitlines()[:1] == ["pytest: 1 error, only 1 of 6 finished (exit code 2)"]
+    assert output(bench).splitlines()[:1] == ["pytest: 2 failed, 2 error, 1 passed, 1 skipped (exit code 1)"]
     assert "ERROR tests/test_import.py (error) tests/test_import.py:1" in output(bench)
     assert "    ModuleNotFoundError: No module named 'nosuch'" in output(bench)
 
@@ -743,7 +745,19 @@ async def test_TOOL_08_a_runner_that_it_does_not_know_is_named(make_bench: Any, 
     await bench.ask("Test")
     (told,) = (event for event in bench.of("tool_result") if event.tool == "run_tests")
     assert told.data["unknown_runner"] == named
-    assert (f"runs {named}" in told.output) == (named is not None)
+    assert (f"have {named} run" in told.output) == (named is not None)
+
+
+@needs_python
+@pytest.mark.parametrize("files", [{"manage.py": ""}, {"tox.ini": "[testenv]\ncommands = python -m django test\n"}])
+async def test_TOOL_08_tests_of_djangos_own_runner_are_named(make_bench: Any, files: dict[str, str]) -> None:
+    bench: Bench = await make_bench({"calls": [intent("EXECUTE"), call("run_tests")]}, {"text": "done"}, policy=ALLOW)
+    for name, text in {**files, "test_cart.py": UNITTEST}.items():
+        (bench.workspace / name).write_text(text)
+    await bench.ask("Test")
+    (told,) = (event for event in bench.of("tool_result") if event.tool == "run_tests")
+    assert (told.data["runner"], told.data["unknown_runner"]) == ("unittest", "django")
+    assert SAYS.pytest_django in told.output
 
 
 SEVERAL = {

@@ -66,7 +66,7 @@ def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, 
         found.append(f"it holds changes made before its test failed, or beside its exemption: {_names(facts.unproven)}")
     if facts.failing and (facts.is_alone or not options.auto_commit):
         how = "though they are as they were committed" if facts.is_alone else "as they did before"
-        found.append(f"these tests fail, {how}; all others pass: {_names(facts.failing)}")
+        found.append(f"these tests fail {how}, and no other does: {_names(facts.failing)}")
     if not options.auto_commit:
         return tuple(found) or ("the tests pass, and the work waits for your review",)
     if facts.lines > options.auto_commit_lines:

@@ -85,6 +85,20 @@ async def test_FLW_04_where_a_session_cannot_be_read_no_test_is_taken_for_the_pe
     assert f"whose they are is not known: `{file.name}`" in bench.of("tool_result")[-1].output
 
 
+async def test_FLW_04_a_test_of_the_persons_that_cannot_be_imported_yet_keeps_no_other_from_failing(
+    make_bench: Any,
+) -> None:
+    project, there = PROJECTS["pytest"], "import cart\n\n\ndef test_there():\n    assert hasattr(cart, 'price')\n"
+    code = project.old_source + "\n\ndef price():\n    return 7\n"
+    steps = [read(project.source), PLAN, RUN, write("tests/test_there.py", there), RUN, write(project.source, code)]
+    bench = await begin(make_bench, project, *steps, RUN, DONE)
+    theirs = "from cart import price\n\n\ndef test_theirs():\n    assert price() == 7\n"
+    (bench.workspace / "tests" / "test_theirs.py").write_text(theirs)
+    await bench.ask("Make it pass")
+    assert [event.state for event in bench.of("state_changed")][-3:] == ["code_writing", "validating", "reviewing"]
+    assert bench.of("tool_result")[-1].data["passed"]
+
+
 async def test_FLW_04_a_test_of_the_persons_that_is_not_committed_is_meant_and_not_one_that_is(
     make_bench: Any,
 ) -> None:

@@ -19,6 +19,7 @@ _AS_MODULE = re.compile(r"""(?<!\w)-m["',\s]+pytest\b""")
 _UNKNOWN_RUNNER = re.compile(
     r"(?<![\w@/-])(mocha|ava|tap|tape|uvu|jasmine|lab|karma|qunit|wtr|bun test|deno test|cypress|playwright)(?![\w-])"
 )
+_RUNS_DJANGO = re.compile(r"\b(?:django|django-admin|manage\.py)[\s\"',]+test\b")
 _FOR_PYTEST = re.compile(r"^\s*(?:import|from) pytest\b|^(?:async )?def test\w*\(", re.MULTILINE)
 _IN_PYTHON = ("pytest", "unittest")
 _IN_NODE = ("vitest", "jest", "node")
@@ -68,8 +69,13 @@ def runs_as_module(facts: Facts) -> bool:
     return any(_AS_MODULE.search(text) for text in facts.texts.values())
 
 
-def unknown_runner(facts: Facts) -> str | None:
-    """The runner that `package.json` has run the tests, where that is none of ours; None for any other."""
+def unknown_runner(facts: Facts, runner: str) -> str | None:
+    """The runner that the project's own files have run the tests in place of this one, where it is none of ours."""
+    if runner == "unittest":
+        runs_django = "manage.py" in facts.top or any(_RUNS_DJANGO.search(text) for text in facts.texts.values())
+        return "django" if runs_django else None
+    if runner != "node":
+        return None
     try:
         loaded: Any = json.loads(facts.texts.get("package.json", ""))
         found = _UNKNOWN_RUNNER.search(loaded["scripts"]["test"])

@@ -69,7 +69,10 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
-    """Where tests run in several processes, the first one of them hears of all."""
+    """Where tests run in several processes, the first one of them hears of all. A file that cannot be imported keeps no
+    other from running, as with every other runner.
+    """
+    config.option.continue_on_collection_errors = True
     if _write is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(config), "remit-recorder")
 

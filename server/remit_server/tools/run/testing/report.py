@@ -169,10 +169,10 @@ def _others(others: Sequence[Place]) -> list[str]:
 
 
 def _describe_unknown(choice: Choice) -> str:
-    return (
-        f"package.json's `test` runs {choice.unknown}, which run_tests does not know: this was {choice.runner.name}, "
-        f"and run_command runs the project's own"
-    )
+    by, own = choice.runner.name, choice.unknown
+    told = f"the project's files have {own} run the tests, which run_tests does not know: this was a run by {by}"
+    with_pytest = ", and with pytest and pytest-django in `.venv`, which the person can install, it runs them by these"
+    return told + (with_pytest if own == "django" else f", and run_command can run {own}")
 
 
 def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput) -> list[str]:

@@ -64,7 +64,7 @@ class Wanted:
 class Choice:
     """The runner and what it is asked, in a folder of the workspace; `others` are runners that the run leaves out, and
     `rival` is the one that the folder's files speak for, where another for the same language was named. `unknown` is
-    one that `package.json` has run the tests, and that is none of ours.
+    one that the project's files have run the tests, and that is none of ours.
 
     `files` are the workspace's, so that a path that a runner names can be told to be one of them.
     """
@@ -115,7 +115,7 @@ def choose(wanted: Wanted, ctx: ToolContext) -> Choice:
     ask = replace(ask, as_module=place.runner == "pytest" and runs_as_module(facts_of(place.folder)))
     others = elsewhere(place.runner, files, facts_of) if wanted.path is None else ()
     facts = facts_of(place.folder)
-    unknown = unknown_runner(facts) if place.runner == "node" else None
+    unknown = unknown_runner(facts, place.runner)
     return Choice(runner, ask, place.folder, frozenset(files), others, rival_of(place, facts), unknown)
 
 
