@@ -164,8 +164,12 @@ def prove_red(
         red = Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
         return red if run.whole else NotProven(why)
     doubt = f" (whose they are is not known: {work.doubt})" if work.doubt else ""
-    if not by_assertion:
-        why = f"no test failed by an assertion; what broke is no proof: {_names(failed)}{doubt}"
+    broken = [case for case in failed if _is_unimported(case, now, committed)]
+    if not by_assertion or broken:
+        none = (
+            "what failed by an assertion is as it was committed" if by_assertion else "no test failed by an assertion"
+        )
+        why = f"{none}; what broke is no proof: {_names(broken or failed)}{doubt}"
         return NotProven(f"{why}; {next((case.advice for case in failed if case.advice), ASSERT_FIRST)}")
     why = f"the tests that failed are neither new nor changed, nor the person's: {_names(by_assertion)}"
     return NotProven(f"{why}{doubt}; write another, or an assertion more in one of them")
@@ -204,7 +208,18 @@ def _of_person(
         return asserted or untouched
     new = {case.id for case, test, _ in theirs if test.is_new(committed, now.texts)}
     handed_over = [[case for case in cases if case.id in new] for cases in (asserted, untouched)]
+    if any(_is_unimported(case, now, committed) for case in failed):
+        return handed_over[0] or handed_over[1]
     return handed_over[0] or handed_over[1] or asserted
+
+
+def _is_unimported(case: TestCase, now: TestFiles, committed: Mapping[str, str] | None) -> bool:
+    """Tells whether it is a file that broke before any test in it ran, and that is not as it was committed: the person
+    means that one, and it has not run.
+    """
+    path = case.id if case.id in now.texts else None
+    is_other = committed is not None and path is not None and committed.get(path) != now.texts[path]
+    return case.ending == "error" and is_other
 
 
 def _brought(change: AgentChange, test: Named, files: frozenset[str], now: TestFiles) -> bool:

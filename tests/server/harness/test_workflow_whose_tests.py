@@ -93,10 +93,14 @@ async def test_FLW_04_a_test_of_the_persons_that_cannot_be_imported_yet_keeps_no
     steps = [read(project.source), PLAN, RUN, write("tests/test_there.py", there), RUN, write(project.source, code)]
     bench = await begin(make_bench, project, *steps, RUN, DONE)
     theirs = "from cart import price\n\n\ndef test_theirs():\n    assert price() == 7\n"
+    (bench.workspace / "tests" / "test_old.py").write_text("def test_old():\n    assert 1 == 2\n")
+    (bench.workspace / ".gitignore").write_text("__pycache__/\n.venv/\n")
+    for words in ("init -q", "config user.name Ada", "config user.email a@b.c", "add -A", "commit -q -m before"):
+        subprocess.run(["git", *words.split()], cwd=bench.workspace, check=True)
     (bench.workspace / "tests" / "test_theirs.py").write_text(theirs)
     await bench.ask("Make it pass")
     assert [event.state for event in bench.of("state_changed")][-3:] == ["code_writing", "validating", "reviewing"]
-    assert bench.of("tool_result")[-1].data["passed"]
+    assert bench.of("tool_result")[-1].data["totals"]["failed"] == 1, "what failed as it was committed"
 
 
 async def test_FLW_04_a_test_of_the_persons_that_is_not_committed_is_meant_and_not_one_that_is(
