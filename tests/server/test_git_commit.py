@@ -222,6 +222,45 @@ def test_GIT_02_an_ignore_file_that_begins_with_a_byte_order_mark_keeps_its_firs
     assert "is ignored" in refusal(shop, paths=["secret_out/x.py"]).why
 
 
+def test_GIT_02_what_git_would_take_along_and_a_commit_does_not_is_named(shop: Path) -> None:
+    inner = repository(shop / "inner", {"a.py": ""})
+    git(shop, "clone", "-q", str(inner), "known")
+    git(shop, "add", "known")
+    git(shop, "commit", "-qm", "second")
+    git(shop, "commit", "-q", "--allow-empty", "-m", "on")
+    repository(shop / "empty")
+    (shop / "link").symlink_to("a.py")
+    (shop / "ignored").symlink_to("a.py")
+    write(shop, {".gitignore": "ignored\n", "new.py": "", "tab\tname": ""})
+    plan = planned(shop, all=True)
+    assert [change.path.relative for change in plan.changes] == [".gitignore", "new.py"]
+    assert [remark.partition(": ")[2] for remark in plan.remarks] == [
+        "1 link (link)",
+        "2 repositories of their own (empty, inner)",
+        "1 submodule (known)",
+        "1 new files with names that cannot be shown",
+    ]
+    write_commit(Workspace(shop), plan)
+    assert "1 link (link)" in refusal(shop, all=True).why
+    hidden = planned(shop, all=True, permits=lambda _, path: path != "link") if write(shop, {"b": ""}) is None else None
+    assert hidden is not None
+    assert not any("link" in remark for remark in hidden.remarks)
+
+
+def test_GIT_02_a_file_outside_a_sparse_checkout_that_is_there_is_named(shop: Path) -> None:
+    git(shop, "sparse-checkout", "set", "--no-cone", "/a.py")
+    write(shop, {"sub/b.py": "changed\n", "a.py": "changed\n"})
+    plan = planned(shop)
+    assert [change.path.relative for change in plan.changes] == ["a.py"]
+    assert any("outside the sparse checkout (sub/b.py)" in remark for remark in plan.remarks)
+
+
+def test_GIT_02_a_file_in_another_case_is_no_new_one_where_case_does_not_count(shop: Path) -> None:
+    git(shop, "config", "core.ignoreCase", "true")
+    write(shop, {"A.py": "1\n", "new.py": ""})
+    assert [change.path.relative for change in planned(shop, all=True).changes] == ["new.py"]
+
+
 def test_GIT_02_naming_an_ignored_folder_commits_nothing_of_it(shop: Path) -> None:
     write(shop, {".gitignore": "build/\n", "build/x.py": ""})
     assert "nothing differs" in refusal(shop, paths=["build"], all=True).why

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench_runtime import call
-from git_looks import asked, git, output, repository
+from git_looks import READS, asked, git, output, repository
 from messages import SAYS
 
 from remit_server.workspace.git_linked import resolve_pointer
@@ -52,6 +53,52 @@ async def test_a_linked_worktree_is_read_as_git_reads_it(make_bench: Any, tmp_pa
     assert "+changed" in output(bench, 1)
     assert "c c.py" in output(bench, 2)
     assert {path: path.read_bytes() for path in origin.rglob("*") if path.is_file()} == before
+
+
+async def test_GIT_01_a_submodule_with_settings_of_its_working_tree_is_read(make_bench: Any, tmp_path: Path) -> None:
+    """As `git sparse-checkout` has them: where its files are stands there then."""
+    (tmp_path / "up").mkdir()
+    made = repository(tmp_path / "up")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(made), "shop")
+    git(tmp_path / "shop", "sparse-checkout", "set", "--no-cone", "/*")
+    (tmp_path / "shop" / "b.py").write_text("changed\n")
+    bench = await asked(make_bench, call("git_status"))
+    assert output(bench).splitlines()[1:] == ["not staged:", "  modified: b.py"]
+
+
+async def test_GIT_07_conflicts_below_a_repository_are_told_by_their_paths_in_the_folder(
+    make_bench: Any, tmp_path: Path
+) -> None:
+    """And judged by them: what may not be read there stays unread in a conflict."""
+    (tmp_path / "whole").mkdir()
+    git(tmp_path / "whole", "init", "-q")
+    shop = tmp_path / "whole" / "shop"
+
+    def commit(text: str) -> None:
+        for name in ("a.py", "kept/b.py", "new\nline"):
+            (shop / name).parent.mkdir(parents=True, exist_ok=True)
+            (shop / name).write_text(f"{text} of {name}\n" if name != "a.py" else "same\n")
+        git(shop, "add", "-A")
+        git(shop, "commit", "-qm", text)
+
+    commit("first")
+    git(shop, "checkout", "-q", "-b", "side")
+    commit("secret")
+    git(shop, "checkout", "-q", "main")
+    commit("quiet")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(shop, "merge", "-q", "side")
+    policy = READS + "  - { name: kept, match: { syscall: fs.read, path_glob: [/kept/*] }, action: deny }\n"
+    looks = (call("git_diff"), call("git_diff", staged=True))
+    bench = await asked(make_bench, *looks, policy=policy, name="whole/shop")
+    by_id = {result.tool_call_id: result for result in bench.of("tool_result")}
+    unstaged, staged = (by_id[each.tool_call_id] for each in bench.of("tool_call"))
+    paths = [sorted(file["path"] for file in each.data["files"]) for each in (unstaged, staged)]
+    assert paths == [["a.py", "new\nline"], ["new\nline"]]
+    assert unstaged.data["left_out"] > 0
+    assert staged.data["left_out"] == 1
+    assert "secret of kept" not in unstaged.output
 
 
 @pytest.mark.parametrize("bare", [False, True])

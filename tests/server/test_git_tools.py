@@ -54,6 +54,26 @@ async def test_GIT_01_a_status_leaves_out_what_the_persons_own_list_ignores(
     assert output(bench).splitlines() == ["on branch main", "untracked:", "  new.py"]
 
 
+@pytest.mark.parametrize("said", ["autocrlf = input", "attributesFile = ~/attributes"])
+async def test_GIT_01_a_tree_is_read_as_the_persons_own_settings_say(
+    make_bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """Line ends that only git turns are no change."""
+    shop = repository(tmp_path)
+    (tmp_path / "attributes").write_text("* text\n")
+    (tmp_path / "gitconfig").write_text(f"[core]\n\t{said}\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    data = (shop / "b.py").read_bytes()
+    (shop / "b.py").write_bytes(data.replace(b"\n", b"\r\n"))
+    git(shop, "add", "b.py")
+    os.utime(shop / "b.py", (1, 1))
+    bench = await asked(make_bench, call("git_status"), call("git_diff"))
+    by_id = {result.tool_call_id: result.data for result in bench.of("tool_result")}
+    status, diff = (by_id[each.tool_call_id] for each in bench.of("tool_call"))
+    assert (status["entries"], diff["files"]) == ([], [])
+
+
 async def test_GIT_01_a_file_whose_filter_is_not_run_is_not_just_called_modified(
     make_bench: Any, tmp_path: Path
 ) -> None:

@@ -390,3 +390,38 @@ def test_a_search_whose_time_is_over_says_so(tmp_path: Path) -> None:
         query = Query(parse_pattern("foo"), ctx.resolve("."))
         found = search(ctx, query, Limits(seconds=0, small=WITH_RIPGREP))
     assert found.data["truncated"] is True
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept", "gone"),
+    [
+        (b"[[:upper:]]*", "a.py", "UP.py"),
+        (b"a{b}c", "abc", "a{b}c"),
+        (b"*.{py,c}", "a.py", "x.{py,c}"),
+        (b"[a\\-c]*", "b.py", "-x"),
+        (b"*.p*\n!\n", "x.c", "a.py"),
+        (b"sub[/]deep", "sub/deep/x", "sub[/]deep"),
+        (b"[[:upper:]]*\n![a\\-c]*", "b.py", "UP.py"),
+        (b"a.py\x0b", "a.py", "a.py\x0b"),
+    ],
+)
+@pytest.mark.parametrize("name", [".gitignore", "sub/.gitignore", ".git/info/exclude"])
+@pytest.mark.usefixtures("persons")
+def test_FILE_05_what_ripgrep_reads_otherwise_in_an_ignore_file_counts_as_git_reads_it(
+    tmp_path: Path, lines: bytes, kept: str, gone: str, name: str
+) -> None:
+    shop = repository(tmp_path / "shop")
+    below = name.removesuffix(".gitignore") if name.startswith("sub") else ""
+    grown(shop, {below + kept: b"foo", below + gone: b"foo", name: lines})
+    ignored = git(shop, "check-ignore", "-z", below + kept, below + gone, check=False).split("\0")[:-1]
+    assert ignored in ([below + gone], [])
+    matched = files_of(both(shop, "foo"))
+    assert below + kept in matched
+    assert [path for path in ignored if path in matched] == []
+    with Workspace(shop) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, str)
+        found, walked = (
+            list_matching(ctx, ctx.resolve("."), parse_glob("**"), 100, Limits(small=small)).data["files"]
+            for small in (WITH_RIPGREP, IN_PROCESS)
+        )
+    assert found == walked

@@ -84,7 +84,7 @@ class Folders:
             if "HEAD" in names:
                 below.clear()
                 with contextlib.suppress(OSError, RuntimeError):
-                    tree = dict(_config_at(Path(folder), "config", errors="surrogateescape")).get("core.worktree")
+                    tree = _tree_of(Path(folder))
                     if tree and Path(folder, tree).resolve().is_relative_to(root):
                         yield Path(folder)
 
@@ -223,8 +223,16 @@ def _is_repository(folder: Path) -> bool:
 
 
 def _submodule(root: Path, own: Path) -> Folders | None:
-    tree = dict(_config_at(own, "config", errors="surrogateescape")).get("core.worktree")
+    tree = _tree_of(own)
     return Folders(own, own, root) if tree and own.joinpath(tree).resolve() == root else None
+
+
+def _tree_of(own: Path) -> str | None:
+    """Returns what a repository's settings say of where its files are. Raises OSError."""
+    said = dict(_config_at(own, "config", errors="surrogateescape"))
+    if said.get("extensions.worktreeconfig", "").lower() == "true":
+        said |= dict(_config_at(own, "config.worktree", errors="surrogateescape"))
+    return said.get("core.worktree")
 
 
 def _config_at(folder: Path, name: str, errors: str = "replace") -> tuple[tuple[str, str], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -11,6 +12,38 @@ from dulwich.wildmatch import MalformedPattern, translate
 MAX_PATTERN_BYTES = 1_000
 
 _re2 = cast("Any", re2)
+_MANY_STARS = re.compile(rb"(?<![^/])\*{3,}(?![^/])")
+_LITERAL = re.compile(rb"[^*?\[\\]*")
+_ODD_END = re.compile(rb"(?<!\\)(?:\\\\)*\\\Z")
+
+
+def git_options() -> Any:
+    """The options for an expression of `git_expression`, which is about bytes."""
+    options = _re2.Options()
+    options.encoding = _re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.dot_nl = True
+    return options
+
+
+def git_expression(pattern: bytes) -> bytes:
+    """The regular expression, in RE2's syntax, of one of git's patterns.
+
+    Raises ValueError for a pattern that git has match nothing.
+    """
+    if _ODD_END.search(pattern):
+        raise ValueError("a backslash at the end stands before nothing")
+    # Git takes any number of stars between slashes for two; and what comes before the first sign of a pattern it
+    # compares by itself, so that stars which follow begin a pattern, and may stand for folders.
+    pattern = _MANY_STARS.sub(b"**", pattern)
+    begin = cast("re.Match[bytes]", _LITERAL.match(pattern))[0]
+    rest = pattern[len(begin) :]
+    try:
+        if rest == b"**" or rest.startswith(b"**/"):
+            return cast("bytes", _re2.escape(begin)) + translate(rest)
+        return translate(pattern)
+    except MalformedPattern as error:
+        raise ValueError(str(error)) from error
 
 
 def compile_git_pattern(pattern: bytes, folder: bytes = b"", *, anywhere: bool = False) -> Callable[[bytes], bool]:
@@ -18,14 +51,9 @@ def compile_git_pattern(pattern: bytes, folder: bytes = b"", *, anywhere: bool =
 
     Raises ValueError for a pattern that git has match nothing.
     """
-    options = _re2.Options()
-    options.encoding = _re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    options.dot_nl = True
     above = _re2.escape(folder + b"/") if folder else b""
     try:
-        expression = above + (b"(?:.*/)?" if anywhere else b"") + translate(pattern)
-        compiled = _re2.compile(expression, options)
-    except (MalformedPattern, _re2.error) as error:
+        compiled = _re2.compile(above + (b"(?:.*/)?" if anywhere else b"") + git_expression(pattern), git_options())
+    except _re2.error as error:
         raise ValueError(str(error)) from error
     return lambda path: compiled.fullmatch(path) is not None

@@ -36,7 +36,7 @@ from remit_server.tools.git.commit.repository import (
 from remit_server.tools.git.commit.selection import Selected, differences, select
 from remit_server.tools.git.commit.trees import trees_of
 from remit_server.tools.git.commit.untracked import read_persons
-from remit_server.tools.git.git_repository import quote_path, repository_targets
+from remit_server.tools.git.git_repository import may_be_seen, quote_path, repository_targets
 from remit_server.tools.spec import (
     Arguments,
     CommitPlan,
@@ -110,10 +110,13 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
         )
     changed = differences(selected, committed)
     if not changed:
-        raise NothingDiffers("cannot commit", *_nothing(selected), code=ErrorCode.INVALID_ARGUMENTS)
+        raise NothingDiffers("cannot commit", *_nothing(selected, ctx), code=ErrorCode.INVALID_ARGUMENTS)
     root, trees = trees_of(whole(selected.files, outside, repository.prefix))
     changes = tuple(_change(name, selected, committed, repository, ctx) for name in changed)
-    remarks = _remarks(repository, selected, outside)
+    remarks = (
+        *_remarks(repository, selected, outside),
+        *selected.left_out.describe(lambda path: may_be_seen(path, ctx)),
+    )
     return CommitPlan(
         folders=repository.git.folders,
         head=repository.head,
@@ -144,9 +147,10 @@ def _begin_message(message: str, prefix: str) -> str:
     return message if message.startswith(begins) else f"{begins} {message}"
 
 
-def _nothing(selected: Selected) -> tuple[str, str]:
+def _nothing(selected: Selected, ctx: ToolContext) -> tuple[str, str]:
+    left_out = "".join(f"; {said}" for said in selected.left_out.describe(lambda path: may_be_seen(path, ctx)))
     hidden = f", but for {len(selected.hidden)} that policy keeps unread" if selected.hidden else ""
-    return f"nothing differs from the last commit{hidden}", "name untracked files in `paths`, or say `all`"
+    return f"nothing differs from the last commit{hidden}{left_out}", "name untracked files in `paths`, or say `all`"
 
 
 def _attributes(repository: Repository, ctx: ToolContext) -> Attributes:

@@ -22,6 +22,7 @@ from remit_server.tools.git.git_repository import (
 from remit_server.tools.git.git_sections import Section, sections
 from remit_server.tools.git.not_looked_at import READ_FILTERS, describe_filtered, parse_filters
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
+from remit_server.workspace.git_linked import Folders
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 MAX_SHOWN_CHARS = 14_000
@@ -58,11 +59,11 @@ class GitDiffArguments(Arguments):
     context_lines: int = Field(default=3, ge=0, le=50, description="lines around each change")
 
 
-def _render(output: CommandOutput, ctx: ToolContext) -> Outcome:
+def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcome:
     data, cut = read_printed(output, ctx)
     counts, _, rest = data.partition(b"\n")
     unreadable, length = map(int, counts.split())
-    filters, found = parse_filters(rest[:length]), sections(rest[length:])
+    filters, found = parse_filters(rest[:length]), sections(rest[length:], folders.prefix)
     # Policy judges each file by name: git has their content from the object database too, where nothing is hidden.
     known = [s for s in found if s.path and s.old_path and may_be_seen(s.path, ctx) and may_be_seen(s.old_path, ctx)]
     hidden = len(found) - len(known) + unreadable
@@ -143,8 +144,10 @@ async def _prepare(arguments: GitDiffArguments, ctx: ToolContext) -> Plan:
     # As a commit, never as a file's content by its hash, which has no path that policy could judge.
     against = ("--cached",) if arguments.staged else (f"{arguments.base}^{{commit}}",) if arguments.base else ()
     paths = tuple(f":(literal){path.relative}" for path in _resolve_named(arguments, ctx))
-    spec = open_repository(ctx).command(_SCRIPT, str(arguments.context_lines), *against, "--", *paths)
-    return CommandPlan(spec, display=" ".join(("git diff", *against)), render=lambda output: _render(output, ctx))
+    repository = open_repository(ctx)
+    spec = repository.command(_SCRIPT, str(arguments.context_lines), *against, "--", *paths)
+    display = " ".join(("git diff", *against))
+    return CommandPlan(spec, display, render=lambda output: _render(output, ctx, repository.folders))
 
 
 GIT_DIFF = Tool(

@@ -26,7 +26,8 @@ from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.spec import Target, ToolContext
 from remit_server.workspace.git_config import harmless
 from remit_server.workspace.git_linked import Folders, NoRepository, find_repository
-from remit_server.workspace.trees.exclude import EXCLUDES_FILE, persons_list
+from remit_server.workspace.git_settings import settings_of
+from remit_server.workspace.trees.exclude import ATTRIBUTES_FILE, EXCLUDES_FILE, persons_file, persons_list
 
 MAX_OUTPUT_BYTES = 4_000_000
 TIMEOUT_S = 60.0
@@ -45,7 +46,7 @@ shift
 """
 _OPTIONS = (
     *("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.attributesFile=/dev/null", "-c", "core.untrackedCache=false", "-c", "diff.external="),
+    *("-c", "core.untrackedCache=false", "-c", "diff.external="),
     # The files' owner looks like another one inside, which would make git read all of them anew.
     *("-c", "core.checkStat=minimal", "-c", "core.quotePath=true", "-c", "protocol.allow=never"),
 )
@@ -69,7 +70,7 @@ def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
 @dataclass(frozen=True, slots=True)
 class Repository:
     """A repository that the workspace at `root` belongs to, the settings that git is told, and the lists of ignored
-    files that these name."""
+    files and of attributes that these name."""
 
     root: Path
     folders: Folders
@@ -127,10 +128,15 @@ def open_repository(ctx: ToolContext) -> Repository:
         if _UNREADABLE.get(name) == value.lower():
             raise _refusal(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
     branch = _HEAD.fullmatch(head)
+    # As the person has git read every tree, where the repository does not say otherwise.
+    theirs = tuple(settings_of(folders.own, (), os.environ).items())
+    told = (*harmless(theirs, None), *harmless(settings, branch[1] if branch else None))
     ignored = persons_list(ctx.workspace, folders)
-    told = harmless(settings, branch[1] if branch else None)
+    attributes = persons_file(ctx.workspace, folders, ATTRIBUTES_FILE, "attributes")
+    found = attributes if attributes is not None and attributes.is_file() else None
     told += ((EXCLUDES_FILE, str(ignored.path)),) if ignored else ()
-    return Repository(root, folders, told, (ignored.path,) if ignored else ())
+    told += ((ATTRIBUTES_FILE, str(found or os.devnull)),)
+    return Repository(root, folders, told, tuple(path for path in (ignored and ignored.path, found) if path))
 
 
 def read_printed(output: CommandOutput, ctx: ToolContext) -> tuple[bytes, bool]:

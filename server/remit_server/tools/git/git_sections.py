@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _START = re.compile(rb"^(?=diff --git |diff --cc |diff --combined |\* Unmerged path )", re.MULTILINE)
+_UNMERGED = b"* Unmerged path "
 _ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
 _LETTERS = {b"a": 7, b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9, b"v": 11, b'"': 34, b"\\": 92}
 _STATES = {b"new file mode": "added", b"deleted file mode": "deleted", b"rename from": "renamed"}
@@ -26,14 +27,15 @@ class Section:
     text: bytes
 
 
-def sections(data: bytes) -> tuple[Section, ...]:
-    """Each file's section, in order. A line of a file's content begins with a sign, so none can begin a section."""
-    return tuple(_section(part) for part in _START.split(data) if part.strip())
+def sections(data: bytes, prefix: str = "") -> tuple[Section, ...]:
+    """Each file's section, in order, of the folder `prefix`. A line of a file's content begins with a sign, so none can
+    begin a section."""
+    return tuple(_section(part, os.fsencode(prefix)) for part in _START.split(data) if part.strip())
 
 
-def _section(text: bytes) -> Section:
+def _section(text: bytes, prefix: bytes) -> Section:
     header, hunks = _split_sections(text)
-    old, new = _paths(header)
+    old, new = _paths(header, prefix)
     state = next((word for key, word in _STATES.items() if any(line.startswith(key) for line in header)), "modified")
     combined = not header[0].startswith(b"diff --git ")
     return Section(
@@ -53,10 +55,15 @@ def _split_sections(text: bytes) -> tuple[list[bytes], list[bytes]]:
     return lines[:first], lines[first:]
 
 
-def _paths(header: list[bytes]) -> tuple[str | None, str | None]:
-    for key in (b"diff --cc ", b"diff --combined ", b"* Unmerged path "):
+def _paths(header: list[bytes], prefix: bytes) -> tuple[str | None, str | None]:
+    if header[0].startswith(_UNMERGED):
+        # As it is, with line feeds.
+        name = os.fsdecode(b"\n".join(header).removeprefix(_UNMERGED).removesuffix(b"\n"))
+        return name, name
+    for key in (b"diff --cc ", b"diff --combined "):
         if header[0].startswith(key):
-            path = _path(header[0][len(key) :], prefix=b"")
+            # Whatever git is told, a combined diff begins with the path in the repository.
+            path = _path(header[0][len(key) :], prefix)
             return path, path
     fields = dict(_names_in(header))
     if b"rename from " in fields or b"rename to " in fields:

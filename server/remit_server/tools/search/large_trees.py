@@ -17,9 +17,9 @@ from remit_server.tools.search.ripgrep_expression import ripgrep_expression
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.trees.exclude import exclude_lists
-from remit_server.workspace.trees.ignore import BYTE_ORDER_MARK
+from remit_server.workspace.trees.ignore import ripgrep_reads_otherwise
 from remit_server.workspace.trees.ripgrep import Listing, Matching, list_with_ripgrep
-from remit_server.workspace.trees.walk import Limits, begins_with_mark, is_not_too_deep, listing_filter, walk_open
+from remit_server.workspace.trees.walk import Limits, is_not_too_deep, listing_filter, ripgrep_differs, walk_open
 
 # Paths in no order, and whether each is one that `walk` would come to.
 _Named = tuple[Iterable[str], Callable[[str], bool]]
@@ -84,17 +84,16 @@ def _walk_first(
 
 def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool]:
     """Returns `listing_filter` where ripgrep knows less: below a folder of an excluding one, in a repository within
-    the project, where it does not ask the ignore files outside, and where an ignore file begins with a byte order mark;
+    the project, where it does not ask the ignore files outside, and where it reads an ignore file otherwise than git;
     else a filter that is cheaper to ask."""
     is_listed, root = listing_filter(ctx.workspace, base), str(ctx.workspace.root)
     lists = exclude_lists(ctx.workspace)
-    marked = any(each.prefix or each.data.startswith(BYTE_ORDER_MARK) for each in lists)
-    if len(base.names) > 1 or marked:
+    if len(base.names) > 1 or any(each.prefix or ripgrep_reads_otherwise(each.data) for each in lists):
         return is_listed
 
     @cache
     def apart(folder: str) -> bool:
-        if begins_with_mark(f"{root}/{folder}"):
+        if ripgrep_differs(f"{root}/{folder}"):
             return True
         return folder != "" and (os.path.lexists(f"{root}/{folder}/.git") or apart(folder.rpartition("/")[0]))
 

@@ -19,6 +19,7 @@ from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES
 
 EXCLUDES_FILE = "core.excludesfile"
+ATTRIBUTES_FILE = "core.attributesfile"
 IGNORE_CASE = "core.ignorecase"
 
 
@@ -52,18 +53,25 @@ def folds_case(workspace: Workspace) -> bool:
 
 def persons_list(workspace: Workspace, folders: Folders) -> ExcludeList | None:
     """Returns the list that `core.excludesFile` names, else the one that git looks for beside a person's settings."""
-    said = dict(_config_of(folders)).get(EXCLUDES_FILE)
+    path = persons_file(workspace, folders, EXCLUDES_FILE, "ignore")
+    return None if path is None else _list_at(path)
+
+
+def persons_file(workspace: Workspace, folders: Folders, setting: str, name: str) -> Path | None:
+    """Returns the file that a setting names, else the one called `name` beside a person's settings; None where the
+    repository's own settings name one outside the workspace."""
+    said = dict(_config_of(folders)).get(setting)
     if said is not None:
         path = expand_path(said, workspace.root, os.environ)
-        return _list_at(path) if _is_inside(path, workspace) else None
-    theirs = settings_of(folders.own, (), os.environ).get(EXCLUDES_FILE)
+        return path if _is_inside(path, workspace) else None
+    theirs = settings_of(folders.own, (), os.environ).get(setting)
     folder = git_folder_of(os.environ)
     if theirs is None and folder is None:
         return None
-    path = expand_path(theirs, workspace.root, os.environ) if theirs is not None else Path(folder or ".", "ignore")
+    path = expand_path(theirs, workspace.root, os.environ) if theirs is not None else Path(folder or ".", name)
     try:
         # A link of the person's own is followed, as git follows it.
-        return _list_at(path.resolve(strict=True))
+        return path.resolve(strict=True)
     except (OSError, RuntimeError):
         return None
 

@@ -1,81 +1,189 @@
-"""Matches paths against a project's ignore files, in time proportional to their length (FILE-05).
+"""Matches paths against a project's ignore files as git does, in time proportional to their length (FILE-05).
 
-The files are untrusted. pathspec translates their rules, and RE2, which matches them, does not backtrack.
+The files are untrusted: RE2, which matches their patterns, does not backtrack. Patterns without a sign in them, which
+most are, are looked up.
 """
 
 from __future__ import annotations
 
 import codecs
+import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from string import ascii_uppercase
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
-from pathspec import GitIgnoreSpec
 
-from remit_governance.globs import MAX_GLOB_CHARS
+from remit_server.workspace.git_patterns import MAX_PATTERN_BYTES, git_expression, git_options
 
 MAX_IGNORE_BYTES = 256 * 1024
 MAX_IGNORE_LINES = 2000
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 
-_LOWER = {ord(letter): letter.lower() for letter in ascii_uppercase}
-"""What git folds: the letters of ASCII alone."""
+_SIGN = re.compile(rb"[*?\[\\]")
+_ODD = re.compile(rb"[{}]|\[[^\]]*?(?:\[:|[\\/])|[^/!*]\*\*|\*\*[^/*\s]|\*{3}|\A!/?\s*\Z")
+_HIDES_MORE = re.compile(rb"[{}]|\[[^\]]*?[\\/]")
+_re2 = cast("Any", re2)
 
-_error = cast("type[Exception]", cast("Any", re2).error)
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A line of an ignore file: `whole` is matched with the path below its folder, else the name alone. With `folders`
+    it stands for folders only."""
+
+    number: int
+    text: bytes
+    whole: bool
+    folders: bool
+
+
+@dataclass(slots=True)
+class _Patterns:
+    """Patterns for a path, or for a name: literal ones, by their text with a final `/` where they are for folders, and
+    expressions in as few parts as RE2's memory limit allows. Each has the number of its line."""
+
+    literal: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    parts: list[tuple[Any, tuple[int, ...]]] = field(default_factory=list[tuple[Any, tuple[int, ...]]])
+
+    def last(self, path: bytes) -> int:
+        """Returns the number of the last pattern that matches `path`, which ends with `/` for a folder; else -1."""
+        found: int = max(self.literal.get(path, -1), self.literal.get(path.removesuffix(b"/"), -1))
+        for part, numbers in reversed(self.parts):
+            if numbers[-1] < found:
+                break
+            matched: list[int] | None = part.Match(path)
+            if matched is not None:
+                found = max(found, numbers[max(matched)])
+                break
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IgnoreRules:
     """The rules of an ignore file; compared by identity, which is fast. With `fold` the case of letters does not count,
-    as on a disk that keeps none. `cut` says that they are not all of the file's: more would take seconds."""
+    as on a disk that keeps none. `prefix` is what comes before the paths that it is asked about. `cut` says that they
+    are not all of the file's: more would take seconds."""
 
-    _specs: tuple[GitIgnoreSpec, ...]
+    _names: _Patterns
+    _paths: _Patterns
+    _kept: frozenset[int]
     _fold: bool = False
-    _prefix: str = ""
+    prefix: str = ""
     cut: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self._specs)
+        return any((self._names.literal, self._names.parts, self._paths.literal, self._paths.parts))
 
     def ignores(self, path: str) -> bool | None:
-        """Returns whether the path (with a final `/` for a folder) is ignored; None where no rule matches it."""
-        # A name that is not UTF-8, which only wildcards match.
-        whole = self._prefix + path
-        text = whole if whole.isascii() else whole.encode(errors="replace").decode()
-        text = text.translate(_LOWER) if self._fold else text
-        said = (spec.check_file(text).include for spec in reversed(self._specs))
-        return next((each for each in said if each is not None), None)
+        """Returns whether the path (with a final `/` for a folder) is ignored by a rule for it; None where there is
+        none. What lies in an ignored folder is ignored too, which is for the caller to find out."""
+        return self.ignores_whole(self.prefix + path)
+
+    def ignores_whole(self, path: str) -> bool | None:
+        """Returns what `ignores` does for a path that has the prefix already, or a part of it."""
+        data = os.fsencode(path)
+        data = data.lower() if self._fold else data
+        name = data[data.rfind(b"/", 0, -1) + 1 :]
+        number = max(self._names.last(name), self._paths.last(data))
+        return None if number < 0 else number not in self._kept
 
 
 def parse_ignore_file(data: bytes, *, fold: bool = False, prefix: str = "") -> IgnoreRules:
     """Parses an ignore file, whose paths begin with `prefix`. Lines that are too long or malformed are skipped."""
-    lines = ignore_lines(data)
+    lines = data[:MAX_IGNORE_BYTES].removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    short = [line if len(line) <= MAX_PATTERN_BYTES else b"" for line in lines[:MAX_IGNORE_LINES]]
     cut = len(data) > MAX_IGNORE_BYTES or data.count(b"\n") > MAX_IGNORE_LINES
-    rules = ignore_rules([line.translate(_LOWER) for line in lines] if fold else lines, fold=fold)
-    return replace(rules, _prefix=prefix, cut=cut)
+    cut = cut or any(len(line) > MAX_PATTERN_BYTES for line in lines)
+    kept = frozenset(number for number, line in enumerate(short) if line.startswith(b"!"))
+    patterns = tuple(_patterns(short, fold=fold))
+    names, paths = ([each for each in patterns if each.whole is whole] for whole in (False, True))
+    return IgnoreRules(_compiled(names), _compiled(paths), kept, fold, prefix, cut)
 
 
-def ignore_lines(data: bytes) -> list[str]:
-    """Returns the lines of an ignore file as git reads them: without a mark, ended by line feeds only."""
-    text = data[:MAX_IGNORE_BYTES].removeprefix(BYTE_ORDER_MARK).decode(errors="replace")
-    return [line.removesuffix("\r") for line in text.split("\n")[:MAX_IGNORE_LINES]]
+def ripgrep_reads_otherwise(data: bytes) -> bool:
+    """Returns whether ripgrep may read the ignore file otherwise than git."""
+    return data.startswith(BYTE_ORDER_MARK) or any(True for _ in _odd_lines(data))
 
 
-def ignore_rules(lines: Sequence[str], *, fold: bool = False) -> IgnoreRules:
-    """Returns the rules in these lines."""
-    patterns = [line for line in lines if len(line) <= MAX_GLOB_CHARS and line.strip() and not line.startswith("#")]
-    return IgnoreRules(_specs(patterns), fold)
+def ripgrep_hides_more(data: bytes) -> bool:
+    """Returns whether ripgrep may take for ignored what git does not, by the ignore file."""
+    return data.startswith(BYTE_ORDER_MARK + b"!") or any(
+        line.startswith(b"!") or _HIDES_MORE.search(line) or _is_no_text(line) or _odd_end(line)
+        for line in _odd_lines(data)
+    )
 
 
-def _specs(lines: Sequence[str]) -> tuple[GitIgnoreSpec, ...]:
-    """Compiles the lines in order, in as few parts as RE2's memory limit allows. A line that RE2 refuses is skipped."""
-    if not lines:
-        return ()
+def _odd_lines(data: bytes) -> Iterator[bytes]:
+    """Yields the lines whose pattern ripgrep reads otherwise: braces, classes and slashes of both kinds in brackets,
+    stars beside other signs, `!` alone, space at the end that is none for git, and what is no text: there it ends."""
+    for line in data.split(b"\n"):
+        if line and not line.startswith(b"#") and (_ODD.search(line) or _is_no_text(line) or _odd_end(line)):
+            yield line
+
+
+def _odd_end(line: bytes) -> bool:
+    text = line.decode(errors="replace").removesuffix("\r")
+    return text.rstrip() != text.rstrip(" ")
+
+
+def _is_no_text(line: bytes) -> bool:
     try:
-        return (GitIgnoreSpec.from_lines(lines, backend="re2"),)
-    except (_error, re.error, ValueError):
-        half = len(lines) // 2
-        return (*_specs(lines[:half]), *_specs(lines[half:])) if half else ()
+        line.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _patterns(lines: Sequence[bytes], *, fold: bool) -> Iterator[_Pattern]:
+    for number, line in enumerate(lines):
+        if line.startswith(b"#"):
+            continue
+        text = _without_spaces(line.removesuffix(b"\r")).removeprefix(b"!")
+        folders, text = text.endswith(b"/"), text.removesuffix(b"/")
+        if fold:
+            # A class of capital letters would match none: both cases are small ones by now.
+            text = text.replace(b"[:upper:]", b"[:lower:]").lower()
+        whole = b"/" in text
+        if text:
+            yield _Pattern(number, text.removeprefix(b"/"), whole, folders)
+
+
+def _without_spaces(line: bytes) -> bytes:
+    """Returns the line without spaces at its end, but for one that a backslash stands before."""
+    text = line.rstrip(b" ")
+    escaped = (len(text) - len(text.rstrip(b"\\"))) % 2
+    return line[: len(text) + escaped]
+
+
+def _compiled(patterns: Sequence[_Pattern]) -> _Patterns:
+    literal = {each.text + b"/" * each.folders: each.number for each in patterns if _SIGN.search(each.text) is None}
+    return _Patterns(literal, list(_parts(dict(_expressions(patterns)))))
+
+
+def _expressions(patterns: Sequence[_Pattern]) -> Iterator[tuple[int, bytes]]:
+    for each in patterns:
+        if _SIGN.search(each.text) is not None:
+            try:
+                yield each.number, git_expression(each.text) + (b"/" if each.folders else b"/?")
+            except ValueError:
+                continue
+
+
+def _parts(expressions: Mapping[int, bytes]) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """Compiles the expressions in order. One that RE2 refuses is skipped."""
+    if not expressions:
+        return
+    numbers = tuple(expressions)
+    try:
+        part = _re2.Set.FullMatchSet(git_options())
+        for expression in expressions.values():
+            part.Add(expression)
+        part.Compile()
+    except _re2.error:
+        half = len(numbers) // 2
+        if half:
+            yield from _parts({number: expressions[number] for number in numbers[:half]})
+            yield from _parts({number: expressions[number] for number in numbers[half:]})
+    else:
+        yield part, numbers

@@ -23,7 +23,7 @@ from pathlib import Path
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.trees.exclude import folds_case
-from remit_server.workspace.trees.walk import Limits, ignore_files_above
+from remit_server.workspace.trees.walk import Limits, ignore_files_above, ripgrep_passes_over
 
 _FLAGS = (
     # Files over its size limit are skipped silently, but for its debug messages.
@@ -81,7 +81,8 @@ def find_ripgrep(workspace: Workspace) -> str | None:
 def list_with_ripgrep(
     workspace: Workspace, base: WorkspacePath, limits: Limits, matching: Matching | None = None
 ) -> Listing | None:
-    """Returns the files below `base` that the project does not ignore; None where ripgrep is missing or fails.
+    """Returns the files below `base` that the project does not ignore; None where ripgrep is missing, fails, or may
+    pass over some.
 
     Names that `walk` leaves out for other reasons than an ignore file are in it, and so may be files that one in a
     folder between the workspace's and `base` excludes: see `listing_filter`.
@@ -94,7 +95,14 @@ def list_with_ripgrep(
     above = [f"--ignore-file={path}" for path in ignore_files_above(workspace, base)]
     above += ["--ignore-file-case-insensitive"] if folds_case(workspace) else []
     where = "/".join((".", *base.names))
-    return _run([program, *_FLAGS, *above, *about, *what, "--", where], workspace.root, limits)
+    found = _run([program, *_FLAGS, *above, *about, *what, "--", where], workspace.root, limits)
+    lists = found
+    if matching is not None:
+        lists = _run([program, *_FLAGS, *above, "--files", "--glob=.gitignore", "--", where], workspace.root, limits)
+    # Those of the folders above `base` count too.
+    names = [f"{'/'.join(base.names[:depth])}/.gitignore" for depth in range(len(base.names) + 1)]
+    names += [] if lists is None else [path for path in lists.paths if path.endswith("/.gitignore")]
+    return None if ripgrep_passes_over(workspace, names) else found
 
 
 def _run(argv: Sequence[str], folder: Path, limits: Limits) -> Listing | None:

@@ -18,7 +18,13 @@ from remit_server.workspace.content.transient import Retries
 from remit_server.workspace.git_linked import find_folders
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
 from remit_server.workspace.trees.exclude import exclude_lists, folds_case
-from remit_server.workspace.trees.ignore import BYTE_ORDER_MARK, MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
+from remit_server.workspace.trees.ignore import (
+    MAX_IGNORE_BYTES,
+    IgnoreRules,
+    parse_ignore_file,
+    ripgrep_hides_more,
+    ripgrep_reads_otherwise,
+)
 
 SMALL_TREE = 400
 """Measured by bench/search.py."""
@@ -37,8 +43,9 @@ class Limits:
     """The limits of one walk, shared with the work on its files. Time is in seconds from now.
 
     Up to `small` files and folders are walked rather than listed by ripgrep. A folder of more than `in_folder` entries
-    ends the walk before the first of them. `closed` are the folders that could not be read, `cut` the ignore files that
-    are longer than what is read of them, `retries` what was read at the second try.
+    ends the walk before the first of them. `closed` are the folders that could not be read, `others` what is no file
+    and no folder, `repositories` folders that are one of their own, `cut` the ignore files that are longer than what is
+    read of them, `retries` what was read at the second try.
     """
 
     seconds: float = 10.0
@@ -48,6 +55,8 @@ class Limits:
     started: float = field(default_factory=time.monotonic)
     stopped: bool = False
     closed: set[str] = field(default_factory=set[str])
+    others: set[str] = field(default_factory=set[str])
+    repositories: set[str] = field(default_factory=set[str])
     cut: set[str] = field(default_factory=set[str])
     retries: Retries = field(default_factory=Retries)
 
@@ -60,6 +69,8 @@ class Limits:
             in_folder=most,
             started=self.started,
             closed=self.closed,
+            others=self.others,
+            repositories=self.repositories,
             cut=self.cut,
             retries=self.retries,
         )
@@ -198,9 +209,16 @@ def is_asked_for(workspace: Workspace, base: WorkspacePath) -> bool:
     return _layers_above(workspace, base) is None
 
 
-def begins_with_mark(folder: str) -> bool:
-    """Returns whether the folder's ignore file begins with a byte order mark, of which ripgrep 13 makes a pattern."""
-    return _ignore_file(f"{folder}/.gitignore", None, len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK
+def ripgrep_differs(folder: str) -> bool:
+    """Returns whether ripgrep may read the folder's ignore file otherwise than git."""
+    return ripgrep_reads_otherwise(_ignore_file(f"{folder}/.gitignore", None, MAX_IGNORE_BYTES + 1))
+
+
+def ripgrep_passes_over(workspace: Workspace, files: Iterable[str]) -> bool:
+    """Returns whether ripgrep may pass over files that git does not ignore, by the lists outside the tree or these
+    ignore files of it."""
+    own = (_ignore_file(f"{workspace.root}/{path}", None, MAX_IGNORE_BYTES + 1) for path in files)
+    return any(map(ripgrep_hides_more, (*(each.data for each in exclude_lists(workspace)), *own)))
 
 
 def find_ignored(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:
@@ -232,6 +250,7 @@ def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterato
         layers = _with_ignore_file(fd, len(prefix), layers)
         limits.cut.update(layers.cut_in(prefix))
         found = _entries(fd, prefix, limits)
+        _note(found, prefix, limits)
         chosen = _remembered if len(found) <= _MOST_REMEMBERED else _choose
         gone = 0
         for number, name, is_file in chosen(found, prefix, layers):
@@ -247,6 +266,13 @@ def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterato
         limits.spent()
     finally:
         os.close(fd)
+
+
+def _note(found: Entries, prefix: str, limits: Limits) -> None:
+    """Notes what a walk does not yield, but for what is ignored."""
+    limits.others.update(prefix + name for name, is_folder, is_file in found if not (is_folder or is_file))
+    if prefix and any(name == ".git" for name, _, _ in found):
+        limits.repositories.add(prefix[:-1])
 
 
 def _ignored_in(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[str]:
@@ -349,11 +375,24 @@ def _layers_below(workspace: Workspace, base: WorkspacePath) -> Layers:
 
 
 def _is_ignored_whole(workspace: Workspace, layers: Layers) -> bool:
-    """Returns whether a repository above ignores whatever is in the workspace."""
+    """Returns whether a repository above ignores the workspace, a folder that it is in, or whatever is in it."""
     folders = find_folders(workspace.root) if layers.files else None
     if folders is None or not folders.prefix:
         return False
+    above = (folders.prefix[: end + 1] for end, sign in enumerate(folders.prefix) if sign == "/")
+    if any(_is_excluded_above(each, folders.prefix, layers) for each in above):
+        return True
     return all(_is_excluded(_ANY_NAME, layers, folder=kind) for kind in (False, True))
+
+
+def _is_excluded_above(folder: str, prefix: str, layers: Layers) -> bool:
+    """Returns whether the lists outside exclude a folder on the way to the workspace, which is at `prefix`."""
+    for _, rules in reversed(layers.files):
+        start = len(prefix) - len(rules.prefix)
+        said = rules.ignores_whole(folder[start:]) if start < len(folder) else None
+        if said is not None:
+            return said
+    return False
 
 
 def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:

@@ -4,6 +4,7 @@ commit (GIT-02).
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from remit_server.errors import ToolError
 from remit_server.tools.git.commit.files import SUBMODULE, Stored, WorkingTree, path_of
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import Entry, Repository
-from remit_server.tools.git.commit.untracked import find_addable, find_untracked, must_be_addable
+from remit_server.tools.git.commit.untracked import LeftOut, find_addable, find_untracked, must_be_addable
+from remit_server.workspace.git_settings import is_on
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 _ASSUMED_UNCHANGED = 0x8000
@@ -26,12 +28,14 @@ MAX_TOTAL_BYTES = 100_000_000
 
 @dataclass(slots=True)
 class Selected:
-    """Files of the commit, the index that follows it, and new contents, all by path; `hidden` may not be read."""
+    """Files of the commit, the index that follows it, and new contents, all by path; `hidden` may not be read, and what
+    is `left_out` is not looked at."""
 
     files: dict[bytes, Entry]
     index: dict[bytes, IndexEntry]
     contents: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
     hidden: set[bytes] = field(default_factory=set[bytes])
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 def select(
@@ -52,13 +56,14 @@ def select(
     selected = Selected(dict(committed) if named else staged, index)
     known = {*index, *committed} if named else index
     wanted = [os.fsdecode(name) for name in known if _is_named(name, named)]
-    wanted += _new(tree.workspace, repository, named, wanted, untracked=untracked)
+    wanted += _new(tree.workspace, repository, named, wanted, selected.left_out if untracked else None)
     wanted += () if named else find_addable(tree.workspace, worked_on, repository)
     for path in sorted(set(wanted)):
         name = os.fsencode(path)
         stays = _staying(tree, path, selected.index.get(name))
         if stays is not None:
             selected.files[name] = (stays.mode, stays.sha.decode())
+            _note_left_out(tree, path, stays, selected.left_out)
         elif readable(path_of(name)):
             _take(tree, path, selected)
         else:
@@ -96,6 +101,16 @@ def _staying(tree: WorkingTree, path: str, known: IndexEntry | None) -> IndexEnt
     if known.mode == SUBMODULE or known.flags & _ASSUMED_UNCHANGED or _is_absent(known):
         return known
     return known if tree.is_unchanged(path, known) else None
+
+
+def _note_left_out(tree: WorkingTree, path: str, stays: IndexEntry, left_out: LeftOut) -> None:
+    """Notes what of the files that stay may be another one by now."""
+    if stays.mode == SUBMODULE:
+        left_out.submodules.add(path)
+    elif _is_absent(stays) and is_on(tree.repository.settings, "core.sparsecheckout"):
+        with contextlib.suppress(FileNotFoundError):
+            tree.status(path)
+            left_out.sparse.add(path)
 
 
 def _take(tree: WorkingTree, path: str, selected: Selected) -> None:
@@ -155,14 +170,15 @@ def _new(
     repository: Repository,
     named: tuple[WorkspacePath, ...],
     known: list[str],
-    *,
-    untracked: bool,
+    left_out: LeftOut | None,
 ) -> Iterator[str]:
-    """Untracked files that were asked for, by name or as `all`. Raises ToolError where a name stands for nothing."""
+    """Untracked files that were asked for: by name, and all of a folder where it is noted what is `left_out` of them.
+
+    Raises ToolError where a name stands for nothing."""
     for path in named or (workspace.resolve("."),):
         if path.absolute.is_dir():
-            if untracked:
-                yield from find_untracked(workspace, path, repository)
+            if left_out is not None:
+                yield from find_untracked(workspace, path, repository, left_out)
         elif not any(each == path.relative or each.startswith(path.relative + "/") for each in known):
             if not path.absolute.exists():
                 raise commit_refusal(f"there is no `{path.relative}`", "find it with git_status", ErrorCode.NOT_FOUND)

@@ -4,47 +4,104 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import Repository
-from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
-from remit_server.workspace.trees.exclude import unread_list
+from remit_server.tools.git.git_repository import quote_path
+from remit_server.workspace.git_settings import is_on
+from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
+from remit_server.workspace.trees.exclude import IGNORE_CASE, unread_list
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES
-from remit_server.workspace.trees.walk import Limits, find_ignored, is_asked_for, walk
+from remit_server.workspace.trees.walk import Limits, find_ignored, is_asked_for, walk_open
+
+_MOST_NAMED = 10
 
 
-def find_untracked(workspace: Workspace, folder: WorkspacePath, repository: Repository) -> Iterator[str]:
-    """Untracked files below a folder, without ignored ones and those of repositories in it. Links are left out.
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What git would take along, or has changed, and a commit leaves as it is: new links, new repositories in folders,
+    new files with names that cannot be shown, known submodules, and files outside a sparse checkout that are there."""
+
+    links: set[str] = field(default_factory=set[str])
+    repositories: set[str] = field(default_factory=set[str])
+    nameless: set[str] = field(default_factory=set[str])
+    submodules: set[str] = field(default_factory=set[str])
+    sparse: set[str] = field(default_factory=set[str])
+
+    def describe(self, permits: Callable[[str], bool]) -> Iterator[str]:
+        """Yields the sentences to say of it; nothing is named but what is permitted."""
+        for paths, one, some in (
+            (self.links, "link", "links"),
+            (self.repositories, "repository of its own", "repositories of their own"),
+            (self.submodules, "submodule", "submodules"),
+            (self.sparse, "file outside the sparse checkout", "files outside the sparse checkout"),
+        ):
+            named = sorted(path for path in paths if permits(path))
+            if named:
+                more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+                listed = ", ".join(map(quote_path, named[:_MOST_NAMED])) + more
+                yield f"not looked at: {len(named)} {one if len(named) == 1 else some} ({listed})"
+        if self.nameless:
+            yield f"not looked at: {len(self.nameless)} new files with names that cannot be shown"
+
+
+def find_untracked(
+    workspace: Workspace, folder: WorkspacePath, repository: Repository, left_out: LeftOut
+) -> Iterator[str]:
+    """Untracked files below a folder, without ignored ones. Links, and what is in repositories there, are `left_out`.
 
     Raises ToolError where there are more than can be gone through.
     """
     _must_know_what_is_ignored(workspace)
     nested = _nested_repositories(workspace)
     limits = Limits()
-    found: Iterable[str] = walk(workspace, folder, limits)
+    found: Iterable[str] = (path for path, _ in walk_open(workspace, folder, limits))
     if is_asked_for(workspace, folder):
         # A look goes into an ignored folder that is named; git adds nothing of it that is ignored.
         below = tuple(found)
         ignored = find_ignored(workspace, below)
         found = (path for path in below if path not in ignored)
+    knows, known = _knows(repository), repository.index.entries
     for path in found:
-        if path.encode() not in repository.index.entries and not nested(path):
+        if knows(path):
+            continue
+        if nested(path) is not None:
+            continue
+        if UNUSABLE.search(path):
+            left_out.nameless.add(path)
+        else:
             yield path
     if limits.spent():
         raise commit_refusal("there are more files than can be gone through", "name the files", ErrorCode.LIMIT_REACHED)
+    inner = {nested(f"{path}/.git") for path in limits.repositories}
+    left_out.repositories.update(path for path in inner if path is not None and os.fsencode(path) not in known)
+    links = {path for path in limits.others if os.fsencode(path) not in known and (workspace.root / path).is_symlink()}
+    ignored = find_ignored(workspace, links)
+    left_out.links.update(path for path in links if path not in ignored and nested(path) is None)
 
 
 def find_addable(workspace: Workspace, paths: Sequence[str], repository: Repository) -> list[str]:
     """Returns those of the paths that are untracked files which a commit may take along."""
-    known = repository.index.entries
-    new = [path for path in paths if os.fsencode(path) not in known and _is_file(workspace, path)]
+    knows = _knows(repository)
+    new = [path for path in paths if not knows(path) and _is_file(workspace, path)]
     if not new:
         return []
     _must_know_what_is_ignored(workspace)
     ignored, nested = find_ignored(workspace, new), _nested_repositories(workspace)
-    return [path for path in new if path not in ignored and not nested(path)]
+    return [path for path in new if path not in ignored and nested(path) is None]
+
+
+def _knows(repository: Repository) -> Callable[[str], bool]:
+    """Returns a function that says whether git knows a path already, where the case of letters does not count also by
+    another spelling."""
+    known = repository.index.entries
+    if not is_on(repository.settings, IGNORE_CASE):
+        return lambda path: os.fsencode(path) in known
+    folded = {name.lower() for name in known}
+    return lambda path: os.fsencode(path).lower() in folded
 
 
 def _is_file(workspace: Workspace, path: str) -> bool:
@@ -57,7 +114,7 @@ def must_be_addable(workspace: Workspace, path: str) -> None:
     _must_know_what_is_ignored(workspace)
     if path in find_ignored(workspace, [path]):
         raise commit_refusal(f"`{path}` is ignored (.gitignore)", "leave it out; a person can add it with `git add -f`")
-    if _nested_repositories(workspace)(path):
+    if _nested_repositories(workspace)(path) is not None:
         raise commit_refusal(f"`{path}` is in a repository of its own", "commit it there")
 
 
@@ -77,13 +134,15 @@ def read_persons(path: Path | None) -> bytes:
         return file.read(MAX_IGNORE_BYTES)
 
 
-def _nested_repositories(workspace: Workspace) -> Callable[[str], bool]:
-    known: dict[str, bool] = {"": False}
+def _nested_repositories(workspace: Workspace) -> Callable[[str], str | None]:
+    """Returns a function that says which folder below the workspace's is the repository that a path is in."""
+    known: dict[str, str | None] = {"": None}
 
-    def nested(path: str) -> bool:
+    def nested(path: str) -> str | None:
         folder = path.rpartition("/")[0]
         if folder not in known:
-            known[folder] = os.path.lexists(workspace.root / folder / ".git") or nested(folder)
+            above = nested(folder)
+            known[folder] = folder if above is None and os.path.lexists(workspace.root / folder / ".git") else above
         return known[folder]
 
     return nested
