@@ -88,6 +88,14 @@ class Folders:
                     if tree and Path(folder, tree).resolve().is_relative_to(root):
                         yield Path(folder)
 
+    def submodules(self) -> Iterator[Folders]:
+        """Yields the repositories of submodules that lie in this one, also of those that are checked out no more."""
+        for base in dict.fromkeys((self.common / "modules", self.own / "modules")):
+            for folder, below, names in os.walk(base):
+                if "HEAD" in names:
+                    below[:] = [name for name in below if name == "modules"]
+                    yield Folders(Path(folder), Path(folder), _top_of(Path(folder)))
+
     def above(self, name: str) -> Iterator[tuple[Path, str]]:
         """Yields the files of that name in the folders from `top` down to above the workspace, each with the
         workspace's path below its folder; nothing that is a link."""
@@ -233,6 +241,14 @@ def _tree_of(own: Path) -> str | None:
     if said.get("extensions.worktreeconfig", "").lower() == "true":
         said |= dict(_config_at(own, "config.worktree", errors="surrogateescape"))
     return said.get("core.worktree")
+
+
+def _top_of(own: Path) -> Path:
+    """Returns where a repository's files are, or were; its own folder where it does not say."""
+    try:
+        return own.joinpath(_tree_of(own) or "").resolve()
+    except (OSError, RuntimeError, ValueError):
+        return own
 
 
 def _config_at(folder: Path, name: str, errors: str = "replace") -> tuple[tuple[str, str], ...]:

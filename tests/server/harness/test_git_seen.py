@@ -222,3 +222,51 @@ async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_commands_n
     assert "first" not in said[0]
     assert "refs/heads" not in said[0]
     assert "not a git repository" in said[0]
+
+
+def in_a_detached_head(shop: Path) -> str:
+    """Of another working tree: no ref leads there."""
+    other = shop.parent / "other"
+    git(shop, "worktree", "add", "-q", "--detach", str(other))
+    (other / "vault.txt").write_text(SECRET)
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "with a secret")
+    (shop / ".git" / "worktrees" / "other" / "logs" / "HEAD").unlink()
+    return "git show $(cat .git/worktrees/other/HEAD):vault.txt"
+
+
+def in_a_log(shop: Path) -> str:
+    """Of where the branch was before a reset."""
+    (shop / "vault.txt").write_text(SECRET)
+    git(shop, "add", "-A")
+    git(shop, "commit", "-qm", "with a secret")
+    git(shop, "reset", "-q", "--hard", "HEAD~1")
+    return "git show HEAD@{1}:vault.txt"
+
+
+def in_a_submodule(shop: Path) -> str:
+    """Which is checked out no more."""
+    (shop.parent / "up").mkdir()
+    made = repository(shop.parent / "up")
+    (made / "vault.txt").write_text(SECRET)
+    git(made, "add", "-A")
+    git(made, "commit", "-qm", "with a secret")
+    git(made, "rm", "-q", "vault.txt")
+    git(made, "commit", "-qm", "without")
+    git(shop, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(made), "lib")
+    git(shop, "commit", "-qm", "lib")
+    git(shop, "submodule", "--quiet", "deinit", "-f", "lib")
+    return "git --git-dir=.git/modules/lib show HEAD~1:vault.txt"
+
+
+@pytest.mark.parametrize("make", [in_a_detached_head, in_a_log, in_a_submodule])
+async def test_POL_16_history_that_no_ref_of_the_repository_leads_to_is_asked_about(
+    make_bench: Any, tmp_path: Path, make: Callable[[Path], str]
+) -> None:
+    shop = repository(tmp_path)
+    show = make(shop)
+    (shop / "inside.sh").write_text(f"{show}\n")
+    bench, said, asked = await ran(make_bench, show, "sh inside.sh", decision="deny")
+    assert bench.workspace == shop
+    assert len(asked) == 1
+    assert SECRET not in "".join(said)

@@ -82,9 +82,12 @@ def _hidden_below(folder: Path, name: str, denied: Callable[[str], bool]) -> tup
 
 
 def past_objects(root: Path, actions: Iterable[Action]) -> tuple[Path, ...]:
-    """Returns git's objects, where they hold what policy denies reading and no command of git's was asked about."""
+    """Returns git's objects, those of submodules too, where they hold what policy denies reading and no command of
+    git's was asked about."""
     past = [action for action in actions if action.history]
     commands = [part.command or () for a in past if a.script is not None for part in parts_of(a).actions]
     folders = find_folders(root) if past and not any(map(is_git, commands)) else None
-    objects = folders.common / "objects" if folders else None
-    return (objects,) if objects is not None and objects.is_dir() else ()
+    if folders is None:
+        return ()
+    objects = (each.common / "objects" for each in (folders, *folders.submodules()))
+    return tuple(path for path in objects if path.is_dir())
