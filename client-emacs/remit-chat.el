@@ -136,13 +136,19 @@
      (remit--say (format "%d taken, %d left out" (plist-get event :accepted) (plist-get event :rejected)) 'remit-hint))
     ("warning" (remit--say (plist-get event :message) 'remit-ask))))
 
+(defun remit--went-well (ok result)
+  "Return whether a call did what it was for: it is OK, and RESULT has no program that ended with an error."
+  (and (remit--truth ok)
+       (equal (or (plist-get result :exit_code) 0) 0)
+       (not (eq (plist-get (plist-get result :data) :passed) :json-false))))
+
 (defun remit--draw-result (event)
   "Add how a call ended, and by which rules, as EVENT says."
-  (let ((ok (remit--truth (plist-get event :ok)))
+  (let ((well (remit--went-well (plist-get event :ok) event))
         (rules (append (plist-get event :rules) nil)))
-    (remit--say (format "%s %s%s" (if ok "✓" "✗") (plist-get event :summary)
+    (remit--say (format "%s %s%s" (if well "✓" "✗") (plist-get event :summary)
                         (if rules (format " (%s)" (string-join rules ", ")) ""))
-                (if ok 'remit-hint 'remit-problem))))
+                (if well 'remit-hint 'remit-problem))))
 
 (defun remit--draw-end (result)
   "Add what a turn changed, and how it ended, as RESULT says."
@@ -180,7 +186,9 @@
                      'remit-tool)))
       ("tool_result"
        (unless own
-         (if (remit--truth (plist-get record :success)) (remit--say "✓" 'remit-hint) (remit--say "✗" 'remit-problem))))
+         (if (remit--went-well (plist-get record :success) record)
+             (remit--say "✓" 'remit-hint)
+           (remit--say "✗" 'remit-problem))))
       ("approval"
        (remit--say (format "%s: %s" (plist-get record :title) (plist-get record :decision)) 'remit-hint))
       ("warning" (remit--say (plist-get record :message) 'remit-ask))

@@ -302,6 +302,7 @@ export type ErrorCode =
   | "sandbox_unavailable"
   | "command_failed"
   | "timed_out"
+  | "stopped"
   | "cancelled"
   | "model_unavailable"
   | "model_failed"

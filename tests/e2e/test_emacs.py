@@ -214,7 +214,7 @@ def test_EMA_03_what_a_command_printed_is_shown(bwrap: str, start: Start, script
     editor.run("remit-review")
     editor.type("y")
     editor.ended()
-    assert "\nfirst\nsecond\n" in editor.chat
+    assert "\nfirst\nsecond\n✗ exit code 3" in editor.chat
     assert "So it was." in editor.chat
 
 

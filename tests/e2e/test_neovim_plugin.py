@@ -591,7 +591,7 @@ def test_NVI_03_what_a_command_printed_is_shown(
     editor.nvim.input("y")
     editor.ended()
     assert "  $ echo first; echo second; exit 3" in editor.chat
-    assert "\nfirst\nsecond\n" in editor.chat
+    assert "\nfirst\nsecond\n✗ exit code 3" in editor.chat
     assert "So it was." in editor.chat
 
 

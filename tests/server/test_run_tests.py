@@ -332,6 +332,8 @@ async def test_a_test_that_hangs_is_stopped_and_the_others_are_told(make_bench: 
         "    def test_zz(self):\n        import time; time.sleep(60)\n"
     )
     bench = await ran(make_bench, {"test_cart.py": hangs}, timeout=4)
+    (ended,) = bench.of("tool_result")
+    assert (ended.ok, ended.error.code, ended.data["timed_out"]) == (False, "timed_out", True)
     assert "(stopped at its time limit)" in output(bench)
     assert "test_cart.Cart.test_bad" in output(bench)
 
@@ -355,7 +357,7 @@ async def test_pytest_names_the_test_that_did_not_finish(make_bench: Any, tmp_pa
     """pytest's own words are `1 passed`, and its report has the test among those that passed."""
     install_pytest(tmp_path / "shop")
     bench = await ran(make_bench, {"test_cart.py": HANGS}, timeout=6)
-    assert output(bench).splitlines()[:3] == [
+    assert output(bench).splitlines()[2:5] == [
         "pytest: 1 passed, only 1 of 3 finished (stopped at its time limit)",
         "did not finish: test_cart.py::test_b, 1 more that did not start, or are not named",
         "passed: test_cart.py::test_a",
@@ -368,7 +370,7 @@ async def test_unittest_names_the_test_that_did_not_finish(make_bench: Any) -> N
     hangs = "import time, unittest\nclass Cart(unittest.TestCase):\n    def test_a(self): pass\n"
     hangs += "    def test_b(self): time.sleep(60)\n"
     bench = await ran(make_bench, {"test_cart.py": hangs}, timeout=4)
-    assert output(bench).splitlines()[:2] == [
+    assert output(bench).splitlines()[2:4] == [
         "unittest: 1 passed, only 1 of 2 finished (stopped at its time limit)",
         "did not finish: test_cart.Cart.test_b",
     ]
@@ -380,7 +382,7 @@ async def test_node_tells_what_finished_before_it_was_stopped(make_bench: Any) -
     hangs = "const test = require('node:test');\ntest('first', () => {});\n"
     hangs += "test('hangs', () => new Promise((done) => setTimeout(done, 60000)));\ntest('last', () => {});\n"
     bench = await ran(make_bench, {"cart.test.js": hangs}, timeout=5)
-    assert output(bench).splitlines()[:3] == [
+    assert output(bench).splitlines()[2:5] == [
         "node: 1 passed, only 1 of 2 finished (stopped at its time limit)",
         "did not finish: cart.test.js > hangs",
         "passed: cart.test.js > first",

@@ -32,6 +32,7 @@ from remit_server.tools.run.testing.test_request import Choice
 from remit_server.tools.spec import Outcome
 
 ROOT = Path("/home/me/shop")
+NEVER = ToolError("the command was stopped", "it took too long", "do less at once")
 
 GO = r"""{"Time":"2025-01-01T10:00:00Z","Action":"start","Package":"shop"}
 {"Action":"run","Package":"shop","Test":"TestOk"}
@@ -218,9 +219,8 @@ def outcome_of(
     report = Report(tests, planned)
     runner = Runner("go", "go", lambda _: (), lambda _data, _root: report, coverage=lambda _data, _root: measured)
     output = CommandOutput(code, b"\0digest\na report\0key\0", b"")
-    return render_report(
-        output, Choice(runner, Ask(coverage=bool(measured))), ROOT, lambda text: text.replace("s3cret", "[redacted]")
-    )
+    choice = Choice(runner, Ask(coverage=bool(measured)))
+    return render_report(output, choice, ROOT, lambda text: text.replace("s3cret", "[redacted]"), too_long=NEVER)
 
 
 def test_each_test_is_data_for_clients() -> None:
@@ -507,7 +507,9 @@ def test_ids_below_a_project_are_told_from_the_top() -> None:
     tests = (Result("tests::ok", "failed", None, "error", "no", "src/lib.rs", 3),)
     runner = Runner("cargo", "cargo", lambda _: (), lambda _data, _root: Report(tests))
     choice = Choice(runner, Ask(), "rust", frozenset({"rust/src/lib.rs"}), (Place("node", "."),))
-    told = render_report(CommandOutput(101, b"\0digest\na report\0key\0", b""), choice, ROOT / "rust", str).text
+    told = render_report(
+        CommandOutput(101, b"\0digest\na report\0key\0", b""), choice, ROOT / "rust", str, too_long=NEVER
+    ).text
     assert "FAILED rust/tests::ok (error) rust/src/lib.rs:3" in told
     assert "not run, though there are such tests too: node (name a `runner`)" in told
 

@@ -256,6 +256,11 @@ function M.show_question()
   vim.api.nvim_win_set_cursor(0, { asked_at.last, 0 })
 end
 
+--- Whether a call did what it was for: a program that it ran has ended, and not with an error.
+local function went_well(ok, exit_code, data)
+  return ok and (known(exit_code) or 0) == 0 and not (data and data.passed == false)
+end
+
 local DRAWN = {
   run_started = function(event)
     if known(event.sent_to) then add({ 'sent to ' .. event.sent_to }, 'RemitAsk') end
@@ -269,7 +274,8 @@ local DRAWN = {
   command_waits = function(event) M.say(event.means, 'RemitHint') end,
   tool_result = function(event)
     local rule = event.rules[1] and (' (%s)'):format(table.concat(event.rules, ', ')) or ''
-    M.say(('%s %s%s'):format(event.ok and '✓' or '✗', event.summary, rule), event.ok and 'RemitHint' or 'RemitError')
+    local well = went_well(event.ok, event.exit_code, event.data)
+    M.say(('%s %s%s'):format(well and '✓' or '✗', event.summary, rule), well and 'RemitHint' or 'RemitError')
   end,
   approval_required = function(event)
     draw_question(event)
@@ -331,7 +337,8 @@ local REPLAYED = {
     if record.name ~= 'select_active_intent' then DRAWN.tool_call({ tool = record.name, arguments = record.arguments }) end
   end,
   tool_result = function(record)
-    if record.name ~= 'select_active_intent' then M.say(record.success and '✓' or '✗', record.success and 'RemitHint' or 'RemitError') end
+    local well = went_well(record.success, record.exit_code)
+    if record.name ~= 'select_active_intent' then M.say(well and '✓' or '✗', well and 'RemitHint' or 'RemitError') end
   end,
   approval = function(record) add({ ('%s: %s'):format(record.title, record.decision) }, 'RemitHint') end,
   warning = function(record) M.say(record.message, 'RemitAsk') end,

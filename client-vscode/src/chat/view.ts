@@ -1,7 +1,7 @@
 // What the chat shows, as one value, and how each event changes it (EDI-01).
 // Runs twice on the same changes: in the extension host, which keeps it, and in the webview, which draws it.
 import type {
-  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, FileOutcome, Intent, JsonValue, RunResult, Scope, TokenUsage,
+  AgentEvent, ApprovalReceipt, ApprovalRequired, ApprovalResolved, ErrorCode, FileOutcome, Intent, JsonValue, RunResult, Scope, TokenUsage,
   ToolOutput, ToolResultEvent,
 } from '../contract';
 import type { Problem } from '../problem';
@@ -201,10 +201,17 @@ export function pending(view: Pick<View, 'turns'>): readonly ApprovalItem[] {
 
 const RUNS_PROGRAMS: readonly string[] = ['run_command', 'run_tests'];
 
+/** The codes of calls whose program ran, and was stopped at a limit. */
+const STOPPED: readonly ErrorCode[] = ['timed_out', 'stopped'];
+
+/** Whether a call ran a program, to its end or to a limit. */
+export function ranProgram({ error, tool }: ToolResultEvent): boolean {
+  return (error === null || STOPPED.includes(error.code)) && RUNS_PROGRAMS.includes(tool);
+}
+
 /** Whether a call did what it was for: a program that it ran has ended, and not with an error. */
-export function wentWell({ ok, tool, data, exit_code }: ToolResultEvent): boolean {
-  const ended = RUNS_PROGRAMS.includes(tool) ? exit_code === 0 : exit_code === null || exit_code === 0;
-  return ok && data['passed'] !== false && ended;
+export function wentWell({ ok, data, exit_code }: ToolResultEvent): boolean {
+  return ok && data['passed'] !== false && (exit_code === null || exit_code === 0);
 }
 
 export function isOpen(item: ApprovalItem): boolean {

@@ -1,6 +1,6 @@
 // What a screen reader is told while a turn runs: what has just begun, and at the end the answer, each once.
 // The conversation itself is no live region: it would read every token.
-import { pending, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
+import { pending, ranProgram, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
 
 const MOST_SPOKEN = 500;
 
@@ -26,8 +26,8 @@ function progress(items: readonly Item[]): string {
 
 function ended({ result }: ToolItem): string {
   if (!result) return 'running';
-  if (!result.ok) return 'not done';
-  return wentWell(result) ? 'done' : `failed: ${result.summary}`;
+  if (wentWell(result)) return 'done';
+  return result.ok || ranProgram(result) ? `failed: ${result.summary}` : 'not done';
 }
 
 /** The beginning of the text after the last call: who wants more reads the conversation (EDI-07). Errors are alerts of their own. */

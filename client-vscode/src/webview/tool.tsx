@@ -1,7 +1,7 @@
 // One tool call: a line that says what it was and who decided, its question while one is open, and all the rest inside.
 import { Fragment } from 'preact';
 import type { FilePlace, FromWebview } from '../chat/messages';
-import { count, isOpen, wentWell, type ApprovalItem, type ToolItem } from '../chat/view';
+import { count, isOpen, ranProgram, wentWell, type ApprovalItem, type ToolItem } from '../chat/view';
 import type { JsonValue, ToolResultEvent } from '../contract';
 import { sentence } from '../problem';
 import { duration, visible, visibleLine } from '../text';
@@ -24,7 +24,7 @@ const LINES_SHOWN = 8;
 /** The tool by which the model says what it will do. */
 const PLAN = 'plan_complete';
 
-/** `ended_badly`: it was done, and the program that it ran says that something went wrong. */
+/** `ended_badly`: the program that it ran says that something went wrong, or was stopped at a limit. */
 type State = 'running' | 'waiting' | 'ok' | 'ended_badly' | 'declined' | 'failed' | 'unfinished';
 
 const STATES: { readonly [state in State]: { readonly icon: string; readonly label: string } } = {
@@ -108,13 +108,17 @@ function Printed({ name, text, over, open }: PrintedProps) {
 /** What is to be said of a command besides what it printed: its changes, its network, and that not all is kept. */
 function Remarks({ result }: { readonly result: ToolResultEvent }) {
   const notes = Array.isArray(result.data['notes']) ? result.data['notes'] : [];
-  const cut = result.ok && result.exit_code !== null && result.data['truncated'] === true
+  const cut = ranProgram(result) && result.data['truncated'] === true
     ? [say('The output was too long to keep. To get all of it, let the command write to a file.')] : [];
   return <>{[...notes, ...cut].map((note, index) => <p key={index} class="remark">{visible(String(note))}</p>)}</>;
 }
 
 function stateOf(item: ToolItem, { approval, over }: ItemRow): State {
-  if (item.result) return item.result.ok ? (wentWell(item.result) ? 'ok' : 'ended_badly') : approval?.outcome?.decision === 'deny' ? 'declined' : 'failed';
+  if (item.result) {
+    if (wentWell(item.result)) return 'ok';
+    if (item.result.ok || ranProgram(item.result)) return 'ended_badly';
+    return approval?.outcome?.decision === 'deny' ? 'declined' : 'failed';
+  }
   if (over) return 'unfinished';
   return approval && isOpen(approval) ? 'waiting' : 'running';
 }

@@ -125,7 +125,7 @@ describe('whether a call went well', () => {
     [false, { ok: false }],
     [true, { tool: 'run_command', exit_code: 0 }],
     [false, { tool: 'run_command', exit_code: 3 }],
-    [false, { tool: 'run_command', exit_code: null }],
+    [false, { tool: 'run_command', ok: false, exit_code: null }],
     [false, { tool: 'run_tests', exit_code: 0, data: { passed: false } }],
   ])('%s for %j', (well, given) => { expect(wentWell(toolResult(given) as ToolResultEvent)).toBe(well); });
 });

@@ -201,7 +201,10 @@ describe('a tool call', () => {
     expect(html).toContain('aria-label="failed"');
     expect(html).not.toContain('aria-label="done"');
     for (const part of ['Exit code 3', '1.2 s', 'no such file']) expect(html).toContain(part);
-    expect(drawn(started, ran, exited(null, { summary: 'stopped after 60 s, its time limit' }))).toContain('Stopped after 60 s');
+    const error = { code: 'timed_out', message: '', retryable: false, what: 'the command was stopped', why: 'it took 60 s', fix: 'f' } as const;
+    const stopped = drawn(started, ran, exited(null, { ok: false, summary: 'the command was stopped: it took 60 s', error }));
+    expect(stopped).toContain('aria-label="failed"');
+    expect(stopped).toContain('The command was stopped: it took 60 s');
   });
 
   test('says what its command changed, tried to reach and printed beyond what is kept', () => {

@@ -43,6 +43,7 @@ class ErrorCode(StrEnum):
     SANDBOX_UNAVAILABLE = "sandbox_unavailable"
     COMMAND_FAILED = "command_failed"
     TIMED_OUT = "timed_out"
+    STOPPED = "stopped"
     CANCELLED = "cancelled"
     MODEL_UNAVAILABLE = "model_unavailable"
     MODEL_FAILED = "model_failed"

@@ -60,8 +60,8 @@ class EndedCall:
     """How one call of a turn ended.
 
     `acts`: it was to do more than read. `works`: more than a step of the workflow, too. `own`: the person made it.
-    `error` says why it did not run, without secrets. `program` is how a program ended that it ran, in words where that
-    did not go well, empty where it did; None where it ran none.
+    `error` says why it did not run, or was stopped, without secrets. `program` is how a program ended that it ran, in
+    words where that did not go well, empty where it did; None where it ran none.
     """
 
     acts: bool

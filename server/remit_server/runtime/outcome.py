@@ -76,7 +76,8 @@ def judge_turn(
     if failed and output is None and all(call.own for call in calls):
         return Outcome("failed", reason=_sentence(failed[-1]))
     silent = output is not None and not output.strip()
-    return Outcome("failed", output, reason=SAID_NOTHING) if silent else Outcome("completed", output, reason=reason)
+    ended = Outcome("completed", output, reason=reason or _broken_program(calls))
+    return Outcome("failed", output, reason=SAID_NOTHING) if silent else ended
 
 
 def _broken_program(calls: Sequence[EndedCall]) -> str | None:

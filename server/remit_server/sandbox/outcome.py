@@ -18,14 +18,14 @@ def command_output(
     ended: ProcessResult, left: tuple[LayerChange, ...] = (), written: tuple[str, ...] = ()
 ) -> CommandOutput:
     """How a command ended, as the tools are told."""
-    note = f"\n[stopped: {ended.stopped}]\n".encode() if ended.stopped else b""
     return CommandOutput(
         left=left,
         written=written,
         exit_code=ended.exit_code,
         stdout=ended.stdout.value(),
-        stderr=ended.stderr.value() + note,
+        stderr=ended.stderr.value(),
         timed_out=ended.timed_out,
+        stopped=ended.stopped,
         truncated=ended.stdout.truncated or ended.stderr.truncated,
     )
 

@@ -61,7 +61,8 @@ class CommandSpec:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """How a command ended. `exit_code` is None when it was killed at its limit; output is bounded, and says so.
+    """How a command ended. `exit_code` is None where it was `timed_out`, or `stopped` at another limit, which that
+    names; output is bounded, and says so.
 
     `left` is what it changed in its layer, and `written` every path that it wrote there, also what it put back.
     """
@@ -70,6 +71,7 @@ class CommandOutput:
     stdout: bytes
     stderr: bytes
     timed_out: bool = False
+    stopped: str | None = None
     truncated: bool = False
     left: tuple[LayerChange, ...] = ()
     written: tuple[str, ...] = ()

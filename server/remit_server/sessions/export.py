@@ -110,7 +110,8 @@ def _part(record: SessionRecord, number: int) -> Part | None:
             arguments = json.dumps(record.arguments, ensure_ascii=False, indent=2)
             part = Part("call", f"→ {record.name}{caller}", arguments, code=True)
         case CallEnded() if record.summary:
-            mark, kind = ("✓", "call") if record.success else ("✗", "failed")
+            went_well = record.success and not record.exit_code
+            mark, kind = ("✓", "call") if went_well else ("✗", "failed")
             rules = f" · {', '.join(record.rules) or record.decision}" if record.decision else ""
             part = Part(kind, f"{mark} {record.name}: {record.summary}{rules}", record.output, code=True)
         case _:

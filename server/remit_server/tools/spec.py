@@ -19,6 +19,7 @@ from remit_governance.values import Effect
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof import TestCase
 from remit_governance.workflow.test_files import is_locked_file
+from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.content.files import FileImage, digest_of
@@ -56,14 +57,16 @@ class Target:
 class Outcome:
     """What a call came to: text for the model, data for clients and a one-line summary for people.
 
-    `retried` says which of many files were read at the second try, `tests` how each test of a run ended: all of them,
-    whatever the data for clients leave out.
+    `failure` says why Remit stopped what ran: then the call has failed, whatever else is told of it. `retried` says
+    which of many files were read at the second try, `tests` how each test of a run ended: all of them, whatever the
+    data for clients leave out.
     """
 
     text: str
     summary: str
     data: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     exit_code: int | None = None
+    failure: ToolError | None = None
     retried: tuple[str, ...] = ()
     tests: tuple[TestCase, ...] = ()
 

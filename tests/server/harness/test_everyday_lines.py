@@ -15,6 +15,7 @@ import pytest
 from bench_runtime import Bench
 from everyday_lines import TREE, everyday_lines
 
+from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.run.command_shell import shell_argv
@@ -27,6 +28,7 @@ pytestmark = [
 ]
 
 LINES = 300
+NEVER = ToolError("the command was stopped", "it took too long", "do less at once")
 ALL = """
 version: 1
 capabilities:
@@ -80,7 +82,7 @@ def run_plainly(folder: Path, line: str) -> tuple[str, Left]:
         shell_argv(line), check=False, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True
     )
     code = ended.returncode if ended.returncode >= 0 else 128 - ended.returncode
-    return render_output(CommandOutput(code, ended.stdout, ended.stderr), "", str).text, find_left(folder)
+    return render_output(CommandOutput(code, ended.stdout, ended.stderr), NEVER, str).text, find_left(folder)
 
 
 def lay_out(folder: Path) -> None:

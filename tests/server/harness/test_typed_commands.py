@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runtime import Answering
+from bench_runtime import Answering, call, intent
 
+from remit_governance.audit.record import AuditKind
 from remit_server.chat.lines import read_line
 from remit_server.chat.replies import Chat
 from remit_server.tools.run.run_command import RunCommandArguments
@@ -142,13 +143,40 @@ async def test_BOX_04_more_seconds_than_the_person_allows_are_refused_with_how_m
     assert "30" in ended.error.fix
 
 
-@pytest.mark.parametrize(("limit", "says"), [(1, "limits.command_timeout_s"), (9, "--timeout 9")])
-async def test_BOX_04_what_is_stopped_at_its_time_says_what_it_had_and_how_it_gets_more(
-    make_bench: Any, limit: int, says: str
+@pytest.mark.parametrize(
+    ("limit", "by_person", "says"),
+    [(1, True, "limits.command_timeout_s"), (9, True, "--timeout 9"), (9, False, "`timeout`: 9")],
+)
+async def test_BOX_04_what_is_stopped_at_its_time_has_failed_and_says_what_it_had_and_how_it_gets_more(
+    make_bench: Any, limit: int, by_person: bool, says: str
 ) -> None:
     bench = await make_bench(policy=ALLOWS, command_timeout_s=limit)
-    await bench.ask(typed("sleep 60", timeout=1))
+    result = await bench.ask({**typed("echo begun; sleep 60", timeout=1), "typed": by_person})
     (ended,) = bench.of("tool_result")
-    assert (ended.exit_code, ended.data["timed_out"]) == (None, True)
-    assert "1 s" in ended.output
-    assert says in ended.output
+    assert (ended.ok, ended.error.code, ended.exit_code, ended.data["timed_out"]) == (False, "timed_out", None, True)
+    assert "1 s" in ended.error.why
+    assert says in ended.error.fix
+    for told in (ended.error.why, ended.error.fix, "begun"):
+        assert told in ended.output
+    assert result.status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("command", "limit"),
+    [
+        ("for i in $(seq 200); do sleep 60 & done; wait", "processes"),
+        pytest.param("yes", "bytes of output", marks=pytest.mark.slow),
+    ],
+)
+async def test_BOX_04_what_is_stopped_at_another_limit_has_failed_and_names_it(
+    make_bench: Any, command: str, limit: str
+) -> None:
+    step = {"calls": [intent("EXECUTE"), call("run_command", command=command)]}
+    bench = await make_bench(step, {"text": "All is well."}, policy=ALLOWS)
+    result = await bench.ask("go")
+    (ended,) = bench.of("tool_result")
+    assert (ended.ok, ended.error.code, ended.exit_code, ended.data["timed_out"]) == (False, "stopped", None, False)
+    assert limit in ended.error.why
+    assert (result.status, ended.summary in (result.reason or "")) == ("completed", True)
+    (outcome,) = [each.event for each in bench.audit() if each.event.kind is AuditKind.TOOL_OUTCOME]
+    assert (outcome.deny_reason, outcome.exit_code) == (ended.summary, None)

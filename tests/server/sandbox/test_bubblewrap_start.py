@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from messages import SAYS
 
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap, make_hold
 from remit_server.sandbox.limits.cgroup import find_parents
 from remit_server.sandbox.limits.limits import Limits
@@ -64,6 +67,16 @@ async def test_a_command_whose_limits_cannot_be_set_does_not_begin(there: Path) 
     unlimited = Bubblewrap(limits=Unsettable())
     assert not unlimited.isolation().available
     assert SAYS.limits_cannot_be_set in unlimited.isolation().why
+
+
+async def test_BOX_04_a_command_that_may_not_begin_is_refused_for_the_reason(there: Path) -> None:
+    def refuse(pid: int) -> None:
+        del pid
+        raise ToolError("not run", "it cannot be audited", "free some space", code=ErrorCode.AUDIT_BROKEN)
+
+    with pytest.raises(ToolError) as refused:
+        await Bubblewrap().run(replace(spec(there, "/bin/sh", "-c", "echo begun"), begun=refuse))
+    assert refused.value.code is ErrorCode.AUDIT_BROKEN
 
 
 def test_a_command_does_not_begin_either_when_the_server_dies_before() -> None:

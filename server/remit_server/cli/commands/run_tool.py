@@ -17,7 +17,7 @@ from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import WrongUsage, first_problem, json_object
 from remit_server.cli.workspace_arguments import add_common_arguments
 from remit_server.contract import CallInput, Event, RunRequest, RunResult, ToolOutput, ToolResultEvent
-from remit_server.harness.record.went_well import went_well
+from remit_server.harness.record.went_well import ran_program, went_well
 from remit_server.runtime.settings import Settings
 from remit_server.tools.table import TOOLS
 
@@ -72,7 +72,7 @@ class Shown:
         self._printed = self._printed or isinstance(event, ToolOutput)
         if isinstance(event, ToolResultEvent):
             self._result = event
-            if event.ok and not self._json and not self._printed:
+            if (event.ok or ran_program(event)) and not self._json and not self._printed:
                 say(visible_again(event.output))
 
     def exit_code(self, result: RunResult) -> int:

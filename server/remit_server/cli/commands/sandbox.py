@@ -117,6 +117,7 @@ def _as_json(output: CommandOutput) -> dict[str, object]:
     return {
         "exit_code": output.exit_code,
         "timed_out": output.timed_out,
+        "stopped": output.stopped,
         "truncated": output.truncated,
         "stdout": output.stdout.decode(errors="replace"),
         "stderr": output.stderr.decode(errors="replace"),
@@ -130,6 +131,8 @@ def _show(output: CommandOutput, seconds: float) -> None:
             say(data.decode(errors="replace").rstrip("\n"))
     if output.timed_out:
         say(f"stopped after {seconds:g} s")
+    elif output.stopped is not None:
+        say(f"stopped: {output.stopped}")
     for left in output.left:
         say(style_text(f"discarded: {left.path} ({_what(left)})", "dim"))
 

@@ -290,12 +290,15 @@ class CallRecord:
     def finish(self, outcome: Outcome, most_chars: int) -> CallResult:
         """Redacts and audits what the call came to, and shows it: what is shown and returned is the redacted text."""
         room = most_chars if self.turn.room_chars is None else min(most_chars, self.turn.room_chars)
-        text = truncate(self.redactor.redact(outcome.text), room, "middle")
+        failure, code = outcome.failure, outcome.exit_code
+        said = outcome.text if failure is None else f"{_error_text(failure)}\n{outcome.text}".rstrip("\n")
+        text = truncate(self.redactor.redact(said), room, "middle")
         summary = self._redact(outcome.summary)
-        self._record_outcome(outcome.text, summary, exit_code=outcome.exit_code)
-        shown = self._show(summary, text, exit_code=outcome.exit_code, data=redact_data(outcome.data, self.redactor))
-        self._note_end(None, program=None if not ran_program(shown) else "" if went_well(shown) else shown.summary)
-        return CallResult(True, text, self.args_digest)
+        self._record_outcome(said, summary, failed=failure is not None, exit_code=code)
+        error = None if failure is None else redact_error(failure, self.redactor)
+        shown = self._show(summary, text, error=error, exit_code=code, data=redact_data(outcome.data, self.redactor))
+        self._note_end(error, program=None if not ran_program(shown) else "" if went_well(shown) else shown.summary)
+        return CallResult(shown.ok, text, self.args_digest)
 
     def finish_already(self, so: AlreadySo) -> CallResult:
         """Audits and shows that nothing had to be done."""
@@ -307,7 +310,7 @@ class CallRecord:
     def finish_refused(self, error: ToolError) -> CallResult:
         """Redacts and audits why the call was refused or failed, and shows it."""
         again = "\nretryable: the system failed for a moment" if is_transient(error) else ""
-        text = self._redact(f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}{again}")
+        text = self._redact(f"{_error_text(error)}{again}")
         reason = self._redact(f"{error.what}: {error.why}")
         if not self.start_recorded:
             self._record_intent(deny_reason=reason)
@@ -456,3 +459,8 @@ class CallRecord:
 
     def _elapsed_ms(self) -> float:
         return round(max(0.0, time.monotonic() - self.started - self.waited) * 1000, 3)
+
+
+def _error_text(error: ToolError) -> str:
+    """Returns a failure as a model reads it; by how it begins it is told from what a call returns."""
+    return f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}"

@@ -225,10 +225,10 @@ def _release(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> N
         return
     except OSError as error:
         if not overrun.done():
-            overrun.set_result(f"its limits cannot be set: {error}")
+            overrun.set_exception(OSError(f"its limits cannot be set: {error}"))
     except ToolError as refusal:
         if not overrun.done():
-            overrun.set_result(f"it may not begin: {refusal.what}: {refusal.why}")
+            overrun.set_exception(refusal)
 
 
 def _signal_all(init: int, stop: bool) -> None:

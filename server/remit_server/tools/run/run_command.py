@@ -18,7 +18,7 @@ from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.run.colours import without_colours
 from remit_server.tools.run.command_shell import shell_argv
 from remit_server.tools.run.hosts import host_targets, lacked_network, with_hosts
-from remit_server.tools.run.time_limit import MOST_S, choose_seconds, describe_time_out
+from remit_server.tools.run.time_limit import MOST_S, choose_seconds, failure_of, timed_out
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
 MAX_SHOWN_CHARS = 20_000
@@ -61,7 +61,7 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
     )
 
     def render(output: CommandOutput) -> Outcome:
-        return render_output(output, describe_time_out(seconds, ctx), ctx.redact, offline=not endpoints)
+        return render_output(output, timed_out(seconds, ctx), ctx.redact, offline=not endpoints)
 
     return CommandPlan(with_hosts(spec, endpoints), display=command, render=render, streams=True)
 
@@ -86,21 +86,19 @@ OFFLINE = "the sandbox has no network: name each host in `network` (after `!`: `
 
 
 def render_output(
-    output: CommandOutput, timed_out: str, redact: Callable[[str], str], *, offline: bool = False
+    output: CommandOutput, too_long: ToolError, redact: Callable[[str], str], *, offline: bool = False
 ) -> Outcome:
     """The output for a model: how it ended, then head and tail of what it printed, and how much is left out.
 
-    Of one that took too long, `timed_out` is said. Of one that was `offline` and failed for it, that is said.
+    One that took longer than it may failed as `too_long` says. Of one that was `offline` and failed for it, that is
+    said.
     """
-    if output.timed_out:
-        ending = timed_out
-    elif output.exit_code is None:
-        ending = "stopped at a limit of the sandbox"
-    else:
-        ending = f"exit code {output.exit_code}"
-        if offline and output.exit_code and lacked_network((output.stdout + output.stderr).decode(errors="replace")):
-            ending += f"; {OFFLINE}"
-    parts = [ending]
+    failure = failure_of(output, too_long)
+    ending = str(failure) if failure else f"exit code {output.exit_code}"
+    printed = (output.stdout + output.stderr).decode(errors="replace")
+    if offline and output.exit_code and lacked_network(printed):
+        ending += f"; {OFFLINE}"
+    parts = [] if failure else [ending]
     for name, data in (("stdout", output.stdout), ("stderr", output.stderr)):
         if data:
             said = redact(without_colours(data.decode(errors="replace")))
@@ -114,6 +112,7 @@ def render_output(
             "truncated": output.truncated or max(len(output.stdout), len(output.stderr)) > MAX_SHOWN_CHARS,
         },
         exit_code=output.exit_code,
+        failure=failure,
     )
 
 

@@ -18,7 +18,7 @@ from remit_server.tools.run.programs import own_folders, project_environment
 from remit_server.tools.run.testing.report import render_report
 from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FILE, COVERAGE_FOLDER, texts_of_aids
 from remit_server.tools.run.testing.test_request import Choice, Wanted, choose
-from remit_server.tools.run.time_limit import MOST_S, choose_seconds, describe_time_out
+from remit_server.tools.run.time_limit import MOST_S, choose_seconds, timed_out
 from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
 
 MAX_REPORT_BYTES = 16_000_000
@@ -121,12 +121,14 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
     )
     display = shlex.join(runner.said(ask))
     here = root / choice.folder
-    limit = describe_time_out(seconds, ctx)
     offline = not ctx.test_hosts
+    too_long = timed_out(seconds, ctx)
     return CommandPlan(
         with_hosts(spec, ctx.test_hosts),
         display,
-        lambda output: render_report(output, choice, here, ctx.redact, ctx.is_locked, timed_out=limit, offline=offline),
+        lambda output: render_report(
+            output, choice, here, ctx.redact, ctx.is_locked, too_long=too_long, offline=offline
+        ),
         streams=True,
         keeps_folders=False,
     )

@@ -55,7 +55,8 @@ class ProgramRuns:
                 self.runs[call].printed.append(visible(text))
             case ToolResultEvent(tool_call_id=call) if call in self.runs and ran_program(event):
                 run = self.runs[call]
-                run.ended = f"{visible_again(event.summary)} after {duration(event.duration_ms)}"
+                took = f" after {duration(event.duration_ms)}" if event.ok else ""
+                run.ended = f"{visible_again(event.summary)}{took}"
                 run.remarks = remarks(event)
                 self.failed = self.failed or not went_well(event)
             case _:

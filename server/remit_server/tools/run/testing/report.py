@@ -25,6 +25,7 @@ from remit_server.tools.run.testing.reports.coverage import FileCoverage, percen
 from remit_server.tools.run.testing.reports.results import BadReport, Report, Result
 from remit_server.tools.run.testing.runners import Ask, Runner
 from remit_server.tools.run.testing.test_request import Choice
+from remit_server.tools.run.time_limit import failure_of
 from remit_server.tools.spec import Outcome
 
 MAX_SHOWN = 20
@@ -34,6 +35,7 @@ MAX_CONSOLE_CHARS = 5_000
 _KEYS_CHARS = 100
 _WORST = 5
 _STOPPED = (124, 137)
+"""The exit codes of `timeout`, in which the runner runs, at the limit."""
 OFFLINE = (
     "the sandbox has no network: ask the person to name the hosts that tests reach over https in their setting "
     "`workflow.test_hosts`, and to allow each in their policy"
@@ -56,13 +58,14 @@ def render_report(
     redact: Callable[[str], str],
     is_locked: Callable[[str], bool] = is_locked_file,
     *,
-    timed_out: str = "stopped at its time limit",
+    too_long: ToolError,
     offline: bool = False,
 ) -> Outcome:
     """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so.
 
-    `is_locked` tells which files are of tests: what of them ran is no coverage of code. `timed_out` is said of a run
-    that took too long. Of one that was `offline` and failed for it, that is said, with the setting that names hosts.
+    `is_locked` tells which files are of tests: what of them ran is no coverage of code. A run that took longer than it
+    may failed as `too_long` says. Of one that was `offline` and failed for it, that is said, with the setting that
+    names hosts.
     """
     runner, ask = choice.runner, choice.ask
     parts = read_channel(output.stdout, signed=bool(runner.aids) and runner.vouch is None)
@@ -77,14 +80,15 @@ def render_report(
     counts = {ending: sum(test.ending == ending for test in tests) for ending in _ENDINGS}
     finished, total = sum(counts.values()), max(len(tests), report.planned or 0)
     stopped = output.timed_out or output.exit_code in _STOPPED
+    failure = too_long if stopped else failure_of(output, too_long)
     summary = f"{runner.name}: {_count_words(counts, finished, total)} ({_end_words(output, stopped)})"
     files, said = _coverage(parts.coverage, runner, ask, here)
     lines = [summary, *trouble, *strangers, *_unfinished_lines(tests, total)]
     lines += [*_failure_lines(bad), *_passed_lines(tests), *said]
-    wants_lines = bool(tests) and not bad and not stopped and _wants_lines(output)
-    lines += [] if output.exit_code == 0 or bad else _console(output, bool(tests) and not stopped and not wants_lines)
+    ended = bool(tests) and failure is None
+    wants_lines = ended and not bad and _wants_lines(output)
+    lines += [] if output.exit_code == 0 or bad else _console(output, ended and not wants_lines)
     lines += ["no test has that id alone: name the one that it is in, or the file"] if ask.only and not tests else []
-    lines += [timed_out] if stopped else []
     lines += [OFFLINE] if offline and output.exit_code != 0 and _lacked_network(bad, output) else []
     lines += _others(choice.others)
     lines += [_describe_unknown(choice)] if choice.unknown else []
@@ -105,7 +109,8 @@ def render_report(
         text=redact("\n".join(lines)),
         summary=summary,
         data={**data, **_tests_json(tests, redact, MAX_DATA - _KEYS_CHARS - json_length(data))},
-        exit_code=output.exit_code,
+        exit_code=None if failure else output.exit_code,
+        failure=failure,
         tests=tuple(
             TestCase(redact(test.id), test.ending, test.kind == "assertion", test.file, _advise(test, choice))
             for test in tests
@@ -241,7 +246,7 @@ def _wants_lines(output: CommandOutput) -> bool:
 def _end_words(output: CommandOutput, stopped: bool) -> str:
     if stopped:
         return "stopped at its time limit"
-    return "stopped at a limit of the sandbox" if output.exit_code is None else f"exit code {output.exit_code}"
+    return f"stopped: {output.stopped}" if output.stopped is not None else f"exit code {output.exit_code}"
 
 
 def _test_lines(test: Result) -> list[str]:
