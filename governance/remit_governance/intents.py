@@ -5,7 +5,7 @@ The active intent belongs to a step. Whoever runs steps starts each one, each re
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -51,12 +51,14 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the gate let a call through to nothing. `allowed` lists what it would have let through."""
+    """Why the gate let a call through to nothing. `allowed` lists what it would have let through, `openers` the intents
+    that open the tool, to whoever has it."""
 
     code: RefusalCode
     message: str
     fix: str
     allowed: tuple[str, ...]
+    openers: tuple[Intent, ...] = ()
 
 
 Matrix: TypeAlias = Mapping[Intent, IntentRow]
@@ -149,23 +151,26 @@ def gate(
     """
     if tool_name == SELECT_INTENT:
         return None
+    if state.active is not None and tool_fits(state.active, tool_name, matrix, known_effect):
+        return None
+    can_open = offered is None or canonical_tool(tool_name) in offered
+    openers = tuple(i for i in Intent if can_open and tool_fits(i, tool_name, matrix, known_effect))
     if state.active is None:
         return Refusal(
             code="intent_required",
             message=f"`{tool_name}` was called while no intent is active",
-            fix=f"call {SELECT_INTENT} first",
+            fix=f"call {SELECT_INTENT} first{f' with {_alternatives(openers)}' if openers else ''}",
             allowed=(SELECT_INTENT,),
+            openers=openers,
         )
-    if tool_fits(state.active, tool_name, matrix, known_effect):
-        return None
     named = allowed_tools(state.active, matrix)
     allowed = (SELECT_INTENT, *(name for name in named if offered is None or name in offered))
-    can_open = offered is None or canonical_tool(tool_name) in offered
     return Refusal(
         code="tool_not_allowed_for_intent",
         message=f"`{tool_name}` does not belong to intent {state.active}, which allows {', '.join(allowed)}",
-        fix=_way_out(tool_name, matrix, known_effect) if can_open else _NOT_HERE,
+        fix=_way_out(openers) if can_open else _NOT_HERE,
         allowed=allowed,
+        openers=openers,
     )
 
 
@@ -179,8 +184,11 @@ _NO_WAY_OUT = "no intent allows this tool; use one of the allowed tools"
 _NOT_HERE = "this run does not have this tool; use one of the allowed tools"
 
 
-def _way_out(tool_name: str, matrix: Matrix, known_effect: Effect | None) -> str:
-    openers = [i.value for i in Intent if tool_fits(i, tool_name, matrix, known_effect)]
+def _way_out(openers: Sequence[Intent]) -> str:
     if not openers:
         return _NO_WAY_OUT
-    return f"use one of the allowed tools, or select intent {' or '.join(openers)} first"
+    return f"use one of the allowed tools, or select intent {_alternatives(openers)} first"
+
+
+def _alternatives(intents: Iterable[Intent]) -> str:
+    return " or ".join(intents)

@@ -189,6 +189,15 @@ def test_run_tool_exits_with_how_the_call_ended(
     assert (remit.workspace / "src/cart.py").read_bytes() == before
 
 
+@pytest.mark.parametrize("intent", [(), ("--intent", "READ_FILE")])
+def test_INT_01_a_persons_call_of_another_intent_or_none_says_which_options_fit(
+    intent: tuple[str, ...], remit: CommandLine
+) -> None:
+    (refused,) = remit("run-tool", "write_file", '{"path": "a", "content": ""}', *intent, "--json").of("tool_result")
+    assert refused["data"]["intents"] == ["CODE", "WRITE_FILE"]
+    assert "`--intent CODE` or `--intent WRITE_FILE`" in refused["error"]["fix"]
+
+
 def test_a_refused_call_says_what_why_and_how_to_mend_it(remit: CommandLine) -> None:
     done = remit("run-tool", "edit_file", EDIT_PRICES, "--intent", "CODE", "--approve", "session")
     assert done.code == DENIED

@@ -59,6 +59,7 @@ def test_gate_rule_1_mandatory(tool: str) -> None:
     assert refusal is not None
     assert refusal.code == "intent_required"
     assert refusal.allowed == (SELECT_INTENT,)
+    assert refusal.openers == tuple(intent for intent in Intent if tool in MATRIX[intent])
 
 
 def test_gate_rule_2_capture() -> None:

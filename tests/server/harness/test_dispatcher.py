@@ -18,6 +18,7 @@ from remit_governance.intents import INTENT_TOOLS, allowed_tools
 from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
 from remit_governance.values import Intent
 from remit_governance.workflow.states import Mode
+from remit_server.tools.git.git_commit import GitCommitArguments
 
 EDIT = call("edit_file", path="a.py", old_text="total", new_text="subtotal", replace_all=True, whole_word=True)
 RENAMED = SHOP.replace("total", "subtotal")
@@ -367,3 +368,27 @@ async def test_cancel_while_a_question_is_open_denies_it(make_bench: Any) -> Non
     assert (bench.workspace / "a.py").read_text() == SHOP
     records = [r.event.kind for r in bench.audit()]
     assert records[-1] is AuditKind.TOOL_OUTCOME
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "names"),
+    [
+        ("git_commit", {"message": "one\r\ntwo\rthree"}, ("U+000D", "9")),
+        ("git_commit", {"message": "one\r\n\x1b[2J"}, ("U+001B", "6")),
+        ("run_tests", {"filter": "-k"}, ("`-`", "1")),
+    ],
+)
+async def test_TOOL_02_of_a_text_that_is_not_taken_the_first_character_is_named(
+    make_bench: Any, tool: str, arguments: dict[str, str], names: tuple[str, str]
+) -> None:
+    bench = await make_bench({"calls": [intent("EXECUTE"), call(tool, **arguments)]}, {"text": "ok"})
+    await bench.ask("go")
+    (refused,) = bench.of("tool_result")
+    assert refused.error.code == "invalid_arguments"
+    for name in names:
+        assert name in refused.error.why
+
+
+@pytest.mark.parametrize("message", ["one\r\n\r\ntwo", "one\ttwo", "\u2028 and \u202e"])
+def test_TOOL_02_a_commits_message_has_the_line_ends_of_any_editor(message: str) -> None:
+    assert GitCommitArguments.model_validate({"message": message}).message == message

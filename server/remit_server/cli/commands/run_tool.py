@@ -57,6 +57,17 @@ def parse_call(tool: str, text: str, intent: str | None) -> CallInput:
         raise WrongUsage(what, first_problem(error), f"give the tool's arguments, such as {example}") from error
 
 
+def with_option(event: ToolResultEvent) -> ToolResultEvent:
+    """Returns a result that says how a person declares an intent, where the call was refused for want of one: the
+    gate speaks to models (INT-01).
+    """
+    intents = event.data.get("intents")
+    if event.error is None or not isinstance(intents, list) or not intents:
+        return event
+    fix = f"name the intent that you mean: {' or '.join(f'`--intent {each}`' for each in intents)}"
+    return event.model_copy(update={"error": event.error.model_copy(update={"fix": fix})})
+
+
 class Shown:
     """Draws the events and stores the one result."""
 
@@ -68,6 +79,7 @@ class Shown:
 
     def take(self, event: Event) -> None:
         """Draws one event, and after a result the tool's output, unless that was drawn while it was printed."""
+        event = with_option(event) if isinstance(event, ToolResultEvent) else event
         self._draw(event)
         self._printed = self._printed or isinstance(event, ToolOutput)
         if isinstance(event, ToolResultEvent):

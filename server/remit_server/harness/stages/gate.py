@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from remit_governance.intents import allowed_tools, canonical_tool, gate
+from remit_governance.intents import Refusal, allowed_tools, canonical_tool, gate
 from remit_governance.values import Intent
 from remit_governance.workflow.states import Mode
 from remit_server.contract import ErrorCode
@@ -41,9 +41,7 @@ def admit(ctx: CallContext) -> Admitted:
     known = parts.tools.get(name)
     effect = known.effect if known else None
     if refusal := gate(turn.intent, name, parts.rulebook.policy.matrix, effect, _offered(turn, parts)):
-        raise ToolError(
-            refusal.message, "every call has to fit the declared intent", refusal.fix, code=ErrorCode(refusal.code)
-        )
+        raise outside(refusal)
     tool = parts.tools.get(name)
     if tool is not None and not may_call(tool, turn):
         tool = None
@@ -75,6 +73,14 @@ def _offered(turn: Turn, parts: Parts) -> frozenset[str]:
 def may_call(tool: Tool[Any], turn: Turn) -> bool:
     """Returns whether whoever calls now may call this tool at all: some are the person's alone."""
     return turn.caller == "human" or not tool.person_only
+
+
+def outside(refusal: Refusal) -> ToolError:
+    """Returns what the gate refused, with the intents that open the tool as data."""
+    why = "every call has to fit the declared intent"
+    error = ToolError(refusal.message, why, refusal.fix, code=ErrorCode(refusal.code))
+    error.data = {"intents": list(refusal.openers)}
+    return error
 
 
 def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:

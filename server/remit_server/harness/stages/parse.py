@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from remit_governance.intents import SELECT_INTENT, Declaration
 from remit_governance.values import Intent
+from remit_governance.visible import visible
 from remit_governance.work_items.items import WorkItems
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -67,8 +69,20 @@ def _validate(name: str, model: type[A], arguments: Mapping[str, JsonValue]) -> 
 
 
 def _describe(error: ValidationError) -> str:
-    problems: list[Any] = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"`{'.'.join(map(str, p['loc'])) or 'arguments'}`: {p['msg'].lower()}" for p in problems[:5])
+    problems: list[Any] = error.errors(include_url=False)
+    return "; ".join(f"`{'.'.join(map(str, p['loc'])) or 'arguments'}`: {_problem(p)}" for p in problems[:5])
+
+
+def _problem(problem: Mapping[str, Any]) -> str:
+    """Returns what is wrong in words; of what no pattern fits, the first character that may not stand where it does."""
+    if problem["type"] == "string_pattern_mismatch":
+        value, pattern = str(problem["input"]), str(problem["ctx"]["pattern"])
+        fitting = re.match(pattern.removesuffix("$"), value)
+        at = fitting.end() if fitting else 0
+        if at < len(value):
+            return f"`{visible(value[at], 'show')}`, its character {at + 1}, may not stand there"
+    said = str(problem["msg"])
+    return said[:1].lower() + said[1:]
 
 
 def _invalid(name: str, why: str, fix: str) -> ToolError:

@@ -68,7 +68,7 @@ class GitCommitArguments(Arguments):
     message: str = Field(
         min_length=1,
         max_length=10_000,
-        pattern=r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$",
+        pattern=r"^(?:[^\x00-\x08\x0b-\x1f\x7f]|\r\n)*$",
         description="what changes and why; first line under 72 characters",
     )
     paths: tuple[str, ...] = Field(
