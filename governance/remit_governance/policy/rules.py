@@ -80,8 +80,9 @@ class Rule:
 
     `matches` is asked only about actions with one of the `syscalls` (None: any) that have what one of the `keys` says;
     it never holds for one of the syscalls that it `spares`.
-    `suspects` holds for what a deny may mean, and asks about. `wild` is how many characters of globs with wildcards
-    it takes to ask. `grants` is false for a review that may only tighten (a built-in's, a project's): it turns an allow
+    `paths` is what the match says of paths alone, None where it has no `path_glob`. `suspects` holds for what a deny
+    may mean, and asks about. `wild` is how many characters of globs with wildcards it takes to ask.
+    `grants` is false for a review that may only tighten (a built-in's, a project's): it turns an allow
     into a review, but does not stand in for one. `standing` says whether a standing answer may answer its review.
     `intents` are those that its match names, None where it names none.
     """
@@ -90,6 +91,7 @@ class Rule:
     verdict: Verdict
     reason: str
     matches: Condition
+    paths: Condition | None = None
     suspects: Condition | None = None
     syscalls: frozenset[str] | None = None
     spares: frozenset[str] = frozenset()

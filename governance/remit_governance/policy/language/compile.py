@@ -37,7 +37,7 @@ from remit_governance.policy.language.policy_form import (
 )
 from remit_governance.policy.language.rule_warnings import warnings_of
 from remit_governance.policy.matching.command_match import Match
-from remit_governance.policy.matching.conditions import any_of, compile_match
+from remit_governance.policy.matching.conditions import any_of, compile_match, on_path
 from remit_governance.policy.matching.index import keys_of_match
 from remit_governance.policy.matching.rule_globs import wild_chars
 from remit_governance.policy.rules import SANDBOXES, Constraints, Layer, Policy, Rule
@@ -247,6 +247,7 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         reason=form.reason or f"rule {form.name}",
         matches=compile_match(form.match, fold_case, stops=stops, indexed=True),
         syscalls=None if form.match.syscall is None else frozenset(form.match.syscall),
+        paths=None if form.match.path_glob is None else on_path(form.match.path_glob, fold_case),
         suspects=compile_match(form.match, fold_case, stops=Match.MAYBE, indexed=True) if suspects else None,
         keys=keys_of_match(form.match, fold_case),
         excepted=any_of([compile_match(item, fold_case) for item in _exceptions(form, source)]),

@@ -33,7 +33,7 @@ MOST_PARTS = 12
 """Parts of a path that a prefix counts: beyond, a path of many parts would have too many long keys."""
 
 _LENGTHS = (24, 12, 6, 3, 2, 1)
-"""Characters of the key for how a part begins or ends: few lengths, since a path is looked up once for each."""
+"""Characters of how a part begins or ends that a table looks at: few lengths, as a path is looked up once for each."""
 
 _WILD = re.compile(r"[*?\[\]\\!#]|\s\Z")
 _BETWEEN = re.compile(r"[*?]+([^*?\[\]\\!#\s]+)[*?\[\\]")
@@ -145,7 +145,7 @@ class Index(Generic[R]):
     """
 
     def __init__(self, entries: Iterable[tuple[R, Iterable[str] | None, Sequence[KeyGroups]]]) -> None:
-        entries = list(entries)
+        entries = [(item, names, [_cut_all(each) for each in conditions]) for item, names, conditions in entries]
         uses = Counter(key for _, _, conditions in entries for each in conditions for keys in each for key in keys)
         uses[ANY] = len(entries) + 1
         syscalls = frozenset[str]().union(*(names for _, names, _ in entries if names is not None))
@@ -161,6 +161,10 @@ class Index(Generic[R]):
     def find(self, action: Action, path: PathForms) -> list[list[R]]:
         """Lists of what may match, each in the order of filing; an item may be in more than one."""
         return self._tables.get(action.syscall, self._others).find(action, path)
+
+
+def _cut_all(groups: KeyGroups) -> KeyGroups:
+    return tuple(tuple(map(_cut, keys)) for keys in groups)
 
 
 def _most_telling(conditions: Sequence[KeyGroups], uses: Mapping[Key, int]) -> Sequence[Key]:
@@ -207,15 +211,24 @@ def _edges(part: str) -> Iterator[Key]:
         return
     start, end = edges[1], edges[2]
     if start:
-        yield "start", start[: _length(start)]
+        yield "start", start
     if end and not end[-1].isspace():
-        yield "end", end[-_length(end) :]
+        yield "end", end
     if not start and (between := _BETWEEN.match(part)):
         yield "middle", between[1]
 
 
-def _length(text: str) -> int:
-    return next(length for length in _LENGTHS if length <= len(text))
+def _cut(key: Key) -> Key:
+    """Returns the key under which a table has it: of a beginning or an end one of few lengths."""
+    kind, value = key
+    length = next((each for each in _LENGTHS if each <= len(value)), 0)
+    match kind:
+        case "start":
+            return kind, value[:length]
+        case "end":
+            return kind, value[-length:]
+        case _:
+            return key
 
 
 def _programs(command: tuple[str, ...]) -> Iterable[str]:
