@@ -1,5 +1,5 @@
-"""`initialize` is answered before anything slow is imported (LSP-01). What it costs beside a hello
-server is measured in bench/initialize.py."""
+"""What is imported before something is answered: `initialize` (LSP-01), and what a command prints (CLI-19). What the
+first costs beside a hello server is measured in bench/initialize.py."""
 
 from __future__ import annotations
 
@@ -44,3 +44,38 @@ def test_initialize_is_answered_before_anything_slow_is_imported(tmp_path: Path)
     assert "pygls.lsp.server" in names
     assert not {name for name in names if name.partition(".")[0] in SLOW}
     assert not {name for name in names if any(f"{name}.".startswith(f"{slow}.") for slow in OURS)}
+
+
+RUNS_A_TURN = {
+    "remit_server.runtime.opening",
+    "remit_server.harness.dispatcher",
+    "remit_server.models.choose",
+    "remit_server.tools.table",
+}
+
+
+def imported_by(words: list[str], folder: Path) -> set[str]:
+    """The modules that a command imports."""
+    own = {f"XDG_{name}_HOME": str(folder) for name in ("CONFIG", "STATE", "DATA", "CACHE")}
+    command = [sys.executable, "-X", "importtime", "-m", "remit_server.cli.main", *words]
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+    return imported(done.stderr)
+
+
+def test_CLI_19_the_help_imports_nothing_slow(tmp_path: Path) -> None:
+    names = imported_by(["--help"], tmp_path)
+    assert "argparse" in names
+    assert not {name for name in names if name.partition(".")[0] in SLOW | {"yaml", "pygls", "asyncio"}}
+    assert not {name for name in names if any(f"{name}.".startswith(f"{slow}.") for slow in OURS)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [["session", "list"], ["audit", "log"], ["policy", "explain", "--action", '{"syscall": "fs.read", "path": "a"}']],
+    ids=lambda words: words[0],
+)
+def test_CLI_19_a_look_imports_nothing_that_runs_a_turn(words: list[str], tmp_path: Path) -> None:
+    names = imported_by(words, tmp_path)
+    assert "remit_server.runtime.settings" in names
+    assert names & (RUNS_A_TURN | {"dulwich"}) == set()

@@ -29,7 +29,7 @@ from remit_governance.hosts import parse_endpoint
 from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
 from remit_governance.workflow.options import WorkflowOptions
 from remit_server.harness.commands.attempts import Attempts
-from remit_server.sandbox.scheduled import AtOnce
+from remit_server.sandbox.limits.at_once import AtOnce
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandbox")]
 

@@ -11,9 +11,9 @@ from remit_governance.values import Intent
 from remit_governance.visible import visible_again
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
 from remit_server.contract import CallInput, SessionSummary
-from remit_server.harness.turn import timestamp, utc_now
 from remit_server.sessions.export import to_html, to_markdown
 from remit_server.tools.edit.undo_changes import UNDO_CHANGES
+from remit_server.wall_clock import timestamp, utc_now
 
 SHOWN = 10
 

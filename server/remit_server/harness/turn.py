@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import JsonValue
@@ -21,20 +21,11 @@ from remit_server.harness.callers import CallerName
 from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
 from remit_server.harness.turn_changes import TurnChanges
+from remit_server.wall_clock import timestamp, utc_now
 
 E = TypeVar("E", bound=Event)
 
 MAX_CALL_ID = 100
-
-
-def utc_now() -> datetime:
-    """The wall clock; a parameter everywhere it matters, so that tests can turn it back."""
-    return datetime.now(UTC)
-
-
-def timestamp(moment: datetime) -> str:
-    """Returns a moment as events and audit records carry it: UTC, RFC 3339, milliseconds."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(slots=True)

@@ -1,4 +1,6 @@
-"""Chooses the provider that a model reference names (MOD-01)."""
+"""Chooses the provider that a model reference names (MOD-01). Of providers other than the built-in one only that is
+imported which is named.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,8 @@ from remit_server.models.built_in.provider import BUILT_IN_MODEL, BuiltInProvide
 from remit_server.models.local.hub.cache import cache_folder
 from remit_server.models.local.hub.names import hub_name
 from remit_server.models.local.options import EngineOptions
-from remit_server.models.local.provider import MlxProvider
-from remit_server.models.local.pulled import PulledProvider, pulled_folder
 from remit_server.models.ports import ModelProvider
 from remit_server.models.profile import chosen_profile
-from remit_server.models.recorded.replay import ReplayProvider
-from remit_server.models.recorded.scripted import ScriptedProvider
-from remit_server.models.remote.choose import open_remote
 from remit_server.models.remote.reference import parse_reference
 
 SCRIPT_PREFIX = "script:"
@@ -43,13 +40,12 @@ def choose_provider(
         if reference.startswith(prefix):
             return _open_played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redact_text)
     if (remote := parse_reference(reference)) is not None:
+        from remit_server.models.remote.choose import open_remote
+
         return open_remote(remote, redact or redact_text)
     if is_built_in(reference):
         return BuiltInProvider()
-    own = replace(options or EngineOptions(), profile=chosen_profile(os.environ))
-    if (name := hub_name(reference)) is not None:
-        return PulledProvider(name, cache_folder(os.environ), own)
-    return MlxProvider(reference, own)
+    return _open_local(reference, replace(options or EngineOptions(), profile=chosen_profile(os.environ)))
 
 
 def is_built_in(reference: str) -> bool:
@@ -68,6 +64,8 @@ def model_folder(reference: str) -> Path:
     Raises ModelUnavailable where a model of the hub was not pulled.
     """
     if (name := hub_name(reference)) is not None:
+        from remit_server.models.local.pulled import pulled_folder
+
         return pulled_folder(name, cache_folder(os.environ))
     return Path(reference).expanduser().absolute()
 
@@ -77,7 +75,19 @@ def redact_text(text: str) -> str:
     return Redactor().redact(text)
 
 
+def _open_local(reference: str, options: EngineOptions) -> ModelProvider:
+    from remit_server.models.local.provider import MlxProvider
+    from remit_server.models.local.pulled import PulledProvider
+
+    if (name := hub_name(reference)) is not None:
+        return PulledProvider(name, cache_folder(os.environ), options)
+    return MlxProvider(reference, options)
+
+
 def _open_played(prefix: str, file: Path, redact: Callable[[str], str]) -> ModelProvider:
+    from remit_server.models.recorded.replay import ReplayProvider
+    from remit_server.models.recorded.scripted import ScriptedProvider
+
     if prefix == SCRIPT_PREFIX:
         return ScriptedProvider.from_file(file)
     return ReplayProvider.from_file(file, redact, timed=prefix == TIMED_REPLAY_PREFIX)

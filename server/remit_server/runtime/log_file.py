@@ -7,11 +7,10 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from remit_server.harness.turn import Turn
+from remit_server.runtime.config.form import LogLevel
 
-Level = Literal["debug", "info", "warning", "error"]
 NAME = "remit.log"
 _LOGGER = "remit_server"
 MAX_BYTES, KEPT = 10_000_000, 5
@@ -45,7 +44,7 @@ class LogFile:
 
     handler: logging.Handler | None = None
 
-    def set_level(self, level: Level) -> None:
+    def set_level(self, level: LogLevel) -> None:
         """Has the file hold what is of this level, or a more serious one."""
         number, logger = logging.getLevelNamesMapping()[level.upper()], logging.getLogger(_LOGGER)
         if self.handler is not None:
@@ -59,7 +58,7 @@ class LogFile:
             self.handler.close()
 
 
-def open_log_file(state: Path, level: Level, redact: Callable[[str], str]) -> LogFile:
+def open_log_file(state: Path, level: LogLevel, redact: Callable[[str], str]) -> LogFile:
     """Logs what Remit does into `logs/remit.log` below a workspace's state.
 
     What other workspaces of this process do is not in it. A log that cannot be written stops nothing.

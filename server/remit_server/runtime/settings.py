@@ -17,12 +17,11 @@ from remit_governance.workflow.states import Mode
 from remit_server.agent.context.generation import Generation
 from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
-from remit_server.runtime.config.form import KEYS, ConfigForm, When, variable_of
+from remit_server.runtime.config.form import KEYS, ConfigForm, LogLevel, When, variable_of
 from remit_server.runtime.config.layers import Key, resolve
-from remit_server.runtime.log_file import Level
 from remit_server.runtime.places import config_folder, data_folder, workspace_state
 from remit_server.runtime.trust import read_trust
-from remit_server.sandbox.scheduled import AtOnce
+from remit_server.sandbox.limits.at_once import AtOnce
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 VARIABLES = (
@@ -93,7 +92,7 @@ class Settings:
     record: Path | None = None
     engine: EngineOptions = field(default_factory=EngineOptions)
     sessions: SessionLimits = field(default_factory=SessionLimits)
-    log_level: Level = "info"
+    log_level: LogLevel = "info"
     collector: str | None = None
     room: Room = Room()
     completion: Completion = Completion()

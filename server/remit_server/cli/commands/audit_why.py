@@ -8,7 +8,7 @@ import argparse
 
 from remit_governance.audit.reading.calls import CallRecords
 from remit_governance.audit.record import AuditKind
-from remit_server.cli.commands.policy.replay import add_candidate_arguments, candidate
+from remit_server.cli.candidate_policy import add_candidate_arguments, candidate
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE
 from remit_server.runtime.audit.audit_service import record_json

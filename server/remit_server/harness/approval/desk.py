@@ -31,8 +31,9 @@ from remit_server.harness.calls import RunDenied
 from remit_server.harness.ports import CannotAsk, Keep
 from remit_server.harness.record.audit_append import append
 from remit_server.harness.record.call_record import CallRecord
-from remit_server.harness.turn import Turn, timestamp
+from remit_server.harness.turn import Turn
 from remit_server.tools.spec import FileChange
+from remit_server.wall_clock import timestamp
 
 AnsweredBy = Literal["person", "beforehand", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
 

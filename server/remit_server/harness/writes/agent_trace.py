@@ -21,8 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from remit_governance.values import Action, Intent
 from remit_governance.work_items.items import WORK_ITEMS_FILE
-from remit_server.harness.turn import Turn, timestamp
+from remit_server.harness.turn import Turn
 from remit_server.tools.spec import FileChange
+from remit_server.wall_clock import timestamp
 from remit_server.workspace.line_diff import Edit, line_edits
 
 log = logging.getLogger(__name__)

@@ -47,6 +47,9 @@ def setting(default: Any, variable: str, project: Project, description: str, **b
     return Field(default, description=description, json_schema_extra=extra, **bounds)
 
 
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
 class Section(BaseModel):
     """Some settings that belong together. Unknown keys are errors."""
 
@@ -136,9 +139,7 @@ class AuditSection(Section):
 class LogSection(Section):
     """The log file, for whoever looks for a fault."""
 
-    level: Literal["debug", "info", "warning", "error"] = setting(
-        "info", "REMIT_LOG_LEVEL", "no", "what the log file holds: debug, info, warning, error"
-    )
+    level: LogLevel = setting("info", "REMIT_LOG_LEVEL", "no", "what the log file holds: debug, info, warning, error")
 
 
 class TelemetrySection(Section):

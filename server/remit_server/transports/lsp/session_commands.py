@@ -11,7 +11,6 @@ from lsprotocol import types as lsp
 
 from remit_governance.values import Intent
 from remit_server.contract import CallInput, SessionSummary
-from remit_server.harness.turn import timestamp, utc_now
 from remit_server.sessions.export import to_html, to_markdown
 from remit_server.sessions.folder import LAST, SessionFolder
 from remit_server.sessions.search import search
@@ -21,6 +20,7 @@ from remit_server.transports.lsp.command_params import Asked, read_asked, wrong_
 from remit_server.transports.lsp.command_turn import run_turn
 from remit_server.transports.lsp.connection import new_session_id
 from remit_server.transports.lsp.rpc.custom_methods import Json
+from remit_server.wall_clock import timestamp, utc_now
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection

@@ -9,7 +9,7 @@ from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
 from remit_server.cli.new_ids import new_session
 from remit_server.cli.usage import whole_number
-from remit_server.harness.turn import timestamp, utc_now
+from remit_server.wall_clock import timestamp, utc_now
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from remit_governance.visible import visible
 from remit_server.cli.commands.session.chosen import add_session, chosen
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
-from remit_server.harness.turn import timestamp, utc_now
+from remit_server.wall_clock import timestamp, utc_now
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

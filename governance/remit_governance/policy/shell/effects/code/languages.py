@@ -12,26 +12,26 @@ from remit_governance.policy.shell.effects.program_row import Effect
 # No parenthesis, backtick or assignment: nothing that calls, and a name only reads.
 _VALUE = r"[\w\s.+*/%<>,'\"\[\]:-]*"
 _IMPORTS = r"(?:\s*(?![^;]*\bprint\b)(?:import [\w., ]+|from [\w.]+ import [\w, ]+)\s*;)*"
-_SHOWS: Mapping[str, re.Pattern[str]] = MappingProxyType(
+_SHOWS: Mapping[str, str] = MappingProxyType(
     {
-        "python": re.compile(rf"{_IMPORTS}\s*(?:print\({_VALUE}\)\s*|import [\w., ]+)?;?\s*"),
-        "ruby": re.compile(r"\s*(?:puts|p|print)\s+(?:[A-Z]\w*(?:::[A-Z]\w*)*|[\d\s+*/.-]+|'[^'`#]*')\s*;?\s*"),
-        "php": re.compile(r"\s*(?:echo\s+)?(?:PHP_[A-Z_]+|php(?:version|info)\(\)|[\d\s+*/.-]+|'[^'`$]*')\s*;?\s*"),
-        "perl": re.compile(
+        "python": rf"{_IMPORTS}\s*(?:print\({_VALUE}\)\s*|import [\w., ]+)?;?\s*",
+        "ruby": r"\s*(?:puts|p|print)\s+(?:[A-Z]\w*(?:::[A-Z]\w*)*|[\d\s+*/.-]+|'[^'`#]*')\s*;?\s*",
+        "php": r"\s*(?:echo\s+)?(?:PHP_[A-Z_]+|php(?:version|info)\(\)|[\d\s+*/.-]+|'[^'`$]*')\s*;?\s*",
+        "perl": (
             r"\s*(?:print(?:\s+(?:if|unless)\s+/[\w\s.,:;=<>^|*+\\\[\]-]*/i?)?|print\s+\"[\w\s.,:\\-]*\""
             r"|(?:s|tr|y)/[\w\s.,:;=<>^|*+\\-]*/[\w\s.,:;=<>*+\\-]*/[gi]*)\s*;?\s*"
         ),
-        "julia": re.compile(
+        "julia": (
             r"\s*(?:using \w+\s*;\s*)*(?:using \w+|Pkg\.(?:test|status|instantiate|precompile|resolve|build)\(\)"
             r"|versioninfo\(\)|println\((?:VERSION|[\d\s+*/.-]+)\))\s*;?\s*"
         ),
-        "r": re.compile(
+        "r": (
             r"\s*(?:library\(\w+\)\s*;\s*)*(?:library\(\w+\)|sessionInfo\(\)|R\.version(?:\.string)?|packageVersion\(['\"]\w+['\"]\)"
             r"|(?:devtools|testthat|lintr|styler|covr|renv|roxygen2|pkgdown|rcmdcheck)::(?:test|check|document|load_all"
             r"|test_local|test_dir|test_file|lint_package|lint_dir|style_pkg|style_dir|package_coverage|status|restore"
             r"|roxygenise|build_site|rcmdcheck)\((?:['\"][\w./-]*['\"])?\))\s*;?\s*"
         ),
-        "node": re.compile(rf"(?:console\.log\()?(?:require\(['\"][\w./@-]+['\"]\))?{_VALUE}\)?\s*;?\s*"),
+        "node": rf"(?:console\.log\()?(?:require\(['\"][\w./@-]+['\"]\))?{_VALUE}\)?\s*;?\s*",
     }
 )
 
@@ -43,7 +43,7 @@ def of_code(language: str, code: str) -> Effect:
     plain = _SAFE_CALL.sub("[", code).replace(")", "]") if language == "node" else code
     return (
         "runs"
-        if _SHOWS[language].fullmatch(code) or (plain != code and _SHOWS[language].fullmatch(plain))
+        if re.fullmatch(_SHOWS[language], code) or (plain != code and re.fullmatch(_SHOWS[language], plain))
         else "unknown"
     )
 

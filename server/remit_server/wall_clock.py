@@ -1,0 +1,15 @@
+"""The time of day as events, records and traces carry it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def utc_now() -> datetime:
+    """Returns what the wall clock says; a parameter everywhere it matters, so that tests can turn it back."""
+    return datetime.now(UTC)
+
+
+def timestamp(moment: datetime) -> str:
+    """Returns a moment as events and audit records carry it: UTC, RFC 3339, milliseconds."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
