@@ -1,7 +1,7 @@
 // Draws turns as the panel does, for who compares what is shown with what happened: turns as JSON come in, HTML goes out.
 import fs from 'node:fs';
 import { renderToString } from 'preact-render-to-string';
-import { EMPTY, reduce } from '../src/chat/view';
+import { EMPTY, reduce } from '../src/chat/reduce';
 import type { AgentEvent } from '../src/contract';
 import { rowsOf } from '../src/webview/rows';
 import { RowView } from '../src/webview/turn';

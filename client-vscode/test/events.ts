@@ -1,5 +1,6 @@
 // Events as the server sends them, for tests: `events()` numbers them, each maker fills in what a test does not care about.
-import type { Asked, Folder } from '../src/chat/view';
+import type { Asked } from '../src/chat/reduce';
+import type { Folder } from '../src/chat/view';
 import type { AgentEvent, ApprovalRequired, RunResult, ToolResultEvent } from '../src/contract';
 
 /** An event as a test writes it: without the fields that all events have. */

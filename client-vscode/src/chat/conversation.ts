@@ -5,7 +5,8 @@ import type {
 import type { Problem } from '../problem';
 import { attach, attachmentName, type Attachments } from './attached';
 import type { LeftOutParts } from './parts';
-import { EMPTY, findApproval, reduce, running, type Change, type Choice, type Folder, type Turn, type View } from './view';
+import { EMPTY, reduce, type Change } from './reduce';
+import { findApproval, running, type Choice, type Folder, type Turn, type View } from './view';
 
 export interface ServerPort {
   /** Runs one turn; rejects with a `Problem`. Events come in order, `run_completed` last. */

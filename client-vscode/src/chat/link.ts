@@ -1,7 +1,8 @@
 // The way from the extension host to the webview: changes with numbers, a few at a time, and a watch over what arrives
 // (EDI-05). A webview that has missed something, went blank or says nothing is drawn again from the host's own state.
 import type { ToWebview } from './messages';
-import type { Change, View } from './view';
+import type { Change } from './reduce';
+import type { View } from './view';
 
 /** Changes that come closer together than this go as one message. */
 const TOGETHER_MS = 16;

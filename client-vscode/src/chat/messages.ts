@@ -4,7 +4,8 @@ import { isAttachments, type Attachments, type Draft } from './attached';
 import { isRemedy, type Problem, type Remedy } from '../problem';
 import type { ServerState } from '../server/health';
 import type { LeftOutParts } from './parts';
-import type { Change, Choice, Standing, View } from './view';
+import type { Change } from './reduce';
+import type { Choice, Standing, View } from './view';
 
 /** What the chat shows of the server besides its turns. */
 export interface ServerView {

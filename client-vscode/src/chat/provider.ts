@@ -12,7 +12,8 @@ import { NO_DRAFT, type Draft } from './attached';
 import { openLink } from './link';
 import { parseMessage, type FromWebview, type ServerView, type ToWebview } from './messages';
 import { attachDropped, pickAttachment, pickMode, pickModel, type ListedModel } from './pickers';
-import { findApproval, running, type Change } from './view';
+import type { Change } from './reduce';
+import { findApproval, running } from './view';
 
 export interface Chat extends vscode.WebviewViewProvider, vscode.Disposable {
   show(change: Change): void;

@@ -2,7 +2,8 @@
 // (APP-09, EDI-09). Nothing opens unasked, and the keyboard stays where it is until the person asks for it.
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
-import { pending, type Change, type View } from '../chat/view';
+import type { Change } from '../chat/reduce';
+import { pending, type View } from '../chat/view';
 import { openComments } from './comments';
 import { openDrawn } from './drawn';
 import { openGutter } from './gutter';

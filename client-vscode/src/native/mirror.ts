@@ -1,6 +1,7 @@
 // What a change of the chat says in VS Code's own chat, which draws Markdown, also as lines of progress, and buttons
 // (EDI-11). Pure.
-import type { Change, View } from '../chat/view';
+import type { Change } from '../chat/reduce';
+import type { View } from '../chat/view';
 import type { RunResult } from '../contract';
 import { inWords, type Problem } from '../problem';
 import { plainMarkdown, visible } from '../text';

@@ -1,7 +1,8 @@
 // `@remit` in VS Code's own chat: the same conversation as in Remit's view, so a question is answered in one place (EDI-11).
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
-import type { Change, View } from '../chat/view';
+import type { Change } from '../chat/reduce';
+import type { View } from '../chat/view';
 import { editorContext } from '../editor/workspace';
 import { piecesOf } from './mirror';
 

@@ -1,7 +1,8 @@
 // What the webview knows, and how each message of the extension host changes it; a gap in the changes is noticed (EDI-05). Pure.
 import { NO_DRAFT, withAttachments, type Draft } from '../chat/attached';
 import type { ServerView, ToWebview } from '../chat/messages';
-import { EMPTY, reduce, type View } from '../chat/view';
+import { EMPTY, reduce } from '../chat/reduce';
+import type { View } from '../chat/view';
 import type { Proposed } from './composer';
 
 export interface State {

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { openLink } from '../../src/chat/link';
 import type { ToWebview } from '../../src/chat/messages';
-import { EMPTY, reduce, type Change, type View } from '../../src/chat/view';
+import { EMPTY, reduce, type Change } from '../../src/chat/reduce';
+import type { View } from '../../src/chat/view';
 import { BEGIN, receive, type State } from '../../src/webview/feed';
 import { asked, event, started } from '../events';
 

@@ -1,7 +1,7 @@
 // A kept session becomes turns of the chat; nothing runs again (SES-02).
 import { expect, test } from 'vitest';
 import { turnsOf } from '../../src/chat/replay';
-import { EMPTY, reduce } from '../../src/chat/view';
+import { EMPTY, reduce } from '../../src/chat/reduce';
 import type { SessionRecord } from '../../src/contract';
 
 const AT = { timestamp: '2026-01-01T00:00:00.000Z', turn_id: 't1' };

@@ -1,6 +1,7 @@
 // The reducer holds protocol.md §1: contiguous numbers, one end, and answers that count only when the server says so.
 import { describe, expect, test } from 'vitest';
-import { EMPTY, findApproval, pending, reduce, running, tookLong, wentWell, type Change, type View } from '../../src/chat/view';
+import { EMPTY, reduce, type Change } from '../../src/chat/reduce';
+import { findApproval, pending, running, tookLong, wentWell, type View } from '../../src/chat/view';
 import type { AgentEvent, ToolResultEvent } from '../../src/contract';
 import { asked, call, completed, event, events, question, result, started, toolResult, TURN } from '../events';
 

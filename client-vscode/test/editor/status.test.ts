@@ -1,6 +1,7 @@
 // The status bar says the most urgent thing first.
 import { expect, test } from 'vitest';
-import { EMPTY, reduce, type View } from '../../src/chat/view';
+import { EMPTY, reduce } from '../../src/chat/reduce';
+import type { View } from '../../src/chat/view';
 import { statusText } from '../../src/editor/status';
 import type { ProblemCode } from '../../src/problem';
 import type { ServerState } from '../../src/server/health';

@@ -1,7 +1,7 @@
 // What VS Code's own chat is told, what other agents' calls become, and what the model is asked (EDI-11).
 import MarkdownIt from 'markdown-it';
 import { expect, test } from 'vitest';
-import { reduce, EMPTY, type Change } from '../../src/chat/view';
+import { reduce, EMPTY, type Change } from '../../src/chat/reduce';
 import type { AgentEvent } from '../../src/contract';
 import { piecesOf } from '../../src/native/mirror';
 import { infoOf, requestOf } from '../../src/native/model';

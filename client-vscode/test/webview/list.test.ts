@@ -1,6 +1,7 @@
 // Of a long conversation only what is in sight is drawn, and the rest keeps its room (EDI-05).
 import { expect, test } from 'vitest';
-import { EMPTY, reduce, type View } from '../../src/chat/view';
+import { EMPTY, reduce } from '../../src/chat/reduce';
+import type { View } from '../../src/chat/view';
 import { asks, guessedHeight, rowsOf } from '../../src/webview/rows';
 import { segments } from '../../src/webview/sight';
 import { asked, call, completed, event, events, question, started, toolResult, type Sent } from '../events';

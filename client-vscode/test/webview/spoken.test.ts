@@ -1,6 +1,6 @@
 // What a screen reader is told: the step that has begun, the question, and at the end the answer, not every token.
 import { expect, test } from 'vitest';
-import { EMPTY, reduce } from '../../src/chat/view';
+import { EMPTY, reduce } from '../../src/chat/reduce';
 import { spoken } from '../../src/webview/spoken';
 import { asked, call, completed, events, question, started, toolResult, type Sent } from '../events';
 

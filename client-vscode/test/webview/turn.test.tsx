@@ -1,7 +1,8 @@
 // What is drawn: the model's text cannot act in the webview, and the card shows what it has to.
 import { renderToString } from 'preact-render-to-string';
 import { describe, expect, test } from 'vitest';
-import { EMPTY, reduce, type Folder, type View } from '../../src/chat/view';
+import { EMPTY, reduce } from '../../src/chat/reduce';
+import type { Folder, View } from '../../src/chat/view';
 import { markdown } from '../../src/webview/markdown';
 import { rowsOf } from '../../src/webview/rows';
 import { RowView } from '../../src/webview/turn';
