@@ -20,7 +20,7 @@ from remit_governance.values import Action
 from remit_governance.workflow.diagram import mermaid
 from remit_governance.workflow.machine import CHANGED, TRANSITIONS, Held, Moved, advance, rows_of, ways_out
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import Red, TestFiles
+from remit_governance.workflow.proof.runs import Red, TestFiles
 from remit_governance.workflow.states import Facts, Mode, State, Trigger
 from remit_governance.workflow.test_files import TEST_GLOBS, locked_files
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from rows import rows
 
-from remit_governance.workflow.alone import prove_alone
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import Red, TestCase, TestFiles, TestRun
+from remit_governance.workflow.proof.alone import prove_alone
+from remit_governance.workflow.proof.runs import Red, TestCase, TestFiles, TestRun
 from remit_governance.workflow.states import Mode, State, Trigger
 
 OLD = {"tests/test_a.py": "def test_old():\n    assert add(1, 2) == 3\n"}

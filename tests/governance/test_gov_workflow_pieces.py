@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rows import rows
 from work_done import calls_made_by
 
-from remit_governance.workflow.proof import NotProven, Red, TestCase, TestFiles, TestRun, prove_red
-from remit_governance.workflow.text_pieces import MOST_LOOKED_AT, loose_text_pieces, text_pieces
+from remit_governance.workflow.proof.runs import NotProven, Red, TestCase, TestFiles, TestRun, prove_red
+from remit_governance.workflow.proof.text_pieces import MOST_LOOKED_AT, loose_text_pieces, text_pieces
 
 HELPERS, TESTS = 4, 3
 

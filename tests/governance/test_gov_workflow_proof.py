@@ -9,7 +9,8 @@ from messages import SAYS
 from rows import rows
 
 from remit_governance.workflow.exemptions import DEFAULT_GLOBS, unfit_paths
-from remit_governance.workflow.proof import (
+from remit_governance.workflow.proof.pieces import leaf_of
+from remit_governance.workflow.proof.runs import (
     AgentChange,
     AgentWork,
     NotProven,
@@ -22,7 +23,6 @@ from remit_governance.workflow.proof import (
     prove_red,
 )
 from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS
-from remit_governance.workflow.test_pieces import leaf_of
 
 OLD = "def test_old():\n    assert add(1, 2) == 3\n"
 NEW = OLD + "\n\ndef test_new():\n    assert add(1, 2, 3) == 6\n"

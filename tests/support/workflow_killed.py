@@ -22,7 +22,7 @@ from typing import Any
 
 from remit_governance.audit.store import AuditLog
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import Red, TestFiles
+from remit_governance.workflow.proof.runs import Red, TestFiles
 from remit_governance.workflow.states import Mode, State, Trigger
 from remit_server.contract import ModelConfig
 from remit_server.harness.ports import NobodyToAsk

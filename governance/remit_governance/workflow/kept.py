@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from remit_governance.canonical import Json, digest
 from remit_governance.workflow.exemptions import Exemption
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import MOST_NAMED, Red, TestFiles
+from remit_governance.workflow.proof.runs import MOST_NAMED, Red, TestFiles
 from remit_governance.workflow.states import Mode, State, Trigger
 
 VERSION = 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from remit_governance.workflow.exemptions import Exemption
 from remit_governance.workflow.machine import Held, Moved, advance, ways_out
-from remit_governance.workflow.proof import Red, TestFiles
+from remit_governance.workflow.proof.runs import Red, TestFiles
 from remit_governance.workflow.states import Facts, Mode, State, Trigger
 
 _WORKING = frozenset({State.TEST_WRITING, State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from remit_governance.permissions.permissions import PermissionRule
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import NOBODY_KNOWS, AgentWork, TestFiles
+from remit_governance.workflow.proof.runs import NOBODY_KNOWS, AgentWork, TestFiles
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, ErrorCode, Event, WorkflowMoved
 from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from remit_governance.workflow.proof import AgentChange, AgentWork, TestFiles
+from remit_governance.workflow.proof.runs import AgentChange, AgentWork, TestFiles
 from remit_server.contract import FilesChanged
 from remit_server.sessions.contents import Contents
 from remit_server.sessions.replay import Replay, replay

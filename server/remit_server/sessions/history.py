@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import AgentWork, TestFiles
+from remit_governance.workflow.proof.runs import AgentWork, TestFiles
 from remit_server.contract import ChangedFile, FilesChanged, WorkflowMoved
 from remit_server.sessions.agent_work import changes_in, read_agent_work
 from remit_server.sessions.contents import Contents

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import TypeAdapter, ValidationError
 
-from remit_governance.workflow.proof import TestFiles
+from remit_governance.workflow.proof.runs import TestFiles
 from remit_server.sessions.contents import Contents
 
 _LISTING: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from remit_governance.hosts import Endpoint
 from remit_governance.values import Effect
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import TestCase
+from remit_governance.workflow.proof.runs import TestCase
 from remit_governance.workflow.test_files import is_locked_file
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput, CommandSpec

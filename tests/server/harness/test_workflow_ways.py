@@ -13,7 +13,7 @@ from runner_projects import PROJECTS, Project
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
 from remit_governance.workflow.machine import CHANGED
-from remit_governance.workflow.proof import ONLY_ALL
+from remit_governance.workflow.proof.runs import ONLY_ALL
 
 pytestmark = [
     pytest.mark.slow,

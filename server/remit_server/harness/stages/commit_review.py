@@ -12,7 +12,7 @@ from remit_governance.permissions.permissions import Answer
 from remit_governance.policy.language.load import default_source
 from remit_governance.values import Decision, Verdict
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import name_some
+from remit_governance.workflow.proof.runs import name_some
 from remit_governance.workflow.review import (
     CommitFacts,
     is_approved,

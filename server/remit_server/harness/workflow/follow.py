@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
-from remit_governance.workflow.alone import failing_as_committed, prove_alone
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, unfit_paths
 from remit_governance.workflow.machine import Held
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import (
+from remit_governance.workflow.proof.alone import failing_as_committed, prove_alone
+from remit_governance.workflow.proof.runs import (
     NotProven,
     Red,
     TestFiles,
@@ -24,10 +24,10 @@ from remit_governance.workflow.proof import (
     prove_passing,
     prove_red,
 )
+from remit_governance.workflow.proof.written_in_run import describe_written, tests_written
 from remit_governance.workflow.states import Mode, State, Trigger
 from remit_governance.workflow.test_files import locked_files
 from remit_governance.workflow.words import describe
-from remit_governance.workflow.written_in_run import describe_written, tests_written
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext

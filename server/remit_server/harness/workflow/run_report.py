@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from remit_governance.workflow.debt import Coverage
-from remit_governance.workflow.proof import TestCase, TestRun
+from remit_governance.workflow.proof.runs import TestCase, TestRun
 from remit_governance.workflow.states import Mode
 from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import Outcome

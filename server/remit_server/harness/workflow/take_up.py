@@ -18,7 +18,7 @@ from remit_governance.errors import AuditError
 from remit_governance.workflow.exemptions import Category, Exemption
 from remit_governance.workflow.kept import Surroundings, digest_position, strictest, take_up
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof import Red
+from remit_governance.workflow.proof.runs import Red
 from remit_governance.workflow.states import Mode, State
 from remit_server.contract import KeptPosition, WarningEvent, WorkflowMoved
 from remit_server.harness.context import Parts

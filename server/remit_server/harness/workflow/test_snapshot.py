@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from remit_governance.workflow.proof import TestFiles
+from remit_governance.workflow.proof.runs import TestFiles
 from remit_governance.workflow.test_files import locked_files
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError

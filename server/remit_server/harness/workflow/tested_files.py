@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from remit_governance.workflow.proof import TestFiles
+from remit_governance.workflow.proof.runs import TestFiles
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.stages.resolve import make_tool_context

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import JsonValue
 
-from remit_governance.workflow.proof import TestCase
+from remit_governance.workflow.proof.runs import TestCase
 from remit_governance.workflow.test_files import is_locked_file
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError

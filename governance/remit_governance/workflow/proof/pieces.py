@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from remit_governance.workflow.python_pieces import python_pieces
-from remit_governance.workflow.text_pieces import loose_text_pieces, text_pieces
+from remit_governance.workflow.proof.python_pieces import python_pieces
+from remit_governance.workflow.proof.text_pieces import loose_text_pieces, text_pieces
 
 Pieces: TypeAlias = frozenset[str]
 

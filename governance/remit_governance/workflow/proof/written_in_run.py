@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import PurePosixPath
 
-from remit_governance.workflow.proof import MOST_NAMED, TestFiles, name_some
+from remit_governance.workflow.proof.runs import MOST_NAMED, TestFiles, name_some
 from remit_governance.workflow.test_files import is_locked_file
 
 _PROGRAMS = re.compile(r"\.(?:py|py[co]|pth|[cm]?jsx?|[cm]?tsx?|go|rs|sh)$")

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from remit_governance.workflow.proof import NotProven, TestFiles, TestRun, name_some, prove_passing
-from remit_governance.workflow.test_pieces import name_test
+from remit_governance.workflow.proof.pieces import name_test
+from remit_governance.workflow.proof.runs import NotProven, TestFiles, TestRun, name_some, prove_passing
 
 
 def failing_as_committed(run: TestRun, now: TestFiles, committed: Mapping[str, str] | None) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from remit_governance.canonical import canonical, digest_bytes
-from remit_governance.workflow.shared_fixtures import beyond_fixtures
-from remit_governance.workflow.test_pieces import Named, name_test, whole_of
+from remit_governance.workflow.proof.pieces import Named, name_test, whole_of
+from remit_governance.workflow.proof.shared_fixtures import beyond_fixtures
 
 MOST_NAMED = 5
 ASSERT_FIRST = "let a test assert first that what it needs is there"
