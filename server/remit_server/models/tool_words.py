@@ -35,6 +35,8 @@ def _shown(value: JsonValue) -> JsonValue:
         if len(others) == 1 and isinstance(others[0], dict):
             del kept["anyOf"]
             kept = {**others[0], **kept}
+        else:
+            kept["anyOf"] = others
     return kept
 
 

@@ -63,7 +63,7 @@ class RunTestsArguments(Arguments):
 
     path: TestPath | Annotated[list[TestPath], Field(max_length=MOST_PATHS)] | None = Field(
         default=None,
-        description="file or folder of tests, several of them as a list, or a test's id as reported; else all",
+        description="file or folder of tests, a list of them, or a test's id as reported; else all",
     )
     filter: str | None = Field(
         default=None,
