@@ -63,17 +63,17 @@ class RunTestsArguments(Arguments):
 
     path: TestPath | Annotated[list[TestPath], Field(max_length=MOST_PATHS)] | None = Field(
         default=None,
-        description="file or folder of tests, a list of them, or a test's id as reported; else all",
+        description="file or folder of tests, or several; or a test's id as reported; else all",
     )
     filter: str | None = Field(
         default=None,
         min_length=1,
         max_length=300,
         pattern=r"^[^\x00-\x1f-][^\x00-\x1f]*$",
-        description="part of the tests' names",
+        description="part of their names",
     )
-    runner: RunnerName | None = Field(default=None, description="only where the wrong one would be chosen")
-    coverage: bool = Field(default=False, description="also measure which lines ran")
+    runner: RunnerName | None = Field(default=None, description="only where the wrong one is chosen")
+    coverage: bool = Field(default=False, description="measure which lines ran")
     timeout: int = Field(default=300, ge=1, le=MOST_S, description="seconds until it is stopped")
 
 
@@ -146,7 +146,7 @@ def _environment(choice: Choice, root: Path) -> dict[str, str]:
 
 RUN_TESTS = Tool(
     name="run_tests",
-    summary="Run the project's tests (pytest, unittest, vitest, jest, node, go, cargo) in a sandbox; failures first.",
+    summary="Run the project's tests in a sandbox; failures first.",
     effect=Effect.EXECUTE,
     arguments=RunTestsArguments,
     targets=_targets,
