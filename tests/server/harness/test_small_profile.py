@@ -358,3 +358,22 @@ def test_AGT_09_a_small_window_is_filled_by_what_is_read_and_not_by_a_guess_of_w
     assert shown is not None
     assert shown / 3 >= budget.room * 0.65
     assert shown / 3 <= budget.room
+
+
+async def test_AGT_09_what_condensing_would_not_shorten_is_sent_as_it_is() -> None:
+    call = AssistantMessage("", (ProposedCall("1", "read_file", {"path": "shop.py"}),))
+    read = ToolMessage("1", "read_file", "total = 1\n" * 130)
+    said: list[Message] = [SystemMessage("rules"), UserMessage("what is in shop.py?"), call, read]
+    provider: Any = SimpleNamespace(context_tokens=2_048)
+    told: list[Any] = []
+    turn: Any = SimpleNamespace(emit=lambda *kind, **facts: told.append((kind, facts)))
+    window = Window(provider, Generation(max_tokens=2_048), Conversation(said), turn, SMALL)
+    budget = window.budget(OFFER)
+    assert budget is not None
+    assert window._tokens(OFFER) > budget.threshold  # pyright: ignore[reportPrivateUsage]
+    await window.fit(OFFER)
+    assert (told, window.conversation.condensed) == ([], None)
+    said[1:1] = [UserMessage("what does total do?" * 20), AssistantMessage("It adds. " * 200)]
+    await window.fit(OFFER)
+    assert [kind[0].__name__ for kind, _ in told] == ["ContextCondensed"]
+    assert len(window.conversation.sent) < len(said)

@@ -28,6 +28,8 @@ NEWEST_STEP = 0.7
 """Of the room for a prompt: what the results of the step that is worked on may take."""
 _CALL_SHARE = 0.05
 """What their calls may take."""
+WORTH_IT = 0.9
+"""Of the messages that are sent: a conversation is condensed to less than this, or not at all."""
 LEAST_RESULT = 400
 """Characters of one result that are told in any case."""
 _HARDER = 0.6
@@ -58,7 +60,10 @@ class Window:
     async def fit(self, intents: Intents) -> None:
         """Has the conversation condensed where it comes near the end of the window."""
         budget = self.budget(intents)
-        if budget is not None and self._tokens(intents) > budget.threshold:
+        tokens = self._tokens(intents)
+        if budget is None or tokens <= budget.threshold:
+            return
+        if tokens > budget.standing + budget.room or self._would_shorten(budget, intents):
             await self._condense(budget, intents, ask=self.profile.sums_up)
 
     async def fit_after(self, error: PromptTooLong, intents: Intents) -> None:
@@ -117,10 +122,7 @@ class Window:
     async def _condense(self, budget: Budget, intents: Intents, *, ask: bool) -> None:
         before = self._tokens(intents)
         summary = await self._summary(budget, intents) if ask and before < budget.standing + budget.room else ""
-        share = _HARDER**self.tightened / self._count(intents).per_char
-        newest = int(budget.room * (NEWEST_STEP + _CALL_SHARE) * share)
-        room = Room(int(budget.room * _PREFIX_SHARE * share), int(budget.recent * share), newest)
-        self.conversation.condense(condense(self.conversation, summary, room))
+        self.conversation.condense(condense(self.conversation, summary, self._room(budget, intents)))
         self.turn.emit(
             ContextCondensed,
             before_tokens=before,
@@ -128,6 +130,17 @@ class Window:
             window=budget.window,
             summary=summary,
         )
+
+    def _room(self, budget: Budget, intents: Intents) -> Room:
+        share = _HARDER**self.tightened / self._count(intents).per_char
+        newest = int(budget.room * (NEWEST_STEP + _CALL_SHARE) * share)
+        return Room(int(budget.room * _PREFIX_SHARE * share), int(budget.recent * share), newest)
+
+    def _would_shorten(self, budget: Budget, intents: Intents) -> bool:
+        """Whether condensing is worth it: what was sent before has to be read anew from where it differs."""
+        now = self.conversation
+        shorter = Conversation(now.messages, condense(now, "", self._room(budget, intents)))
+        return count_chars(shorter.sent[1:]) < WORTH_IT * count_chars(now.sent[1:])
 
     async def _summary(self, budget: Budget, intents: Intents) -> str:
         """What the model says of the conversation, as its next answer, so that its prompt is read already; nothing
