@@ -20,7 +20,7 @@ from remit_server.chat.mentions import find_unknown, read_message
 from remit_server.chat.prompts import fill_prompt
 from remit_server.chat.replies import Chat, NotUnderstood
 from remit_server.cli.chat.blocks import Blocks
-from remit_server.cli.chat.draw import MOST_DRAWN, draw_markdown
+from remit_server.cli.chat.draw import MOST_BARS, MOST_DRAWN, draw_markdown
 from remit_server.cli.question import FOR_GOOD, QUIET_S, Question
 from remit_server.contract import MOST_ATTACHED, ApprovalRequired, CallInput, Scope, TextInput
 from remit_server.errors import RemitError
@@ -69,6 +69,8 @@ def test_CLI_05_a_block_that_would_take_seconds_to_draw_is_shown_as_it_was_writt
     assert "**" not in draw_markdown(row * 2 + "|--|--|\n" + row, 80)
     long = "| a | b |\n|--|--|\n" + row * (MOST_DRAWN // len(row)) + "\u202e"
     assert draw_markdown(long, 80) == visible_again(long)
+    cells = "|a|b|\n|-|-|\n" + "|1|2|\n" * (MOST_BARS // 3)
+    assert draw_markdown(cells, 80) == cells
 
 
 def test_CLI_05_what_hides_text_is_spelled_out() -> None:

@@ -14,8 +14,9 @@ from remit_governance.visible import visible_again
 WIDEST = 100
 """Columns of text: longer lines are hard to read."""
 
-
 MOST_DRAWN = 10_000
+MOST_BARS = 2_500
+"""Of a table's cells: each takes as long as a hundred characters of other text."""
 
 
 def wants_colour() -> bool:
@@ -26,9 +27,10 @@ def wants_colour() -> bool:
 def draw_markdown(text: str, columns: int) -> str:
     """Returns Markdown as lines of at most so many columns. What hides text is spelled out, and no link is active.
 
-    A text of more than `MOST_DRAWN` characters is returned as it was written: drawing a table of it takes seconds.
+    A text of more than `MOST_DRAWN` characters, or with more than `MOST_BARS` of a table, is returned as it was
+    written: a person waits for it.
     """
-    if len(text) > MOST_DRAWN:
+    if len(text) > MOST_DRAWN or text.count("|") > MOST_BARS:
         return visible_again(text)
     out = io.StringIO()
     colour = wants_colour()
