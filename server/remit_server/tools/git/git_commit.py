@@ -9,14 +9,11 @@ than with git is refused.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import io
 import os
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import PurePosixPath
 
-from dulwich.index import IndexChecksumWriter, write_index_dict
 from pydantic import Field
 
 from remit_governance.values import Effect
@@ -50,6 +47,7 @@ from remit_server.tools.spec import (
 )
 from remit_server.workspace.content.files import image_of
 from remit_server.workspace.git_folder import open_git
+from remit_server.workspace.git_index import write_index
 from remit_server.workspace.git_settings import expand_path, git_folder_of, is_on
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
@@ -165,7 +163,7 @@ def _attributes(repository: Repository, ctx: ToolContext) -> Attributes:
         if absolute.is_file() and not absolute.is_symlink():
             return read_persons(absolute)
         staged = known.get(path.encode(errors="surrogateescape"))
-        return repository.blob(staged.sha.decode())[:_MAX_ATTRIBUTES] if staged and not absolute.is_symlink() else b""
+        return repository.blob(staged.id)[:_MAX_ATTRIBUTES] if staged and not absolute.is_symlink() else b""
 
     folder = git_folder_of(os.environ)
     said = repository.settings.get("core.attributesfile")
@@ -189,11 +187,7 @@ def _objects(
 def _index(selected: Selected, repository: Repository) -> bytes:
     before = repository.index
     entries = whole(selected.index, before.outside, repository.prefix)
-    stream = io.BytesIO()
-    writer = IndexChecksumWriter(stream)
-    write_index_dict(writer, entries, version=before.version)
-    body = stream.getvalue()
-    return body + hashlib.sha1(body, usedforsecurity=False).digest()
+    return write_index(entries.items(), before.version)
 
 
 def _change(
@@ -220,7 +214,7 @@ def _content(name: bytes, new: Entry, selected: Selected, repository: Repository
 
 def _remarks(repository: Repository, selected: Selected, outside: Mapping[bytes, Entry]) -> tuple[str, ...]:
     remarks: list[str] = []
-    staged = {name: (each.mode, each.sha.decode()) for name, each in repository.index.outside.items()}
+    staged = {name: (each.mode, each.id) for name, each in repository.index.outside.items()}
     left = sum(staged.get(name) != outside.get(name) for name in staged.keys() | outside.keys())
     if repository.prefix:
         where = quote_path(str(repository.git.folders.top))

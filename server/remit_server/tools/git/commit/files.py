@@ -7,8 +7,6 @@ import stat
 from dataclasses import dataclass, field
 
 from dulwich.index import (
-    IndexEntry,
-    index_entry_from_stat,
     validate_path,
     validate_path_element_hfs,
     validate_path_element_ntfs,
@@ -23,6 +21,7 @@ from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import Repository
 from remit_server.workspace.content.files import read_image
 from remit_server.workspace.content.text import Text, plain
+from remit_server.workspace.git_index import IndexEntry, entry_of, times_of
 from remit_server.workspace.git_settings import is_on
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
@@ -84,14 +83,14 @@ class WorkingTree:
         else:
             raise commit_refusal(f"`{path}` is no file and no link", "leave it out with `paths`")
         mode = self._mode(status.st_mode, known)
-        sha = Blob.from_string(data).id
+        sha = Blob.from_string(data).id.decode()
         if stat.S_ISREG(status.st_mode):
             self._must_be_saved(path, data)
-        if known is not None and (sha, mode) == (known.sha, known.mode):
+        if known is not None and (sha, mode) == (known.id, known.mode):
             return None
         if mode != LINK and self._turned_only(path, data, known, mode):
             return None
-        return Stored(data, index_entry_from_stat(status, sha, mode=mode))
+        return Stored(data, entry_of(status, sha, mode))
 
     def status(self, path: str) -> os.stat_result:
         """What lies at `path` itself. Raises FileNotFoundError, also where a folder on the way is none or a link."""
@@ -138,10 +137,9 @@ class WorkingTree:
 
     def _unchanged(self, status: os.stat_result, known: IndexEntry) -> bool:
         """Whether the file is the one the index knows, by what git itself goes by, and older than the index."""
-        times = (_nanoseconds(known.mtime), _nanoseconds(known.ctime))
         return (
-            times == (status.st_mtime_ns, status.st_ctime_ns)
-            and times[0] < self.repository.index.written_ns
+            known.times == times_of(status)
+            and status.st_mtime_ns < self.repository.index.written_ns
             and known.size == status.st_size & 0xFFFFFFFF
             and known.ino == status.st_ino & 0xFFFFFFFF
             and self._mode(status.st_mode, known) == known.mode
@@ -155,7 +153,7 @@ class WorkingTree:
         said, settings = self.attributes.of(path), self.repository.settings
         if known is not None and mode == known.mode and line_ends_are_turned(data, said, settings):
             stored = Blob.from_string(data.replace(b"\r\n", b"\n")).id
-            if stored == known.sha:
+            if stored.decode() == known.id:
                 return True
         must_be_stored_as_it_is(path, data, said, settings)
         return False
@@ -173,7 +171,3 @@ class WorkingTree:
             raise commit_refusal(
                 f"`{path}` is not saved in the editor", "save it first", ErrorCode.STALE, retryable=True
             )
-
-
-def _nanoseconds(time: float | tuple[int, int]) -> int:
-    return time[0] * 1_000_000_000 + time[1] if isinstance(time, tuple) else int(time * 1_000_000_000)

@@ -9,14 +9,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dulwich.index import IndexEntry
-
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.files import SUBMODULE, Stored, WorkingTree, path_of
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import Entry, Repository
 from remit_server.tools.git.commit.untracked import LeftOut, find_addable, find_untracked, must_be_addable
+from remit_server.workspace.git_index import IndexEntry
 from remit_server.workspace.git_settings import is_on
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
@@ -52,7 +51,7 @@ def select(
     Raises ToolError where something of it cannot be committed."""
     repository = tree.repository
     index = dict(repository.index.entries)
-    staged = {name: (each.mode, each.sha.decode()) for name, each in index.items() if not _only_meant(each)}
+    staged = {name: (each.mode, each.id) for name, each in index.items() if not _only_meant(each)}
     selected = Selected(dict(committed) if named else staged, index)
     known = {*index, *committed} if named else index
     wanted = [os.fsdecode(name) for name in known if _is_named(name, named)]
@@ -62,7 +61,7 @@ def select(
         name = os.fsencode(path)
         stays = _staying(tree, path, selected.index.get(name))
         if stays is not None:
-            selected.files[name] = (stays.mode, stays.sha.decode())
+            selected.files[name] = (stays.mode, stays.id)
             _note_left_out(tree, path, stays, selected.left_out)
         elif readable(path_of(name)):
             _take(tree, path, selected)
@@ -126,7 +125,7 @@ def _take(tree: WorkingTree, path: str, selected: Selected) -> None:
     if stored is not None:
         _put_entry(name, stored, selected)
     elif known is not None:
-        selected.files[name] = (known.mode, known.sha.decode())
+        selected.files[name] = (known.mode, known.id)
 
 
 def _put_entry(name: bytes, stored: Stored, selected: Selected) -> None:
@@ -138,7 +137,7 @@ def _put_entry(name: bytes, stored: Stored, selected: Selected) -> None:
     if sum(map(len, selected.contents.values())) > MAX_TOTAL_BYTES:
         raise commit_refusal(f"it is more than {MAX_TOTAL_BYTES} bytes", "commit fewer files", ErrorCode.TOO_LARGE)
     selected.index[name] = stored.entry
-    selected.files[name] = (stored.entry.mode, stored.entry.sha.decode())
+    selected.files[name] = (stored.entry.mode, stored.entry.id)
 
 
 def _make_room(name: bytes, selected: Selected) -> None:

@@ -1,0 +1,189 @@
+"""Reads and writes git's index: what is staged, and what git remembers of the files (GIT-02).
+
+Nobody vouches for the file, so what it may come to is bounded (GIT-04): a compressed name adds to the one before it,
+and a small index can hold gigabytes of names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+COMPRESSED = 4
+"""The version of the format in which a name says only how it goes on from the one before it."""
+
+EXTENDED = 3
+"""The first version with extended flags."""
+
+LONGEST_NAME = 0xFFE
+"""Bytes of the longest name: of a longer one an index does not say how long it is."""
+
+_MOST_NAMES = 200_000_000
+_CHECKSUM_BYTES = 20
+_IS_EXTENDED = 0x4000
+_STAGE = 0x3000
+_SECOND = 1_000_000_000
+_HEADER = struct.Struct(">4sII")
+_ENTRY = struct.Struct(">16s6I20sH")
+_TIMES = struct.Struct(">4I")
+_FLAGS = struct.Struct(">H")
+
+
+class IndexEntry(NamedTuple):
+    """What an index has of a file. `times` are those of the change of its state and of its contents, `sha` is of what
+    is staged, both as they lie in the index; `flags` are without the length of its name."""
+
+    times: bytes
+    dev: int
+    ino: int
+    mode: int
+    uid: int
+    gid: int
+    size: int
+    sha: bytes
+    flags: int = 0
+    extended_flags: int = 0
+
+    @property
+    def id(self) -> str:
+        """The id of what is staged."""
+        return self.sha.hex()
+
+    @property
+    def stage(self) -> int:
+        """Which side of a conflict it is, from 1; 0 where there is none."""
+        return (self.flags & _STAGE) >> 12
+
+    @property
+    def mtime_ns(self) -> int:
+        """When its contents changed."""
+        _, _, seconds, nanoseconds = _TIMES.unpack(self.times)
+        return int(seconds) * _SECOND + int(nanoseconds)
+
+
+def entry_of(status: os.stat_result, sha: str, mode: int) -> IndexEntry:
+    """Returns the entry of a file whose contents have that id."""
+    parts = (status.st_dev, status.st_ino, mode, status.st_uid, status.st_gid, status.st_size)
+    dev, ino, mode, uid, gid, size = (part & 0xFFFFFFFF for part in parts)
+    return IndexEntry(times_of(status), dev, ino, mode, uid, gid, size, bytes.fromhex(sha))
+
+
+def times_of(status: os.stat_result) -> bytes:
+    """Returns the times of a file as an index has them."""
+    changed, written = divmod(status.st_ctime_ns, _SECOND), divmod(status.st_mtime_ns, _SECOND)
+    return _TIMES.pack(changed[0] & 0xFFFFFFFF, changed[1], written[0] & 0xFFFFFFFF, written[1])
+
+
+def read_version(data: bytes) -> int:
+    """Returns the version of an index. Raises ValueError where it is none that is known."""
+    return _head(data)[0]
+
+
+def read_entries(data: bytes) -> Iterator[tuple[bytes, IndexEntry]]:
+    """Yields names and entries, in order. Raises ValueError where the index is damaged, or holds more than it may."""
+    return _entries(data, [])
+
+
+def read_whole(data: bytes) -> tuple[list[tuple[bytes, IndexEntry]], bool]:
+    """Returns names and entries, and whether they are all: of an index that is split or sparse more is elsewhere.
+
+    Raises ValueError as `read_entries` does, and where what follows the entries is damaged."""
+    ended: list[int] = []
+    found = list(_entries(data, ended))
+    at, end, whole = ended[0], len(data) - _CHECKSUM_BYTES, True
+    while at < end:
+        # What begins with a capital letter is for speed alone.
+        whole = whole and data[at : at + 1].isupper()
+        at += 8 + int.from_bytes(data[at + 4 : at + 8])
+    if at != end:
+        raise ValueError("an extension is cut off")
+    return found, whole
+
+
+def write_index(entries: Iterable[tuple[bytes, IndexEntry]], version: int) -> bytes:
+    """Returns an index with these names and entries, in the order that git wants, and its checksum."""
+    ordered = sorted(entries, key=lambda each: (each[0], each[1].stage))
+    if version < EXTENDED and any(entry.extended_flags for _, entry in ordered):
+        version = EXTENDED
+    parts = [_HEADER.pack(b"DIRC", version, len(ordered))]
+    before = b""
+    for name, entry in ordered:
+        flags = entry.flags & ~_IS_EXTENDED | min(len(name), 0xFFF)
+        extended = b""
+        if entry.extended_flags:
+            flags, extended = flags | _IS_EXTENDED, _FLAGS.pack(entry.extended_flags)
+        head = _ENTRY.pack(*entry[:8], flags)
+        if version == COMPRESSED:
+            kept = _shared(before, name)
+            parts += (head, extended, _packed(len(before) - kept), name[kept:], b"\0")
+            before = name
+        else:
+            length = len(head) + len(extended) + len(name)
+            parts += (head, extended, name, b"\0" * (8 - length % 8))
+    body = b"".join(parts)
+    return body + hashlib.sha1(body, usedforsecurity=False).digest()
+
+
+def _head(data: bytes) -> tuple[int, int]:
+    if len(data) < _HEADER.size + _CHECKSUM_BYTES:
+        raise ValueError("it is too short")
+    sign, version, count = _HEADER.unpack_from(data)
+    if sign != b"DIRC" or version not in {2, EXTENDED, COMPRESSED}:
+        raise ValueError("it is no index")
+    return version, count
+
+
+def _entries(data: bytes, ended: list[int]) -> Iterator[tuple[bytes, IndexEntry]]:
+    """Yields names and entries, and says where they `ended`."""
+    version, count = _head(data)
+    at, name, room, end = _HEADER.size, b"", _MOST_NAMES, len(data) - _CHECKSUM_BYTES
+    for _ in range(count):
+        if at + _ENTRY.size > end:
+            raise ValueError("it is cut off")
+        *known, flags = _ENTRY.unpack_from(data, at)
+        start, extended = at + _ENTRY.size, 0
+        if flags & _IS_EXTENDED:
+            (extended,) = _FLAGS.unpack_from(data, start)
+            start += _FLAGS.size
+        kept = b""
+        if version == COMPRESSED:
+            dropped, start = _number(data, start)
+            kept = name[: max(0, len(name) - dropped)]
+        stop = data.index(b"\0", start, end)
+        name = kept + data[start:stop]
+        room -= len(name)
+        if len(name) > LONGEST_NAME or room < 0:
+            raise ValueError("its names are too long")
+        yield name, IndexEntry._make((*known, flags & 0xF000, extended))
+        # Else each entry ends with one to eight zeros, at a multiple of eight bytes.
+        at = stop + 1 if version == COMPRESSED else at + (stop - at + 8) // 8 * 8
+    ended.append(at)
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """Returns a number as git packs it, and where what follows begins. Raises ValueError."""
+    value = 0
+    for end, byte in enumerate(data[at : at + 5], at + 1):
+        value = (value << 7) | (byte & 0x7F)
+        if not byte & 0x80:
+            return value, end
+        value += 1
+    raise ValueError("it holds no number where one is due")
+
+
+def _shared(before: bytes, name: bytes) -> int:
+    """Returns how many bytes two names begin with are the same."""
+    pairs = enumerate(zip(before, name, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(before), len(name)))
+
+
+def _packed(number: int) -> bytes:
+    """Returns a number as git packs it."""
+    found = [number & 0x7F]
+    while number := number >> 7:
+        number -= 1
+        found.append(number & 0x7F | 0x80)
+    return bytes(reversed(found))

@@ -1,0 +1,50 @@
+"""Git's index is read and written as git does, in every version of the format, and within bounds (GIT-02, GIT-04)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from commits import git, repository
+
+from remit_server.workspace.git_index import COMPRESSED, read_entries, read_version, read_whole, write_index
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+FILES = {"a.py": "1\n", "a/b.py": "2\n", "a/bc.py": "2\n", f"deep/{'n' * 200}/x": "", f"deep/{'n' * 200}y": ""}
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_GIT_02_an_index_is_written_as_git_wrote_it(tmp_path: Path, version: int) -> None:
+    shop = repository(tmp_path / "shop", FILES)
+    git(shop, "update-index", "--index-version", str(version))
+    if version > 2:
+        git(shop, "update-index", "--skip-worktree", "a.py")
+    git(shop, "update-index", "--assume-unchanged", "a/b.py")
+    data = (shop / ".git" / "index").read_bytes()
+    entries, whole = read_whole(data)
+    assert (whole, read_version(data)) == (True, version)
+    written = write_index(entries, version)
+    assert data.startswith(written[:-20])
+    assert list(read_entries(written)) == entries
+    listed = git(shop, "ls-files", "-s", "-v", "-z"), git(shop, "ls-files", "--debug")
+    (shop / ".git" / "index").write_bytes(written)
+    assert (git(shop, "ls-files", "-s", "-v", "-z"), git(shop, "ls-files", "--debug")) == listed
+
+
+def test_GIT_04_a_small_index_of_long_names_is_refused() -> None:
+    """Each name is the one before it and one sign more."""
+    zeros = bytes(62)
+    names = b"".join(zeros + b"\0" + b"n\0" for _ in range(5_000))
+    data = b"DIRC" + COMPRESSED.to_bytes(4) + (5_000).to_bytes(4) + names + bytes(20)
+    with pytest.raises(ValueError, match="too long"):
+        list(read_entries(data))
+
+
+@pytest.mark.parametrize("cut", [0, 11, 40, 90, -21])
+def test_GIT_04_an_index_that_is_cut_off_is_refused(tmp_path: Path, cut: int) -> None:
+    shop = repository(tmp_path / "shop", FILES)
+    data = (shop / ".git" / "index").read_bytes()
+    with pytest.raises(ValueError, match=r".+"):
+        read_whole(data[:cut])
