@@ -137,7 +137,8 @@
     ("warning" (remit--say (plist-get event :message) 'remit-ask))))
 
 (defun remit--went-well (ok result)
-  "Return whether a call did what it was for: it is OK, and RESULT has no program that ended with an error."
+  "Return whether a call did what it was for.
+It is OK, and RESULT has no program that ended with an error."
   (and (remit--truth ok)
        (equal (or (plist-get result :exit_code) 0) 0)
        (not (eq (plist-get (plist-get result :data) :passed) :json-false))))
