@@ -96,7 +96,7 @@ def _index(*names: tuple[bytes, bytes]) -> bytes:
 )
 def test_THR_storage_an_index_of_more_names_than_memory_holds(shop: Path, names: list[tuple[bytes, bytes]]) -> None:
     (shop / ".git" / "index").write_bytes(_index(*names))
-    assert SAYS.its_index_holds_a_name in _refused(shop)
+    assert SAYS.its_names_are_too_long in _refused(shop)
 
 
 def test_THR_shell_attributes_that_take_long_to_match(shop: Path) -> None:

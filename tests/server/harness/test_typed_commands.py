@@ -165,7 +165,7 @@ async def test_BOX_04_what_is_stopped_at_its_time_has_failed_and_says_what_it_ha
     ("command", "limit"),
     [
         ("for i in $(seq 200); do sleep 60 & done; wait", "processes"),
-        pytest.param("yes", "bytes of output", marks=pytest.mark.slow),
+        pytest.param('yes "$(printf "%09000d" 0)"', "bytes of output", marks=pytest.mark.slow),
     ],
 )
 async def test_BOX_04_what_is_stopped_at_another_limit_has_failed_and_names_it(
