@@ -29,7 +29,7 @@ NEWEST_STEP = 0.7
 _CALL_SHARE = 0.05
 """What their calls may take."""
 WORTH_IT = 0.9
-"""Of the messages that are sent: a conversation is condensed to less than this, or not at all."""
+"""A conversation is condensed to less than this share of its messages, or not at all."""
 LEAST_RESULT = 400
 """Characters of one result that are told in any case."""
 _HARDER = 0.6

@@ -16,7 +16,7 @@ WIDEST = 100
 
 MOST_DRAWN = 10_000
 MOST_BARS = 2_500
-"""Of a table's cells: each takes as long as a hundred characters of other text."""
+"""Bars of tables in one text: drawing a cell takes many times as long as drawing a word."""
 
 
 def wants_colour() -> bool:
