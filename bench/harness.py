@@ -2,8 +2,8 @@
 
 `python bench/harness.py --url http://127.0.0.1:8080/v1 --model NAME SET.yaml…` asks each request of each set on a fresh
 copy of its package, temperature 0, by turns for every side, and judges by the files and the answer (`judge.py`): right,
-ended (with an answer), damage (files changed that the request did not lead to), tokens of the first prompt, tokens
-written a step, seconds. Intervals are Wilson's, at 95 %.
+ended (with an answer), damage (files changed that the request did not lead to), how many rules did alone, tokens of the
+first prompt, tokens written a step, seconds. Intervals are Wilson's, at 95 %.
 
 The sets in `requests/`: `tuned.yaml` was looked at while Remit was made better; `first.yaml` and `second.yaml` were
 phrased by somebody who had not seen Remit, and nobody who changes it has looked at them.
@@ -274,7 +274,8 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "ended": sum(each.ended for each in outcomes),
         "right_but_not_reported_so": sum(each.right and not each.ended for each in outcomes),
         "damage": sum(each.damage for each in outcomes),
-        "first_prompt": median([each.first_prompt for each in outcomes]) if outcomes else 0,
+        "without_model": sum(not each.steps for each in outcomes),
+        "first_prompt": median([each.first_prompt for each in outcomes if each.steps] or [0]),
         "values": sum(each.values for each in outcomes),
         "copied": [text for each in outcomes for text in each.copied],
         "written_a_step": round(sum(each.written for each in outcomes) / max(steps, 1), 1),

@@ -143,11 +143,15 @@ CALLS += [
 
 
 CALLS += [
+    ("run python3 -c 'print(1)'", "run_command", {"command": "python3 -c 'print(1)'"}),
+    ('run echo "rm -r src" and tell me what it says', "run_command", {"command": 'echo "rm -r src"'}),
+    ('run git log --format="%h %s"', "run_command", {"command": 'git log --format="%h %s"'}),
+    ('please run "make test"', "run_command", {"command": "make test"}),
     (
         "s/teh/the/ in README.md",
         "edit_file",
         {"path": "README.md", "old_text": "teh", "new_text": "the", "replace_all": True},
-    )
+    ),
 ]
 
 
@@ -276,6 +280,9 @@ def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
         "run only the tests for parsing",
         "rename this variable to something clearer",
         "docstring of Cart.total is empty, write a short one",
+        "which file uses Cart? I don't mean where the class is defined",
+        "zeig mir alle dateien außer den tests",
+        "rename total to amount in src/cart.py, as src/tax.py has it",
     ],
 )
 def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:

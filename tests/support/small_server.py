@@ -32,7 +32,7 @@ SHAPES = {
     "llama.cpp": Shape(
         {
             "/v1/models": b'{"object":"list","data":[{"id":"small","object":"model","owned_by":"llamacpp",'
-            b'"meta":{"n_params":500000000,"size":400000000}}]}',
+            b'"meta":{"n_ctx":8192,"n_params":500000000,"size":400000000}}]}',
             "/props": b'{"default_generation_settings":{"n_ctx":8192},"total_slots":1,'
             b'"chat_template_caps":{"supports_tools":true}}',
         },
@@ -72,9 +72,12 @@ SHAPES = {
 
 
 @contextmanager
-def small_server(*steps: Mapping[str, Any], shape: str = "llama.cpp") -> Iterator[str]:
-    """Yields the reference of its model; it plays the steps one after the other, after one for the trial."""
-    left: Sequence[Mapping[str, Any]] = [TRIAL, *steps]
+def small_server(
+    *steps: Mapping[str, Any], shape: str = "llama.cpp", trial: bool = True, asked: list[bytes] | None = None
+) -> Iterator[str]:
+    """Yields the reference of its model; it plays the steps one after the other, after one for the trial where there
+    will be one. What it is `asked` for steps is put there."""
+    left: Sequence[Mapping[str, Any]] = [*([TRIAL] if trial else []), *steps]
     played, like = iter(left), SHAPES[shape]
 
     class Handler(BaseHTTPRequestHandler):
@@ -85,10 +88,12 @@ def small_server(*steps: Mapping[str, Any], shape: str = "llama.cpp") -> Iterato
             self._page(like.pages.get(self.path))
 
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
+            body = self.rfile.read(int(self.headers["content-length"]))
             if self.path in like.pages:
                 self._page(like.pages[self.path])
                 return
+            if asked is not None:
+                asked.append(body)
             step = json.dumps(next(played, {"answer": "There is nothing left to do."}))
             self.send_response(200)
             self.send_header("content-type", like.kind)

@@ -14,6 +14,7 @@ from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
 from remit_governance.work_items.items import WorkItems
+from remit_server.agent.by_rule import step_by_rule
 from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
 from remit_server.agent.context.tool_budget import fit_tools
@@ -47,7 +48,7 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
-from remit_server.models.profile import Profile
+from remit_server.models.profile import BUILT_IN, Profile
 from remit_server.models.unreadable import is_too_deep, too_deep
 from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS
 
@@ -70,17 +71,19 @@ class Reply:
 @dataclass(frozen=True, slots=True)
 class Offer:
     """What a turn's steps may do, how the model is spoken to, and what the person asked. With `only_answer` the next
-    step calls nothing."""
+    step calls nothing; `by_rules`: rules are asked before the model, as long as they go on."""
 
     intents: Mapping[Intent, tuple[ToolSpec, ...]]
     profile: Profile
     asked: str
     only_answer: bool = False
+    by_rules: bool = False
 
-    def call(self, proposed: ProposedCall) -> ToolCall:
-        """Returns a call with the arguments that the profile gives every call of its tool."""
-        given = self.profile.given.get(canonical_tool(proposed.name), {})
-        return ToolCall(proposed.id, proposed.name, {**proposed.arguments, **given})
+
+def as_called(proposed: ProposedCall, profile: Profile) -> ToolCall:
+    """Returns a call with the arguments that the profile gives every call of its tool."""
+    given = profile.given.get(canonical_tool(proposed.name), {})
+    return ToolCall(proposed.id, proposed.name, {**proposed.arguments, **given})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +116,16 @@ class Agent:
         profile = await self.provider.meet()
         turn.careful = profile.careful
         window = smallest_window(self.provider, self.generation)
-        offer = Offer(fit_tools(self.dispatcher.offered(turn), window, profile), profile, request.text)
         begin_conversation(conversation)
         shown = context if profile.editor else None  # below it a tiny model says that all is done
         known = (attached, shown) if self.provider.reads_context else (attached_names(request), None)
         if items := self._items().values():
             known = ((*known[0], work_items_text(items)), known[1])
-        conversation.say(UserMessage(user_text(request, *known)), request.text)
+        told = user_text(request, *known)
+        conversation.say(UserMessage(told), request.text)
+        tools = fit_tools(self.dispatcher.offered(turn), window, profile)
+        # A rule reads the sentence alone: what stands beside it could change what is meant.
+        offer = Offer(tools, profile, request.text, by_rules=profile.by_rules and told == request.text)
         try:
             return await self._work(conversation, offer, turn)
         except RunDenied:
@@ -136,9 +142,13 @@ class Agent:
     async def _work(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
         history, check = History(), await ExitCheck.begin(self.dispatcher, turn)
         end = limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
+        begun = len(conversation.messages)
         for step in range(1, self.max_steps + 1):
             turn.begin_step()
-            reply = await self._generate(conversation, offer, turn)
+            reply = await self._follow_rules(conversation.messages[begun:], offer, turn) if offer.by_rules else None
+            if reply is None:
+                offer = replace(offer, by_rules=False)
+                reply = await self._generate(conversation, offer, turn)
             conversation.say(reply.message)
             if reply.message.calls:
                 last = step == self.max_steps
@@ -149,6 +159,7 @@ class Agent:
                     break
             elif (told := await self._find_unfinished(check, turn)) is not None:
                 conversation.say(UserMessage(told))
+                offer = replace(offer, by_rules=False)
             else:
                 return reply
         return await self._conclude(conversation, offer, turn, end)
@@ -194,20 +205,21 @@ class Agent:
 
         Where no other step follows the model is told to answer.
         """
-        window = Window(self.provider, self.generation, conversation, turn, offer.profile)
+        profile = BUILT_IN if offer.by_rules else offer.profile
+        window = Window(self.provider, self.generation, conversation, turn, profile)
         turn.room_chars = window.result_chars(offer.intents, reply)
-        taken = [offer.call(each) for each in reply.calls[:MAX_CALLS_PER_STEP]]
+        taken = [as_called(each, profile) for each in reply.calls[:MAX_CALLS_PER_STEP]]
         results: list[CallResult | None] = [None] * len(reply.calls)
         loop: Loop | None = None
         try:
             await execute_all(self.dispatcher, taken, turn, results)
-            history, loop = after_step(history, reply.text, observed_calls(taken, results), offer.profile.repeats)
+            history, loop = after_step(history, reply.text, observed_calls(taken, results), profile.repeats)
         finally:
             # Every call keeps its answer, also when the turn ends here: a model must not see a call left open.
             texts = [NOT_RUN if result is None else result.text for result in results]
             if loop is not None:
                 texts[-1] += f"\n{loop_warning(loop)}"
-            long = offer.profile.reminds is not None and sum(map(len, texts)) > offer.profile.reminds
+            long = profile.reminds is not None and sum(map(len, texts)) > profile.reminds
             if last or long or (loop is not None and loop.ends):
                 texts[-1] += f"\n\nNow answer: {offer.asked}"
             for call, text in zip(reply.calls, texts, strict=True):
@@ -218,6 +230,16 @@ class Agent:
         if loop is not None and not loop.ends:
             turn.emit(WarningEvent, message=f"the model repeats itself and was told so: it {loop.what}")
         return history, loop
+
+    async def _follow_rules(self, since: Sequence[Message], offer: Offer, turn: Turn) -> Reply | None:
+        """Returns the step that a rule takes, which may use every tool; None where the model goes on."""
+        nameable = await self._paths(tuple(since), offer.profile, turn).list()
+        step = step_by_rule(offer.asked, since, turn.ended, self.dispatcher.offered(turn), nameable)
+        if step is None:
+            return None
+        if step.message.text:
+            turn.emit(TokenDelta, text=step.message.text)
+        return Reply(step.message, step.declined)
 
     async def _generate(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
         window = Window(self.provider, self.generation, conversation, turn, offer.profile)

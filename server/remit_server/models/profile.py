@@ -45,7 +45,8 @@ class Profile:
     whole over what it has not read, and breaks the syntax of none. One that `invents` may name a new file as it
     likes, another only as the person did. One that does not see the `editor` is not told which file is open. A step
     has up to `most_tokens`, is ended where the last `alike` characters of it only repeat themselves, and is shown
-    up to `most_shown` characters of a result. What it says of a long conversation is of use where it `sums_up`.
+    up to `most_shown` characters of a result. With `by_rules` it is asked only for what no rule takes (MOD-28).
+    What it says of a long conversation is of use where it `sums_up`.
     `temperature` is what it is asked with where nobody set one; None leaves that to the engine's row.
     """
 
@@ -59,6 +60,7 @@ class Profile:
     careful: bool = False
     invents: bool = True
     editor: bool = True
+    by_rules: bool = False
     most_tokens: int | None = None
     alike: int = 1_500
     most_shown: int | None = None
@@ -105,9 +107,11 @@ SMALL_NATIVE = replace(
 """For an engine that no schema holds: a step is written in the model's own way to call tools, and lines are edited by
 their numbers."""
 
-TINY = replace(SMALL, name="tiny", invents=False, editor=False, most_tokens=768, alike=400)
+TINY = replace(SMALL, name="tiny", invents=False, editor=False, by_rules=True, most_tokens=768, alike=400)
 
-TINY_NATIVE = replace(SMALL_NATIVE, name="tiny-native", invents=False, editor=False, most_tokens=768, alike=400)
+TINY_NATIVE = replace(
+    SMALL_NATIVE, name="tiny-native", invents=False, editor=False, by_rules=True, most_tokens=768, alike=400
+)
 
 BUILT_IN = Profile("built-in", careful=True)
 """For the model that comes with Remit, which has its own requests, whatever is offered."""

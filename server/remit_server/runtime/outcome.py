@@ -6,20 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from remit_server.contract import ErrorCode, ErrorPayload, RunStatus
-from remit_server.harness.approval.desk import PERSON_SAID_NO
+from remit_server.harness.approval.desk import PERSON_SAID_NO, UNANSWERED
 from remit_server.harness.turn import EndedCall
 
-REFUSALS = frozenset(
-    {
-        ErrorCode.DENIED,
-        ErrorCode.APPROVAL_DENIED,
-        ErrorCode.APPROVAL_EXPIRED,
-        ErrorCode.APPROVAL_UNAVAILABLE,
-    }
-)
+REFUSALS = UNANSWERED | {ErrorCode.DENIED}
 """Policy, or the person, did not let the call run."""
-UNANSWERED = frozenset({ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_EXPIRED, ErrorCode.APPROVAL_UNAVAILABLE})
-"""Nobody said yes: what was not done stands there already, so the reason is enough."""
 OWN_REFUSALS = REFUSALS | {
     ErrorCode.INTENT_REQUIRED,
     ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT,
@@ -99,6 +90,6 @@ def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], 
 
 
 def _sentence(error: ErrorPayload) -> str:
-    if error.code in UNANSWERED:
+    if error.code in UNANSWERED:  # what was not done stands there already, so the reason is enough
         return error.why.replace(PERSON_SAID_NO, "you said no", 1)
     return f"{error.what}: {error.why}"

@@ -37,6 +37,8 @@ from remit_server.wall_clock import timestamp
 
 AnsweredBy = Literal["person", "beforehand", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
 
+UNANSWERED = frozenset({ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_EXPIRED, ErrorCode.APPROVAL_UNAVAILABLE})
+"""Nobody said yes."""
 REFUSALS = {
     "unknown": "there is no such question",
     "used": "this question was already answered",

@@ -58,6 +58,8 @@ def take_move(said: Sentence) -> Route:
         return None
     old = said.files[0]
     others = [path for path in said.paths if path != old] or list(said.files[1:2])
+    if others and (len(said.files) + len(said.paths) > 2 or words_left(said, "moves", whole=True)):
+        return None  # it says more than that one is to become the other
     if others:
         return Routed(Intent.CODE, "move_file", {"path": old, "new_path": _moved(old, others[0], said)})
     if (folder := FOLDER.search(without_paths(said))) is not None:

@@ -138,9 +138,13 @@ def _script_in(said: Sentence) -> str | None:
     return f"{program} {shlex.quote(said.files[0])}"
 
 
+_QUOTES_WITHIN = re.compile(rf"(?<!\S)(?:{'|'.join(sorted(_PROGRAMS))})\s[^\"'`]*[\"']")
+"""Quotes that belong to a command: what they hold is an argument, and no command."""
+
+
 def _command_in(said: Sentence) -> str | None:
     """The command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands do."""
-    if said.quoted:
+    if said.quoted and not _QUOTES_WITHIN.search(said.text):
         return said.quoted[0] if len(said.quoted) == 1 and not says("edits", said.bare) else None
     if (told := re.match(r"(?:run|execute)[^:]{0,30}:\s*(\S.*)$", said.short, re.IGNORECASE)) is not None:
         return told[1]

@@ -86,10 +86,8 @@ def take_phrase(said: Sentence) -> Route:
     return None
 
 
-_NO_TEXT = re.compile(
-    r"[=:,)\]}]|\w+ (?:in|on|up|out|down|me|us) |([\"'`]).*\1 \w[\w ]*$|\w[\w ]* `.*`$", re.IGNORECASE
-)
-"""What begins with the end of something, with a verb, or has plain words beside a quoted text."""
+_NO_TEXT = re.compile(r"[=:,)\]}]|\w+ (?:in|on|up|out|down|me|us) ", re.IGNORECASE)
+"""What begins with the end of something, or with a verb."""
 
 
 def _is_text(said: Sentence, parts: Parts, part: str) -> bool:

@@ -44,6 +44,10 @@ _ORDINALS: Sequence[Sequence[str]] = (
 LAST = -1
 
 
+_BESIDE = re.compile(r"([\"'`]).*\1 \w[\w ]*$|\w[\w ]* `.*`$")
+"""Plain words beside a quoted text: a part is taken whole, or the sentence is not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a phrase found, by the names of its parts, and which of these stood in quotes."""
@@ -73,7 +77,9 @@ def find_phrases(idea: str, said: Sentence) -> Iterator[Parts]:
     for wording in said.wordings:
         for pattern in patterns(idea):
             if (found := pattern.fullmatch(wording)) is not None:
-                yield _parts(found, said)
+                parts = _parts(found, said)
+                if not any(_BESIDE.match(text) for name, text in parts.texts.items() if name not in parts.quoted):
+                    yield parts
 
 
 def _parts(found: re.Match[str], said: Sentence) -> Parts:

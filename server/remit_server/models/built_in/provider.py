@@ -51,7 +51,8 @@ class BuiltInProvider:
                 "the model cannot answer this", NO_MODEL, "connect one: `remit model` shows those that you can use"
             )
         nameable = await request.paths.list()
-        match next_step(request, None if nameable is None else nameable.files):
+        files = None if nameable is None else nameable.files
+        match next_step(request.messages, request.intents, files):
             case Routed(intent=intent, tool=tool, arguments=arguments):
                 yield CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent.value}))
                 yield CallProposed(ProposedCall(new_call_id(), tool, arguments))

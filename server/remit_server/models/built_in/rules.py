@@ -16,6 +16,12 @@ from remit_server.models.built_in.sentences import Sentence, read_sentence
 
 _CONDITION = re.compile(r"(?:if|unless|when|in case|wenn|falls|si|se|quando|cuando|もし)\b", re.IGNORECASE)
 """What begins so is done only where something holds, which no rule looks at."""
+_NEGATED = re.compile(
+    r"\b(?:do(?:es)?(?: not|n['’]?t)|is(?: not|n['’]t)|not|except|unless|nicht|kein\w*|außer|pas|sauf|excepto|salvo|"
+    r"tranne|eccetto|non)\b|ない|以外",
+    re.IGNORECASE,
+)
+"""What is not meant: a rule that looks for words would take it for what is."""
 _SECTION = re.compile(r"\b(?:section|paragraph|chapter|abschnitt|absatz|kapitel|secci[oó]n|sezione)\b", re.IGNORECASE)
 """A part of a file that no rule finds."""
 _SECOND_WISH = re.compile(
@@ -37,10 +43,12 @@ def route(text: str, files: AbstractSet[str]) -> Route:
     said = read_sentence(text.strip(), files)
     if _SECOND_WISH.search(said.bare):
         return None
-    if said.alike:
-        return _ask_which(said, text, files)
+    return _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said)
+
+
+def _take_words(said: Sentence) -> Route:
     found = (rule(said) for rule in _RULES)
-    return next((each for each in found if each is not None), None)
+    return None if _NEGATED.search(said.bare) else next((each for each in found if each is not None), None)
 
 
 def _ask_which(said: Sentence, text: str, files: AbstractSet[str]) -> Route:
@@ -51,7 +59,7 @@ def _ask_which(said: Sentence, text: str, files: AbstractSet[str]) -> Route:
 
 
 _RULES: Sequence[Callable[[Sentence], Route]] = (
-    take_phrase, looking.take_help, looking.take_git, looking.take_shell, looking.take_run, changing.take_move,
+    looking.take_help, looking.take_git, looking.take_shell, looking.take_run, changing.take_move,
     changing.take_rename, changing.take_replace, changing.take_remove, changing.take_delete, changing.take_insert,
     changing.take_set_value, changing.take_create, looking.take_search, looking.take_list, looking.take_show,
 )  # fmt: skip

@@ -282,9 +282,9 @@ def is_name(word: str) -> bool:
     return bool(re.search(r"_|\d|[a-z][A-Z]|^[A-Z][a-z]+[A-Z]|^[A-Z]{3,}$", word))
 
 
-def words_left(said: Sentence, verb: str) -> int:
+def words_left(said: Sentence, verb: str, *, whole: bool = False) -> int:
     """Counts the words left that say something: without the verb, files, and words that every sentence has. What a
-    sentence adds behind a comma does not count."""
+    sentence adds behind a comma counts in a `whole` one only."""
     clauses = [part for part in re.split(r"[,;!?]|\.(?=\s|$)", without_paths(said)) if says(verb, part)]
-    left = saying(verb).sub(" ", clauses[0] if clauses else without_paths(said))
+    left = saying(verb).sub(" ", clauses[0] if clauses and not whole else without_paths(said))
     return len([word for word in re.findall(r"[A-Za-zÀ-ž]{2,}", left) if word.lower() not in filling()])

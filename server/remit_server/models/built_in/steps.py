@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import assert_never
@@ -36,7 +36,7 @@ from remit_server.models.built_in.rules import route
 from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.turns import Turn, turn_of
 from remit_server.models.built_in.words import IDENTIFIER
-from remit_server.models.ports import GenerateRequest, ProposedCall
+from remit_server.models.ports import Message, ProposedCall, ToolSpec
 
 _EVERYWHERE = re.compile(
     r"\beverywhere|\ball (?:the )?files|\bevery file|throughout|(?:across|in) the (?:whole |entire )?(?:project|repo)|"
@@ -46,31 +46,45 @@ _EVERYWHERE = re.compile(
 )
 
 
-def next_step(request: GenerateRequest, known: AbstractSet[str] | None) -> Routed | Ending:
+Offered = Mapping[Intent, tuple[ToolSpec, ...]]
+"""For each intent the tools that it opens."""
+
+
+def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[str] | None) -> Routed | Ending:
     """Returns the next call of a rule, what is answered after it, or a question for what is missing.
 
     It declines what no rule takes, and what needs a tool that is not offered. `known` are the files that may be named;
     in a tree too large to be listed, where it is None, they are what the sentence names.
     """
-    turn = turn_of(request.messages)
-    files = _named_in(turn.text) if known is None else known
-    before = files if turn.call is None else _before(turn.call, files)
-    followed = _follow(turn.text, turn, request, before)
-    if followed is None and (named := _named_alone(turn.text, before)):
-        followed = _follow(turn.text, turn, request, before | {named})  # the call says why it cannot be opened
+    turn = turn_of(messages)
+    followed = follow_rules(turn, offered, known)
     if followed is not None:
         return followed
     if turn.call is None or turn.call.name in _LOOKS:
-        return _decline(turn, request, before)
+        return _decline(turn, offered, _files_before(turn, known))
     # The files are others than they were when the call was chosen: what it did is told all the same.
     return answer(Routed(Intent.CODE, turn.call.name, turn.call.arguments), turn.result)
+
+
+def follow_rules(turn: Turn, offered: Offered, known: AbstractSet[str] | None) -> Routed | Ending | None:
+    """Returns what a rule makes of the sentence, as `next_step` does; None where no rule takes it."""
+    before = _files_before(turn, known)
+    followed = _follow(turn.text, turn, offered, before)
+    if followed is None and (named := _named_alone(turn.text, before)):
+        return _follow(turn.text, turn, offered, before | {named})  # the call says why it cannot be opened
+    return followed
+
+
+def _files_before(turn: Turn, known: AbstractSet[str] | None) -> AbstractSet[str]:
+    files = _named_in(turn.text) if known is None else known
+    return files if turn.call is None else _before(turn.call, files)
 
 
 _TESTS_TOO = re.compile(r",? (?:also|even|including|too) (?:in )?(?:the )?tests?$", re.IGNORECASE)
 _LOOKS = frozenset({"read_file", "search_files", "list_files"})
 
 
-def _decline(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending:
+def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending:
     """Says what takes a model; of a name that a question is about first where it is defined."""
     said = read_sentence(turn.text.strip(), files)
     name = subject_of(said) if beyond(said) is Beyond.QUESTION else None
@@ -78,7 +92,7 @@ def _decline(turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> R
         return Ending(decline(said))
     look = definition_of(name)
     if turn.call is None:
-        return look if _is_offered(look, request) else Ending(decline(said))
+        return look if _is_offered(look, offered) else Ending(decline(said))
     place = answer(look, turn.result)
     if place.text == NOT_FOUND:
         return Ending(f"{NO_DEFINITION.format(name=name)} {decline(said).removeprefix('I stopped: ')}")
@@ -112,39 +126,39 @@ def _is_below(path: str, text: str) -> bool:
     return re.search(rf"(?<![\w/~.\\:]){re.escape(path)}", text) is not None
 
 
-def _follow(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
+def _follow(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
     found = route(text, files)
     match found:
         case Help(about=about):
             return Ending(HELP[about], done=True)
         case Missing(question=question):
-            return _seek(found, text, turn, request, files) if found.sought else Ending(question)
+            return _seek(found, text, turn, offered, files) if found.sought else Ending(question)
         case Edited():
-            return _edit_line(found, turn, request)
+            return _edit_line(found, turn, offered)
         case Shown():
-            return _show(found, turn, request)
+            return _show(found, turn, offered)
         case Routed():
-            return _call(found, turn, request)
+            return _call(found, turn, offered)
         case None:
             return None
         case _:
             assert_never(found)
 
 
-def _call(routed: Routed, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
+def _call(routed: Routed, turn: Turn, offered: Offered) -> Routed | Ending | None:
     """Returns the one call, or what is answered after it."""
     if turn.call is None:
-        return routed if _is_offered(routed, request) else None
+        return routed if _is_offered(routed, offered) else None
     made = turn.call.name == routed.tool and dict(turn.call.arguments) == dict(routed.arguments)
     return answer(routed, turn.result) if made else None
 
 
-def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
+def _edit_line(edited: Edited, turn: Turn, offered: Offered) -> Routed | Ending | None:
     """Returns the next of its two calls, the read and the edit, or what is answered after the second."""
     read = Routed(Intent.ANALYZE, "read_file", {"path": edited.path, "limit": MOST_LINES})
     match turn.call:
         case None:
-            return read if _is_offered(read, request) else None
+            return read if _is_offered(read, offered) else None
         case ProposedCall(name="edit_file"):
             return answer_edit(edited.edit, turn.result)
         case _ if turn.refused:
@@ -155,7 +169,7 @@ def _edit_line(edited: Edited, turn: Turn, request: GenerateRequest) -> Routed |
         step = Routed(Intent.CODE, "edit_file", plan_edit(edited.path, edited.edit, lines_of(turn.result)))
     except NoPlace as why:
         return Ending(f"{UNCHANGED} {str(why)[:1].upper()}{str(why)[1:]}.")
-    return step if _is_offered(step, request) else Ending(UNCHANGED)
+    return step if _is_offered(step, offered) else Ending(UNCHANGED)
 
 
 MOST_SHOWN_LINES = 80
@@ -163,11 +177,11 @@ MOST_LINES = 5_000
 """The most lines that `read_file` shows at once."""
 
 
-def _show(shown: Shown, turn: Turn, request: GenerateRequest) -> Routed | Ending | None:
+def _show(shown: Shown, turn: Turn, offered: Offered) -> Routed | Ending | None:
     """Returns the next of its two calls, the search and the read, or what is answered after the second."""
     look = definition_of(shown.name, shown.path)
     if turn.call is None:
-        return look if _is_offered(look, request) else None
+        return look if _is_offered(look, offered) else None
     if turn.refused:
         return answer(look, turn.result)
     found = definitions(turn.found)
@@ -183,18 +197,16 @@ def _show(shown: Shown, turn: Turn, request: GenerateRequest) -> Routed | Ending
 MOST_NAMED = 5
 
 
-def _seek(
-    missing: Missing, text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]
-) -> Routed | Ending | None:
+def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
     """Looks for the one file that a sentence leaves out, by what is to be changed in it; then goes on as if it were
     named."""
     word = re.fullmatch(IDENTIFIER, missing.sought) is not None
     pattern = rf"\b{missing.sought}\b" if word else re.escape(missing.sought)
     look = Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0})
     if turn.call is None:
-        return look if _is_offered(look, request) else Ending(missing.question)
+        return look if _is_offered(look, offered) else Ending(missing.question)
     if turn.made > 1:
-        return _in_each(text, turn, request, files)
+        return _in_each(text, turn, offered, files)
     if turn.refused:
         return answer(look, turn.result)
     places = files_found(turn.result)
@@ -204,20 +216,20 @@ def _seek(
         more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
         named = f"The text `{missing.sought}` is in {', '.join(places[:MOST_NAMED])}{more}."
         return Ending(f"{named} Which file? Name it in the sentence, or say `everywhere`.")
-    return _follow(_naming(text, places[0]), replace(turn, call=None), request, files)
+    return _follow(_naming(text, places[0]), replace(turn, call=None), offered, files)
 
 
-def _in_each(text: str, turn: Turn, request: GenerateRequest, files: AbstractSet[str]) -> Routed | Ending | None:
+def _in_each(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
     """Goes on with the file of the last call, then with the next one in which the text was found."""
     assert turn.call is not None
     path, places = str(turn.call.arguments.get("path")), files_found(turn.found)
     if path not in places:
         return None
-    came = _follow(_naming(text, path), turn, request, files)
+    came = _follow(_naming(text, path), turn, offered, files)
     at = places.index(path) + 1
     if not isinstance(came, Ending) or not came.done or at == len(places) or not _EVERYWHERE.search(text):
         return came if at == 1 or not isinstance(came, Ending) else _told(came, turn, places[:at])
-    return _follow(_naming(text, places[at]), replace(turn, call=None), request, files)
+    return _follow(_naming(text, places[at]), replace(turn, call=None), offered, files)
 
 
 def _told(came: Ending, turn: Turn, places: Sequence[str]) -> Ending:
@@ -230,8 +242,8 @@ def _told(came: Ending, turn: Turn, places: Sequence[str]) -> Ending:
     return Ending(f"I stopped at {places[-1]}: {why} Changed before that: {before}.")
 
 
-def _is_offered(step: Routed, request: GenerateRequest) -> bool:
-    return any(tool.name == step.tool for tool in request.intents.get(step.intent, ()))
+def _is_offered(step: Routed, offered: Offered) -> bool:
+    return any(tool.name == step.tool for tool in offered.get(step.intent, ()))
 
 
 def _before(call: ProposedCall, files: AbstractSet[str]) -> AbstractSet[str]:

@@ -1,0 +1,66 @@
+"""Takes the steps of a turn that a rule knows, before a model of the smallest is asked (MOD-28)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from remit_governance.intents import SELECT_INTENT
+from remit_governance.values import Intent
+from remit_server.harness.approval.desk import UNANSWERED
+from remit_server.harness.turn import EndedCall
+from remit_server.models.built_in.answers import HELP, Ending
+from remit_server.models.built_in.routes import Routed
+from remit_server.models.built_in.steps import follow_rules
+from remit_server.models.built_in.turns import turn_of
+from remit_server.models.ports import (
+    AssistantMessage,
+    Message,
+    Nameable,
+    ProposedCall,
+    ToolSpec,
+    UserMessage,
+    new_call_id,
+)
+
+BY_RULE = "(A rule of Remit did this. The model was not asked.)"
+HELP_BESIDE_MODEL = (
+    "Rules of Remit take a sentence that names one thing to do: list, show and search files, run a command or the "
+    "tests, show what git says, rename, replace, add or remove a line, a comment or a docstring, change a value, "
+    "create, move or delete a file. Anything else the model answers. `/status` says which it is, and where your "
+    "messages go."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RuledStep:
+    """A step that a rule took; with `declined` it did not do what was asked."""
+
+    message: AssistantMessage
+    declined: bool = False
+
+
+def step_by_rule(
+    asked: str,
+    since: Sequence[Message],
+    ended: Sequence[EndedCall],
+    offered: Mapping[Intent, tuple[ToolSpec, ...]],
+    nameable: Nameable | None,
+) -> RuledStep | None:
+    """Returns the next step of a turn in which rules took all steps so far; None where the model goes on.
+
+    `since` are the messages after the person's, `ended` the turn's calls. What a rule cannot do the model may, with
+    what was found so far; but where nobody said yes to a rule's call the turn ends: a model would look for another way.
+    """
+    turn = turn_of((UserMessage(asked), *since))
+    match follow_rules(turn, offered, None if nameable is None else nameable.files):
+        case Routed(intent=intent, tool=tool, arguments=arguments):
+            declared = ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent.value})
+            return RuledStep(AssistantMessage("", (declared, ProposedCall(new_call_id(), tool, arguments))))
+        case Ending(text=text, done=True):
+            said = HELP_BESIDE_MODEL if text in HELP.values() else f"{text}\n\n{BY_RULE}"
+            return RuledStep(AssistantMessage(said))
+        case Ending(text=text) if ended and (error := ended[-1].error) is not None and error.code in UNANSWERED:
+            return RuledStep(AssistantMessage(text), declined=True)
+        case _:
+            return None
