@@ -35,7 +35,7 @@ def words(number: int) -> str:
 
 def append(path: Path, count: int) -> tuple[list[float], list[float], list[float]]:
     """Microseconds an event: of the whole, of the file alone, and of a bare append of the same bytes, by turns."""
-    redact = Redactor().redact
+    redact = Redactor().redact_json
     recorder = Recorder(SessionFile(path), "bench", "/w", "0", redact)
     recorder.begin("t", MODEL)
     bare = os.open(path.with_suffix(".bare"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -68,7 +68,7 @@ def load(path: Path) -> tuple[float, int]:
     """Seconds until the conversation is there again, and how many messages it has."""
     gc.collect()
     started = time.perf_counter()
-    recorder = Recorder(SessionFile(path), "bench", "/w", "0", str)
+    recorder = Recorder(SessionFile(path), "bench", "/w", "0", Redactor().redact_json)
     conversation = recorder.begin("again", MODEL)
     took = time.perf_counter() - started
     recorder.file.close()

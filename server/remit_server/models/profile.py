@@ -45,8 +45,8 @@ class Profile:
     whole over what it has not read, and breaks the syntax of none. One that `invents` may name a new file as it
     likes, another only as the person did. One that does not see the `editor` is not told which file is open. A step
     has up to `most_tokens`, is ended where the last `alike` characters of it only repeat themselves, and is shown
-    up to `most_shown` characters of a result. With `by_rules` it is asked only for what no rule takes (MOD-28).
-    What it says of a long conversation is of use where it `sums_up`.
+    up to `most_shown` characters of a result where nobody knows its window. With `by_rules` it is asked only for what
+    no rule takes (MOD-28). What it says of a long conversation is of use where it `sums_up`.
     `temperature` is what it is asked with where nobody set one; None leaves that to the engine's row.
     """
 

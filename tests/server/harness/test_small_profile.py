@@ -345,7 +345,7 @@ async def test_MOD_21_a_tiny_model_is_not_told_what_the_editor_shows(
     assert ("open document: a.py" in asked) is told
 
 
-@rows("tokens", [2_048, 4_096])
+@rows("tokens", [2_048, 4_096, 8_192, 32_768])
 def test_AGT_09_a_small_window_is_filled_by_what_is_read_and_not_by_a_guess_of_what_is_told(tokens: int) -> None:
     said: list[Message] = [SystemMessage("the long instructions\n" * 200), UserMessage("what is in shop.py?")]
     provider: Any = SimpleNamespace(context_tokens=tokens)

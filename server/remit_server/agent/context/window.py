@@ -88,8 +88,7 @@ class Window:
         left = budget.threshold - count.estimate(count_chars((*self.conversation.sent, reply)))
         room = max(left, int(budget.room * NEWEST_STEP)) / count.per_char
         tools = sum(call.name != SELECT_INTENT for call in reply.calls)
-        each = max(int(room) // max(tools, 1), LEAST_RESULT)
-        return each if self.profile.most_shown is None else min(each, self.profile.most_shown)
+        return max(int(room) // max(tools, 1), LEAST_RESULT)
 
     def note_count(self, finished: Finished) -> None:
         """Takes down the model's own count of what it was sent."""
