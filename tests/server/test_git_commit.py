@@ -255,6 +255,25 @@ def test_GIT_02_a_file_outside_a_sparse_checkout_that_is_there_is_named(shop: Pa
     assert any("outside the sparse checkout (sub/b.py)" in remark for remark in plan.remarks)
 
 
+@pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
+@pytest.mark.parametrize("everything", [False, True])
+def test_GIT_02_a_file_that_is_only_meant_to_be_added_stays_so_where_git_does_not_look_at_it(
+    shop: Path, flag: str, everything: bool
+) -> None:
+    write(shop, {"a.py": "changed\n", "meant.py": "new\n"})
+    git(shop, "add", "-N", "meant.py")
+    git(shop, "update-index", flag, "meant.py")
+    before = git(shop, "ls-files", "-v", "-s", "meant.py")
+    committed(shop, all=everything)
+    assert git(shop, "show", "--format=", "--name-only") == "a.py\n"
+    assert git(shop, "ls-files", "-v", "-s", "meant.py") == before
+    (shop / "meant.py").unlink()
+    write(shop, {"a.py": "changed again\n"})
+    committed(shop, all=everything)
+    assert git(shop, "ls-files", "-v", "-s", "meant.py") == before
+    is_sound(shop)
+
+
 def test_GIT_02_a_file_in_another_case_is_no_new_one_where_case_does_not_count(shop: Path) -> None:
     git(shop, "config", "core.ignoreCase", "true")
     write(shop, {"A.py": "1\n", "new.py": ""})

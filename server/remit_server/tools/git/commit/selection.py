@@ -61,7 +61,8 @@ def select(
         name = os.fsencode(path)
         stays = _staying(tree, path, selected.index.get(name))
         if stays is not None:
-            selected.files[name] = (stays.mode, stays.id)
+            if not _only_meant(stays):
+                selected.files[name] = (stays.mode, stays.id)
             _note_left_out(tree, path, stays, selected.left_out)
         elif readable(path_of(name)):
             _take(tree, path, selected)
@@ -95,10 +96,12 @@ def _staying(tree: WorkingTree, path: str, known: IndexEntry | None) -> IndexEnt
     """Returns what git knows of a file that is still so, as far as can be told without reading it: most are, and policy
     need not be asked about them.
     """
-    if known is None or _only_meant(known):
+    if known is None:
         return None
     if known.mode == SUBMODULE or known.flags & _ASSUMED_UNCHANGED or _is_absent(known):
         return known
+    if _only_meant(known):
+        return None
     return known if tree.is_unchanged(path, known) else None
 
 
