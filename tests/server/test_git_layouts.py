@@ -15,6 +15,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.writes.commit import write_commit
 from remit_server.workspace.paths.workspace_path import Workspace
+from remit_server.workspace.trees.walk import find_ignored
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
@@ -286,6 +287,16 @@ def test_GIT_07_nothing_new_is_committed_of_a_folder_that_is_ignored_whole(tmp_p
     with pytest.raises(ToolError):
         planned(shop, paths=["new.py"])
     assert [change.path.relative for change in planned(shop, all=True).changes] == ["a.py"]
+
+
+def test_GIT_07_what_is_ignored_above_by_any_name_may_be_taken_back_in_the_folder(tmp_path: Path) -> None:
+    shop, top = below(tmp_path), tmp_path / "top"
+    write(top, {".gitignore": "*\n!*/\n"})
+    write(shop, {".gitignore": "!keep.py\n!.gitignore\n", "keep.py": "", "other.py": ""})
+    with Workspace(shop) as workspace:
+        assert find_ignored(workspace, [".gitignore", "keep.py", "other.py"]) == {"other.py"}
+    committed(shop, all=True)
+    assert git(shop, "show", "--format=", "--name-only", "--relative").split() == [".gitignore", "keep.py"]
 
 
 def test_GIT_07_a_repository_above_that_knows_nothing_of_the_folder_is_left_alone(tmp_path: Path) -> None:

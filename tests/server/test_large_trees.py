@@ -202,6 +202,50 @@ def test_FILE_05_an_ignore_file_is_read_as_git_reads_it_mark_and_line_ends_inclu
             assert found.data["files"] == [".gitignore", "a.log", "a.py", "sub/.gitignore"]
 
 
+def listed(root: Path, base: str = ".") -> list[str]:
+    """What is listed in process, after it was compared with what ripgrep helps to list."""
+    with Workspace(root) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, str)
+        found = [list_matching(ctx, ctx.resolve(base), parse_glob("*"), 100, Limits(small=n)) for n in (-1, 10**9)]
+    assert found[0] == found[1]
+    return list(found[0].data["files"])  # type: ignore[arg-type]
+
+
+def test_FILE_05_an_ignore_file_that_ripgrep_takes_for_ignored_is_read(tmp_path: Path) -> None:
+    """Ripgrep takes off every carriage return, git one; so the file hides itself and what is beside it."""
+    grown(tmp_path, {"sub/.gitignore": b".gitignore\r\r\n*.py\r\r\n", "sub/a.py": b"foo", "sub/b": b"foo"})
+    assert listed(tmp_path) == ["sub/.gitignore", "sub/a.py", "sub/b"]
+    assert files_of(both(tmp_path, "foo")) == ["sub/a.py", "sub/b"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"), [(b"a.\nb./\n", ["c."]), (b"*\n!a.\n!b./\n!b./*\n!.gitignore\n", ["a.", "b./x"])]
+)
+def test_FILE_05_names_with_a_dot_at_their_end_are_ignored_as_git_ignores_them(
+    tmp_path: Path, lines: bytes, found: list[str]
+) -> None:
+    grown(tmp_path, {".gitignore": lines, "a.": b"foo", "b./x": b"foo", "c.": b"foo"})
+    assert listed(tmp_path) == [".gitignore", *found]
+    assert files_of(both(tmp_path, "foo")) == found
+
+
+@pytest.mark.parametrize(("patterns", "found"), [("Build/\n*.LOG\n", ["d"]), ("*\n!Sub/\n!B.log\n", ["sub/b.log"])])
+def test_FILE_05_case_does_not_count_in_lists_outside_the_tree_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patterns: str, found: list[str]
+) -> None:
+    for name, value in environment(tmp_path).items():
+        if name == "HOME" or name.startswith("GIT_"):
+            monkeypatch.setenv(name, value)
+    shop = repository(tmp_path / "shop")
+    git(shop, "config", "core.ignoreCase", "true")
+    (shop / ".git" / "info" / "exclude").write_text(patterns)
+    grown(shop, {"build/x": b"foo", "sub/b.log": b"foo", "d": b"foo"})
+    assert listed(shop) == found
+    assert files_of(both(shop, "foo")) == found
+    shown = git(shop, "ls-files", "--others", "--exclude-standard").split()
+    assert shown == found
+
+
 def test_TOOL_03_what_is_ignored_is_counted_where_nothing_else_is_found(tmp_path: Path) -> None:
     grown(tmp_path, {".gitignore": b"out/\n*.log\ndenied\n", "out/a.py": b"foo", "a.log": b"foo", "denied": b"foo"})
     grown(tmp_path, {"sub/b.log": b"foo", "c.py": b"bar"})

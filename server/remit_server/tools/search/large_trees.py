@@ -19,7 +19,14 @@ from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.trees.exclude import exclude_lists
 from remit_server.workspace.trees.ignore import ripgrep_reads_otherwise
 from remit_server.workspace.trees.ripgrep import Listing, Matching, list_with_ripgrep
-from remit_server.workspace.trees.walk import Limits, is_not_too_deep, listing_filter, ripgrep_differs, walk_open
+from remit_server.workspace.trees.walk import (
+    Limits,
+    is_not_too_deep,
+    listing_filter,
+    ripgrep_differs,
+    ripgrep_keeps_case,
+    walk_open,
+)
 
 # Paths in no order, and whether each is one that `walk` would come to.
 _Named = tuple[Iterable[str], Callable[[str], bool]]
@@ -84,11 +91,12 @@ def _walk_first(
 
 def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool]:
     """Returns `listing_filter` where ripgrep knows less: below a folder of an excluding one, in a repository within
-    the project, where it does not ask the ignore files outside, and where it reads an ignore file otherwise than git;
-    else a filter that is cheaper to ask."""
+    the project, where it does not ask the ignore files outside, and where it reads an ignore file, or the case of a
+    list, otherwise than git; else a filter that is cheaper to ask."""
     is_listed, root = listing_filter(ctx.workspace, base), str(ctx.workspace.root)
     lists = exclude_lists(ctx.workspace)
-    if len(base.names) > 1 or any(each.prefix or ripgrep_reads_otherwise(each.data) for each in lists):
+    otherwise = any(each.prefix or ripgrep_reads_otherwise(each.data) for each in lists)
+    if len(base.names) > 1 or otherwise or ripgrep_keeps_case(ctx.workspace, base):
         return is_listed
 
     @cache

@@ -116,15 +116,18 @@ def ripgrep_hides_more(data: bytes) -> bool:
 
 def _odd_lines(data: bytes) -> Iterator[bytes]:
     """Yields the lines whose pattern ripgrep reads otherwise: braces, classes and slashes of both kinds in brackets,
-    stars beside other signs, `!` alone, space at the end that is none for git, and what is no text: there it ends."""
+    stars beside other signs, `!` alone, a dot or space at the end that is none for git, and what is no text: there it
+    ends."""
     for line in data.split(b"\n"):
         if line and not line.startswith(b"#") and (_ODD.search(line) or _is_no_text(line) or _odd_end(line)):
             yield line
 
 
 def _odd_end(line: bytes) -> bool:
+    """Returns whether it ends with space that is none for git, or stands for names with a dot at their end, which
+    ripgrep compares with no pattern for names."""
     text = line.decode(errors="replace").removesuffix("\r")
-    return text.rstrip() != text.rstrip(" ")
+    return text.rstrip() != text.rstrip(" ") or text.rstrip(" ").removesuffix("/").endswith(".")
 
 
 def _is_no_text(line: bytes) -> bool:

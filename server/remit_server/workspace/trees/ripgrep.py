@@ -96,13 +96,12 @@ def list_with_ripgrep(
     above += ["--ignore-file-case-insensitive"] if folds_case(workspace) else []
     where = "/".join((".", *base.names))
     found = _run([program, *_FLAGS, *above, *about, *what, "--", where], workspace.root, limits)
-    lists = found
-    if matching is not None:
-        lists = _run([program, *_FLAGS, *above, "--files", "--glob=.gitignore", "--", where], workspace.root, limits)
+    # By a name that is asked for, as an ignore file that ripgrep reads otherwise may hide itself.
+    lists = _run([program, *_FLAGS, *above, "--files", "--glob=.gitignore", "--", where], workspace.root, limits)
     # Those of the folders above `base` count too.
     names = [f"{'/'.join(base.names[:depth])}/.gitignore" for depth in range(len(base.names) + 1)]
-    names += [] if lists is None else [path for path in lists.paths if path.endswith("/.gitignore")]
-    return None if ripgrep_passes_over(workspace, names) else found
+    names += [] if lists is None else lists.paths
+    return None if ripgrep_passes_over(workspace, base, names) else found
 
 
 def _run(argv: Sequence[str], folder: Path, limits: Limits) -> Listing | None:

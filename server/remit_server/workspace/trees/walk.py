@@ -214,17 +214,25 @@ def ripgrep_differs(folder: str) -> bool:
     return ripgrep_reads_otherwise(_ignore_file(f"{folder}/.gitignore", None, MAX_IGNORE_BYTES + 1))
 
 
-def ripgrep_passes_over(workspace: Workspace, files: Iterable[str]) -> bool:
-    """Returns whether ripgrep may pass over files that git does not ignore, by the lists outside the tree or these
-    ignore files of it."""
+def ripgrep_passes_over(workspace: Workspace, base: WorkspacePath, files: Iterable[str]) -> bool:
+    """Returns whether ripgrep may pass over files below `base` that git does not ignore, by the lists outside the tree
+    or these ignore files of it."""
     own = (_ignore_file(f"{workspace.root}/{path}", None, MAX_IGNORE_BYTES + 1) for path in files)
-    return any(map(ripgrep_hides_more, (*(each.data for each in exclude_lists(workspace)), *own)))
+    if any(map(ripgrep_hides_more, (*(each.data for each in exclude_lists(workspace)), *own))):
+        return True
+    given = ignore_files_above(workspace, base) if folds_case(workspace) else ()
+    return any(b"!" in _ignore_file(str(workspace.root / path), None, MAX_IGNORE_BYTES + 1) for path in given)
+
+
+def ripgrep_keeps_case(workspace: Workspace, base: WorkspacePath) -> bool:
+    """Returns whether case does not count, but does for ripgrep: in the lists that it is given, whatever it is told."""
+    return folds_case(workspace) and bool(ignore_files_above(workspace, base))
 
 
 def find_ignored(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:
     """Returns those of the relative paths that the repository ignores, themselves or by a parent folder."""
     outer = _layers_outside(workspace)
-    whole = _is_ignored_whole(workspace, outer)
+    whole = _is_below_ignored(workspace, outer)
     return frozenset(path for path in paths if whole or _is_ignored(workspace, path, outer))
 
 
@@ -379,10 +387,18 @@ def _is_ignored_whole(workspace: Workspace, layers: Layers) -> bool:
     folders = find_folders(workspace.root) if layers.files else None
     if folders is None or not folders.prefix:
         return False
+    any_name = all(_is_excluded(_ANY_NAME, layers, folder=kind) for kind in (False, True))
+    return any_name or _is_below_ignored(workspace, layers)
+
+
+def _is_below_ignored(workspace: Workspace, layers: Layers) -> bool:
+    """Returns whether a repository above ignores the workspace or a folder that it is in: no ignore file in it counts
+    then."""
+    folders = find_folders(workspace.root) if layers.files else None
+    if folders is None or not folders.prefix:
+        return False
     above = (folders.prefix[: end + 1] for end, sign in enumerate(folders.prefix) if sign == "/")
-    if any(_is_excluded_above(each, folders.prefix, layers) for each in above):
-        return True
-    return all(_is_excluded(_ANY_NAME, layers, folder=kind) for kind in (False, True))
+    return any(_is_excluded_above(each, folders.prefix, layers) for each in above)
 
 
 def _is_excluded_above(folder: str, prefix: str, layers: Layers) -> bool:
