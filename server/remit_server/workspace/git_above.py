@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from remit_server.workspace.git_file import read_git_file
-from remit_server.workspace.git_index import read_entries
+from remit_server.workspace.git_index import read_joined
 
 _MAX_INDEX_BYTES = 200_000_000
 
@@ -47,6 +47,7 @@ def _knows(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bool:
     del state
     try:
         data = read_git_file(own, "index", _MAX_INDEX_BYTES) or b""
-        return any(name.startswith(prefix) for name, _ in read_entries(data))
+        entries = read_joined(data, lambda name: read_git_file(own, name, _MAX_INDEX_BYTES) or b"")
+        return any(name.startswith(prefix) for name, _ in entries)
     except (OSError, ValueError):
         return False

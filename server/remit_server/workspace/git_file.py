@@ -24,3 +24,12 @@ def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
     if found is None:
         raise OSError(errno.EINVAL, f"`{name}` is no file of at most {most} bytes")
     return found
+
+
+def read_git_beginning(folder: Path, name: str, most: int) -> bytes:
+    """The beginning of a regular file of git's. Raises OSError, also for a link."""
+    fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(fd, most) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)

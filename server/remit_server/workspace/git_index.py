@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 COMPRESSED = 4
@@ -21,8 +21,13 @@ EXTENDED = 3
 LONGEST_NAME = 0xFFE
 """Bytes of the longest name: of a longer one an index does not say how long it is."""
 
+NOT_CHECKED_OUT = 0x4000
+"""The extended flag of a file that git does not look for in the working tree."""
+
 _MOST_NAMES = 200_000_000
 _CHECKSUM_BYTES = 20
+_ID_BYTES = 20
+_LINK = b"link"
 _IS_EXTENDED = 0x4000
 _STAGE = 0x3000
 _SECOND = 1_000_000_000
@@ -46,6 +51,11 @@ class IndexEntry(NamedTuple):
     sha: bytes
     flags: int = 0
     extended_flags: int = 0
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether it is marked as not checked out."""
+        return bool(self.extended_flags & NOT_CHECKED_OUT)
 
     @property
     def id(self) -> str:
@@ -91,16 +101,28 @@ def read_whole(data: bytes) -> tuple[list[tuple[bytes, IndexEntry]], bool]:
     """Returns names and entries, and whether they are all: of an index that is split or sparse more is elsewhere.
 
     Raises ValueError as `read_entries` does, and where what follows the entries is damaged."""
-    ended: list[int] = []
-    found = list(_entries(data, ended))
-    at, end, whole = ended[0], len(data) - _CHECKSUM_BYTES, True
-    while at < end:
-        # What begins with a capital letter is for speed alone.
-        whole = whole and data[at : at + 1].isupper()
-        at += 8 + int.from_bytes(data[at + 4 : at + 8])
-    if at != end:
-        raise ValueError("an extension is cut off")
-    return found, whole
+    found, extensions = _read_parts(data)
+    # What begins with a capital letter is for speed alone.
+    return found, all(sign[:1].isupper() for sign in extensions)
+
+
+def read_joined(data: bytes, read_shared: Callable[[str], bytes]) -> list[tuple[bytes, IndexEntry]]:
+    """Returns names and entries, also of an index that is split: in no order, with those of the index that it shares,
+    which `read_shared` reads by its name. Of a sparse index a folder that is not checked out is one of them.
+
+    Raises ValueError as `read_whole` does, and what `read_shared` raises."""
+    own, extensions = _read_parts(data)
+    link = extensions.get(_LINK, b"")
+    if not any(link[:_ID_BYTES]):
+        return own
+    shared, _ = _read_parts(read_shared(f"sharedindex.{link[:_ID_BYTES].hex()}"))
+    deleted, end = _read_bitmap(link, _ID_BYTES, len(shared))
+    replaced, _ = _read_bitmap(link, end, len(shared))
+    if len(own) < len(replaced):
+        raise ValueError("it replaces more than it holds")
+    changed = dict(zip(sorted(replaced), (entry for _, entry in own), strict=False))
+    kept = ((name, changed.get(at, each)) for at, (name, each) in enumerate(shared) if at not in deleted)
+    return [*kept, *own[len(replaced) :]]
 
 
 def write_index(entries: Iterable[tuple[bytes, IndexEntry]], version: int) -> bytes:
@@ -134,6 +156,41 @@ def _head(data: bytes) -> tuple[int, int]:
     if sign != b"DIRC" or version not in {2, EXTENDED, COMPRESSED}:
         raise ValueError("it is no index")
     return version, count
+
+
+def _read_parts(data: bytes) -> tuple[list[tuple[bytes, IndexEntry]], dict[bytes, bytes]]:
+    """Returns names and entries, and what follows them by its signature. Raises ValueError."""
+    ended: list[int] = []
+    found = list(_entries(data, ended))
+    at, end, extensions = ended[0], len(data) - _CHECKSUM_BYTES, dict[bytes, bytes]()
+    while at < end:
+        length = int.from_bytes(data[at + 4 : at + 8])
+        extensions[data[at : at + 4]] = data[at + 8 : at + 8 + length]
+        at += 8 + length
+    if at != end:
+        raise ValueError("an extension is cut off")
+    return found, extensions
+
+
+def _read_bitmap(data: bytes, at: int, most: int) -> tuple[set[int], int]:
+    """Returns which bits below `most` are set in a compressed bitmap (EWAH), and where it ends. Raises ValueError."""
+    try:
+        _, count = struct.unpack_from(">II", data, at)
+        words = struct.unpack_from(f">{count}Q", data, at + 8)
+    except struct.error as error:
+        raise ValueError("a bitmap is cut off") from error
+    found, bit, number = set[int](), 0, 0
+    while number < len(words):
+        # A marker: whether the words that follow are all set or all clear, how many they are, and how many are literal.
+        run, literal = words[number] >> 1 & 0xFFFFFFFF, words[number] >> 33
+        if words[number] & 1:
+            found.update(range(bit, min(bit + run * 64, most)))
+        bit += run * 64
+        for word in words[number + 1 : number + 1 + literal]:
+            found.update(place for place in range(bit, min(bit + 64, most)) if word >> (place - bit) & 1)
+            bit += 64
+        number += 1 + literal
+    return found, at + 8 + count * 8 + 4
 
 
 def _entries(data: bytes, ended: list[int]) -> Iterator[tuple[bytes, IndexEntry]]:

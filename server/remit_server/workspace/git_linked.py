@@ -53,11 +53,18 @@ class Folders:
         """Whether this is a linked worktree."""
         return self.own != self.common
 
+    def shared_indexes(self) -> list[str]:
+        """Returns the names of the files that an index which is split in two refers to."""
+        try:
+            return sorted(name for name in os.listdir(self.own) if name.startswith("sharedindex."))  # noqa: PTH208  names only
+        except OSError:
+            return []
+
     def parts(self) -> Iterator[Path]:
         """What there is that git has to read, without settings and hooks; nothing that is a link, where it may lead
         anywhere."""
         named = (
-            *(self.own / name for name in (*_OWN, *_split_index(self.own))),
+            *(self.own / name for name in (*_OWN, *self.shared_indexes())),
             *(self.common / name for name in _COMMON),
         )
         return (path for path in named if path.exists() and not path.is_symlink())
@@ -66,7 +73,7 @@ class Folders:
         """What there is that commands see of a repository elsewhere: only names that git gives, so that whatever else
         lies there stays unseen; nothing that is a link."""
         common = (self.common / name for name in _FOR_COMMANDS)
-        own = (self.own / name for name in (*_FOR_COMMANDS_OWN, *_split_index(self.own)))
+        own = (self.own / name for name in (*_FOR_COMMANDS_OWN, *self.shared_indexes()))
         named = dict.fromkeys((*common, *own, *self._modules()))
         return (path for path in named if path.exists() and not path.is_symlink())
 
@@ -99,11 +106,16 @@ class Folders:
     def above(self, name: str) -> Iterator[tuple[Path, str]]:
         """Yields the files of that name in the folders from `top` down to above the workspace, each with the
         workspace's path below its folder; nothing that is a link."""
-        folder, rest = self.top, self.prefix
-        while rest:
+        for folder, rest in self.way():
             path = folder / name
             if path.is_file() and not path.is_symlink():
                 yield path, rest
+
+    def way(self) -> Iterator[tuple[Path, str]]:
+        """Yields the folders from `top` down to above the workspace, each with the workspace's path below it."""
+        folder, rest = self.top, self.prefix
+        while rest:
+            yield folder, rest
             first, _, rest = rest.partition("/")
             folder /= first
 
@@ -257,11 +269,3 @@ def _config_at(folder: Path, name: str, errors: str = "replace") -> tuple[tuple[
 
 def _path(folder: Path, line: bytes) -> Path:
     return folder.joinpath(os.fsdecode(line.rstrip(b"\n")))
-
-
-def _split_index(own: Path) -> list[str]:
-    """The files that an index which is split in two refers to."""
-    try:
-        return sorted(name for name in os.listdir(own) if name.startswith("sharedindex."))  # noqa: PTH208  names only
-    except OSError:
-        return []

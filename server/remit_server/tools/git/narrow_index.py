@@ -8,11 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from remit_server.workspace.git_file import read_git_file
-from remit_server.workspace.git_index import EXTENDED, read_whole, write_index
+from remit_server.workspace.git_index import EXTENDED, NOT_CHECKED_OUT, read_whole, write_index
 from remit_server.workspace.git_linked import Folders
 
 _MAX_INDEX_BYTES = 50_000_000
-_NOT_CHECKED_OUT = 0x4000
 
 
 def narrow_index(folders: Folders) -> bytes | None:
@@ -36,7 +35,7 @@ def _narrow(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bytes:
     marked = (
         (name, entry)
         if entry.stage or name.startswith(prefix)
-        else (name, entry._replace(extended_flags=entry.extended_flags | _NOT_CHECKED_OUT))
+        else (name, entry._replace(extended_flags=entry.extended_flags | NOT_CHECKED_OUT))
         for name, entry in entries
     )
     return write_index(marked, EXTENDED)

@@ -92,8 +92,9 @@ def _walk_first(
 def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool]:
     """Returns `listing_filter` where ripgrep knows less: below a folder of an excluding one, in a repository within
     the project, where it does not ask the ignore files outside, and where it reads an ignore file, or the case of a
-    list, otherwise than git; else a filter that is cheaper to ask."""
+    list, otherwise than git, or knows none of one; else a filter that is cheaper to ask."""
     is_listed, root = listing_filter(ctx.workspace, base), str(ctx.workspace.root)
+    differs = ripgrep_differs(ctx.workspace)
     lists = exclude_lists(ctx.workspace)
     otherwise = any(each.prefix or ripgrep_reads_otherwise(each.data) for each in lists)
     if len(base.names) > 1 or otherwise or ripgrep_keeps_case(ctx.workspace, base):
@@ -101,7 +102,7 @@ def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bo
 
     @cache
     def apart(folder: str) -> bool:
-        if ripgrep_differs(f"{root}/{folder}"):
+        if differs(folder):
             return True
         return folder != "" and (os.path.lexists(f"{root}/{folder}/.git") or apart(folder.rpartition("/")[0]))
 

@@ -81,8 +81,9 @@ def describe_unlisted(closed: Iterable[str], without_name: int) -> list[str]:
 
 
 def describe_cut(cut: Iterable[str]) -> list[str]:
-    """The sentence to say of ignore files that are read in part."""
-    said = _count_words(sorted(cut), "ignore file", f"over {MAX_IGNORE_BYTES >> 10} KiB or {MAX_IGNORE_LINES} lines")
+    """The sentence to say of ignore files that are read in part, or not at all."""
+    why = f"over {MAX_IGNORE_BYTES >> 10} KiB or {MAX_IGNORE_LINES} lines, or that cannot be read"
+    said = _count_words(sorted(cut), "ignore file", why)
     return [f"not all patterns count: {said}"] if said else []
 
 

@@ -8,9 +8,11 @@ settings name is read in the workspace only: which names are ignored would tell 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from remit_server.workspace.git_absent import IGNORE_FILE, absent_lists
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES
 from remit_server.workspace.git_file import read_git_file
 from remit_server.workspace.git_linked import Folders, find_folders
@@ -41,8 +43,20 @@ def exclude_lists(workspace: Workspace) -> tuple[ExcludeList, ...]:
     # Not through a link, where a repository may bring one.
     own = None if (folders.common / "info").is_symlink() else _list_at(folders.common / "info" / "exclude")
     outer = (replace(each, prefix=folders.prefix) for each in (persons, own) if each is not None)
-    above = ((_list_at(path), prefix) for path, prefix in folders.above(".gitignore"))
-    return (*outer, *(replace(each, prefix=prefix) for each, prefix in above if each is not None))
+    return (*outer, *_lists_above(workspace, folders))
+
+
+def _lists_above(workspace: Workspace, folders: Folders) -> Iterator[ExcludeList]:
+    """Yields the ignore files of the folders above the workspace, also those that are not checked out."""
+    for folder, rest in folders.way():
+        path = folder / IGNORE_FILE
+        if path.is_file() and not path.is_symlink():
+            found = _list_at(path)
+        else:
+            data = absent_lists(folders).read(workspace, folders, folders.prefix.removesuffix(rest))
+            found = ExcludeList(path, data) if data else None
+        if found is not None:
+            yield replace(found, prefix=rest)
 
 
 def folds_case(workspace: Workspace) -> bool:

@@ -63,7 +63,7 @@ class _Patterns:
 class IgnoreRules:
     """The rules of an ignore file; compared by identity, which is fast. With `fold` the case of letters does not count,
     as on a disk that keeps none. `prefix` is what comes before the paths that it is asked about. `cut` says that they
-    are not all of the file's: more would take seconds."""
+    are not all of the file's: more would take seconds, or it cannot be read."""
 
     _names: _Patterns
     _paths: _Patterns
@@ -73,7 +73,7 @@ class IgnoreRules:
     cut: bool = False
 
     def __bool__(self) -> bool:
-        return any((self._names.literal, self._names.parts, self._paths.literal, self._paths.parts))
+        return self.cut or any((self._names.literal, self._names.parts, self._paths.literal, self._paths.parts))
 
     def ignores(self, path: str) -> bool | None:
         """Returns whether the path (with a final `/` for a folder) is ignored by a rule for it; None where there is
@@ -99,6 +99,10 @@ def parse_ignore_file(data: bytes, *, fold: bool = False, prefix: str = "") -> I
     patterns = tuple(_patterns(short, fold=fold))
     names, paths = ([each for each in patterns if each.whole is whole] for whole in (False, True))
     return IgnoreRules(_compiled(names), _compiled(paths), kept, fold, prefix, cut)
+
+
+UNKNOWN = IgnoreRules(_Patterns(), _Patterns(), frozenset(), cut=True)
+"""The rules of an ignore file that cannot be read."""
 
 
 def ripgrep_reads_otherwise(data: bytes) -> bool:

@@ -15,11 +15,13 @@ from itertools import islice
 from remit_server.errors import ToolError
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.content.transient import Retries
+from remit_server.workspace.git_absent import absent_lists
 from remit_server.workspace.git_linked import find_folders
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
 from remit_server.workspace.trees.exclude import exclude_lists, folds_case
 from remit_server.workspace.trees.ignore import (
     MAX_IGNORE_BYTES,
+    UNKNOWN,
     IgnoreRules,
     parse_ignore_file,
     ripgrep_hides_more,
@@ -87,14 +89,22 @@ class Limits:
         return self.stopped
 
 
+def _none(folder: str) -> bytes | None:
+    """Tells that the folder has no ignore file that is not checked out."""
+    del folder
+    return b""
+
+
 @dataclass(frozen=True, slots=True)
 class Layers:
     """The ignore files that apply in a folder, each with the length of its own folder's prefix, outermost first. With
-    `fold` the case of letters does not count in them. The first `outer` are lists outside the tree."""
+    `fold` the case of letters does not count in them. The first `outer` are lists outside the tree. `absent` tells what
+    the ignore file of a folder holds that has none there, or None where that cannot be told."""
 
     files: tuple[tuple[int, IgnoreRules], ...] = ()
     fold: bool = False
     outer: int = 0
+    absent: Callable[[str], bytes | None] = field(default=_none, compare=False)
 
     def cut_in(self, prefix: str) -> tuple[str, ...]:
         """Returns the ignore files, from the folder of this prefix up, of which only a part is read."""
@@ -160,7 +170,7 @@ def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str],
         except ToolError:
             return None
         try:
-            return _with_ignore_file(fd, len(prefix), above)
+            return _with_ignore_file(fd, prefix, above)
         finally:
             os.close(fd)
 
@@ -209,19 +219,41 @@ def is_asked_for(workspace: Workspace, base: WorkspacePath) -> bool:
     return _layers_above(workspace, base) is None
 
 
-def ripgrep_differs(folder: str) -> bool:
-    """Returns whether ripgrep may read the folder's ignore file otherwise than git."""
-    return ripgrep_reads_otherwise(_ignore_file(f"{folder}/.gitignore", None, MAX_IGNORE_BYTES + 1))
+def ripgrep_differs(workspace: Workspace) -> Callable[[str], bool]:
+    """Returns a predicate: whether ripgrep may read a folder's ignore file otherwise than git, or not know of it."""
+    absent = _absent(workspace)
+
+    def differs(folder: str) -> bool:
+        data = _ignore_file(f"{workspace.root}/{folder}/.gitignore", None, MAX_IGNORE_BYTES + 1)
+        return absent(folder and folder + "/") != b"" if data is None else ripgrep_reads_otherwise(data)
+
+    return differs
 
 
 def ripgrep_passes_over(workspace: Workspace, base: WorkspacePath, files: Iterable[str]) -> bool:
     """Returns whether ripgrep may pass over files below `base` that git does not ignore, by the lists outside the tree
-    or these ignore files of it."""
-    own = (_ignore_file(f"{workspace.root}/{path}", None, MAX_IGNORE_BYTES + 1) for path in files)
+    or these ignore files of it, or because it does not know of others."""
+    own = (_ignore_file(f"{workspace.root}/{path}", None, MAX_IGNORE_BYTES + 1) or b"" for path in files)
     if any(map(ripgrep_hides_more, (*(each.data for each in exclude_lists(workspace)), *own))):
         return True
-    given = ignore_files_above(workspace, base) if folds_case(workspace) else ()
-    return any(b"!" in _ignore_file(str(workspace.root / path), None, MAX_IGNORE_BYTES + 1) for path in given)
+    if folds_case(workspace):
+        given = (str(workspace.root / path) for path in ignore_files_above(workspace, base))
+        if any(b"!" in (_ignore_file(path, None, MAX_IGNORE_BYTES + 1) or b"") for path in given):
+            return True
+    return _is_shown_by_absent(workspace, base)
+
+
+def _is_shown_by_absent(workspace: Workspace, base: WorkspacePath) -> bool:
+    """Returns whether ignore files that are not checked out may take back what others below `base` ignore."""
+    folders = find_folders(workspace.root)
+    lists = absent_lists(folders) if folders else None
+    if folders is None or not lists:
+        return False
+    here = folders.prefix + "".join(f"{name}/" for name in base.names)
+    near = (name for name in lists.folders() if name.startswith(here) or here.startswith(name))
+    there = [name for name in near if (folders.top / name).is_dir()]
+    read = (lists.read(workspace, folders, name) for name in there)
+    return lists.damaged or any(name in lists.trees for name in there) or any(b"!" in (each or b"!") for each in read)
 
 
 def ripgrep_keeps_case(workspace: Workspace, base: WorkspacePath) -> bool:
@@ -243,7 +275,7 @@ def _is_ignored(workspace: Workspace, path: str, layers: Layers) -> bool:
         with contextlib.suppress(ToolError):  # a missing folder, or a file, ignores nothing
             fd = workspace.open_folder(WorkspacePath(prefix.rstrip("/") or ".", workspace.root))
             try:
-                layers = _with_ignore_file(fd, len(prefix), layers)
+                layers = _with_ignore_file(fd, prefix, layers)
             finally:
                 os.close(fd)
         if _is_excluded(prefix + name, layers, folder=number < len(folders)):
@@ -255,7 +287,7 @@ def _is_ignored(workspace: Workspace, path: str, layers: Layers) -> bool:
 def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[tuple[str, int]]:
     """Walks an open folder, and closes `fd`."""
     try:
-        layers = _with_ignore_file(fd, len(prefix), layers)
+        layers = _with_ignore_file(fd, prefix, layers)
         limits.cut.update(layers.cut_in(prefix))
         found = _entries(fd, prefix, limits)
         _note(found, prefix, limits)
@@ -286,7 +318,7 @@ def _note(found: Entries, prefix: str, limits: Limits) -> None:
 def _ignored_in(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterator[str]:
     """Yields what is ignored in an open folder and below it, and closes `fd`."""
     try:
-        layers = _with_ignore_file(fd, len(prefix), layers)
+        layers = _with_ignore_file(fd, prefix, layers)
         for name, is_folder, is_file in sorted(_entries(fd, prefix, limits)):
             limits.entries -= 1
             if limits.spent():
@@ -367,19 +399,19 @@ def _is_excluded(relative: str, layers: Layers, *, folder: bool) -> bool:
 def _outer_layers(workspace: Workspace) -> Layers:
     """Returns the rules from outside the tree; none where they ignore the workspace itself, which was asked for."""
     layers = _layers_outside(workspace)
-    return Layers(fold=layers.fold) if _is_ignored_whole(workspace, layers) else layers
+    return replace(layers, files=(), outer=0) if _is_ignored_whole(workspace, layers) else layers
 
 
 def _layers_outside(workspace: Workspace) -> Layers:
     fold = folds_case(workspace)
     found = (_rules(each.data, fold=fold, prefix=each.prefix) for each in exclude_lists(workspace))
     files = tuple((0, rules) for rules in found if rules)
-    return Layers(files, fold, len(files))
+    return Layers(files, fold, len(files), _absent(workspace))
 
 
 def _layers_below(workspace: Workspace, base: WorkspacePath) -> Layers:
     """Returns the ignore files above that apply below `base`: none where they exclude it, for then it was asked for."""
-    return _layers_above(workspace, base) or Layers(fold=folds_case(workspace))
+    return _layers_above(workspace, base) or Layers(fold=folds_case(workspace), absent=_absent(workspace))
 
 
 def _is_ignored_whole(workspace: Workspace, layers: Layers) -> bool:
@@ -423,7 +455,7 @@ def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:
         except ToolError:
             return Layers()
         try:
-            layers = _with_ignore_file(fd, len(prefix), layers)
+            layers = _with_ignore_file(fd, prefix, layers)
         finally:
             os.close(fd)
         if _is_excluded(prefix + name, layers, folder=True):
@@ -433,17 +465,28 @@ def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:
     return None if holds_nothing else layers
 
 
-def _with_ignore_file(folder: int, start: int, layers: Layers) -> Layers:
-    rules = _rules(_ignore_file(".gitignore", folder, MAX_IGNORE_BYTES + 1), fold=layers.fold)
-    return replace(layers, files=(*layers.files, (start, rules))) if rules else layers
+def _with_ignore_file(folder: int, prefix: str, layers: Layers) -> Layers:
+    data = _ignore_file(".gitignore", folder, MAX_IGNORE_BYTES + 1)
+    data = layers.absent(prefix) if data is None else data
+    rules = UNKNOWN if data is None else _rules(data, fold=layers.fold)
+    return replace(layers, files=(*layers.files, (len(prefix), rules))) if rules else layers
 
 
-def _ignore_file(path: str, folder: int | None, most: int) -> bytes:
-    """Reads up to `most` bytes of an ignore file; nothing where there is none, or a link or a pipe in its place."""
+def _absent(workspace: Workspace) -> Callable[[str], bytes | None]:
+    """Returns a function that tells what an ignore file that is not checked out holds, by its folder's prefix."""
+    folders = find_folders(workspace.root)
+    lists = absent_lists(folders) if folders else None
+    if folders is None or not lists:
+        return _none
+    return lambda prefix: lists.read(workspace, folders, folders.prefix + prefix)
+
+
+def _ignore_file(path: str, folder: int | None, most: int) -> bytes | None:
+    """Reads up to `most` bytes of an ignore file, nothing of a pipe there; None where there is none, or a link."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
-        return b""
+        return None
     try:
         return os.read(fd, most) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     finally:

@@ -20,7 +20,7 @@ from remit_server.workspace.git_settings import is_on
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 _ASSUMED_UNCHANGED = 0x8000
-_INTENT_TO_ADD, _NOT_CHECKED_OUT = 0x2000, 0x4000
+_INTENT_TO_ADD = 0x2000
 MAX_FILES = 500
 MAX_TOTAL_BYTES = 100_000_000
 
@@ -98,7 +98,7 @@ def _staying(tree: WorkingTree, path: str, known: IndexEntry | None) -> IndexEnt
     """
     if known is None:
         return None
-    if known.mode == SUBMODULE or known.flags & _ASSUMED_UNCHANGED or _is_absent(known):
+    if known.mode == SUBMODULE or known.flags & _ASSUMED_UNCHANGED or known.is_absent:
         return known
     if _only_meant(known):
         return None
@@ -109,7 +109,7 @@ def _note_left_out(tree: WorkingTree, path: str, stays: IndexEntry, left_out: Le
     """Notes what of the files that stay may be another one by now."""
     if stays.mode == SUBMODULE:
         left_out.submodules.add(path)
-    elif _is_absent(stays) and is_on(tree.repository.settings, "core.sparsecheckout"):
+    elif stays.is_absent and is_on(tree.repository.settings, "core.sparsecheckout"):
         with contextlib.suppress(FileNotFoundError):
             tree.status(path)
             left_out.sparse.add(path)
@@ -197,7 +197,3 @@ def _is_named(name: bytes, named: tuple[WorkspacePath, ...]) -> bool:
 
 def _only_meant(entry: IndexEntry) -> bool:
     return bool(entry.extended_flags & _INTENT_TO_ADD)
-
-
-def _is_absent(entry: IndexEntry) -> bool:
-    return bool(entry.extended_flags & _NOT_CHECKED_OUT)

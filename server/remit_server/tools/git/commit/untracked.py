@@ -23,13 +23,15 @@ _MOST_NAMED = 10
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """What git would take along, or has changed, and a commit leaves as it is: new links, new repositories in folders,
-    new files with names that cannot be shown, known submodules, and files outside a sparse checkout that are there."""
+    new files with names that cannot be shown, known submodules, and files outside a sparse checkout that are there.
+    `cut` are ignore files of which not all is known, so that it may take along what git would not."""
 
     links: set[str] = field(default_factory=set[str])
     repositories: set[str] = field(default_factory=set[str])
     nameless: set[str] = field(default_factory=set[str])
     submodules: set[str] = field(default_factory=set[str])
     sparse: set[str] = field(default_factory=set[str])
+    cut: set[str] = field(default_factory=set[str])
 
     def describe(self, permits: Callable[[str], bool]) -> Iterator[str]:
         """Yields the sentences to say of it; nothing is named but what is permitted."""
@@ -39,13 +41,17 @@ class LeftOut:
             (self.submodules, "submodule", "submodules"),
             (self.sparse, "file outside the sparse checkout", "files outside the sparse checkout"),
         ):
-            named = sorted(path for path in paths if permits(path))
-            if named:
-                more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-                listed = ", ".join(map(quote_path, named[:_MOST_NAMED])) + more
-                yield f"not looked at: {len(named)} {one if len(named) == 1 else some} ({listed})"
+            if named := sorted(path for path in paths if permits(path)):
+                yield f"not looked at: {len(named)} {one if len(named) == 1 else some} ({_listed(named)})"
+        if named := sorted(path for path in self.cut if permits(path)):
+            yield f"not all patterns count of what git ignores, so look at the new files: {_listed(named)}"
         if self.nameless:
             yield f"not looked at: {len(self.nameless)} new files with names that cannot be shown"
+
+
+def _listed(named: Sequence[str]) -> str:
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(map(quote_path, named[:_MOST_NAMED])) + more
 
 
 def find_untracked(
@@ -76,6 +82,7 @@ def find_untracked(
             yield path
     if limits.spent():
         raise commit_refusal("there are more files than can be gone through", "name the files", ErrorCode.LIMIT_REACHED)
+    left_out.cut.update(limits.cut)
     inner = {nested(f"{path}/.git") for path in limits.repositories}
     left_out.repositories.update(path for path in inner if path is not None and os.fsencode(path) not in known)
     links = {path for path in limits.others if os.fsencode(path) not in known and (workspace.root / path).is_symlink()}

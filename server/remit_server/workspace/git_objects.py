@@ -12,9 +12,9 @@ from dulwich.pack import Pack
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.tools.git.commit.packed import must_fit
 from remit_server.workspace.content.files import MAX_FILE_BYTES
 from remit_server.workspace.git_folder import GitFiles
+from remit_server.workspace.git_packed import must_fit
 
 _HEX_DIGITS = 40
 _LARGEST = MAX_FILE_BYTES * 4

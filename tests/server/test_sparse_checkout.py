@@ -1,0 +1,123 @@
+"""A sparse checkout as git goes by it: ignore files that are not checked out, and what it takes along (FILE-05, GIT-02)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from commits import environment, git, repository, write
+
+from remit_server.tools.files.list_files import list_matching
+from remit_server.tools.search.file_search import Query
+from remit_server.tools.search.line_matches import parse_pattern
+from remit_server.tools.search.search_files import search
+from remit_server.tools.spec import ToolContext
+from remit_server.workspace.paths.workspace_path import Workspace
+from remit_server.workspace.ports import NoDocuments
+from remit_server.workspace.trees.path_globs import parse_glob
+from remit_server.workspace.trees.walk import Limits, find_ignored
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+WAYS = (-1, 10**9)
+"""With ripgrep, and in process."""
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No settings of the machine's, in this process as in git."""
+    for name, value in environment(tmp_path).items():
+        if name == "HOME" or name.startswith("GIT_"):
+            monkeypatch.setenv(name, value)
+
+
+FILES = {
+    "a.py": "1\n",
+    "src/b.py": "2\n",
+    "lib/.gitignore": "*.log\n!keep.log\n/out/\n",
+    "lib/c.py": "3\n",
+    "lib/deep/.gitignore": "d.*\n",
+    "lib/deep/e.py": "4\n",
+}
+NEW = {"lib/x.log": "foo\n", "lib/keep.log": "foo\n", "lib/out/y.py": "foo\n", "lib/deep/d.txt": "foo\n"}
+
+
+def with_files(folder: Path, files: dict[str, str]) -> Path:
+    """A repository with these files committed, old enough for git to remove them from the working tree."""
+    repository(folder)
+    write(folder, files)
+    for name in files:
+        os.utime(folder / name, (10**9, 10**9))
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    return folder
+
+
+def found(folder: Path, base: str = ".") -> tuple[list[str], list[str]]:
+    """What is listed, and what is found to hold `foo`; the same with ripgrep as in process."""
+    with Workspace(folder) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, lambda text: text)
+        at = ctx.resolve(base)
+        listed = [list_matching(ctx, at, parse_glob("*"), 100, Limits(small=n)).data["files"] for n in WAYS]
+        query = Query(parse_pattern("foo"), at)
+        searched = [search(ctx, query, Limits(small=n)).data["matches"] for n in WAYS]
+    assert listed[0] == listed[1]
+    assert searched[0] == searched[1]
+    names = [match["file"] for match in searched[0]]  # type: ignore[index, union-attr, call-overload, misc]
+    return list(listed[0]), names  # type: ignore[arg-type]
+
+
+def untracked(folder: Path) -> list[str]:
+    """What `git add` would take: `git ls-files` does not look at ignore files above the folder that it is in."""
+    shown = git(folder, "-c", "status.relativePaths=true", "status", "--short", "--untracked-files=all").splitlines()
+    return [line.removeprefix("?? ") for line in shown if line.startswith("?? ")]
+
+
+@pytest.mark.parametrize("how", ["no-cone", "cone", "sparse-index", "split", "version 4", "marked by hand"])
+def test_FILE_05_an_ignore_file_that_is_not_checked_out_counts_as_in_git(tmp_path: Path, how: str) -> None:
+    shop = with_files(tmp_path / "shop", FILES)
+    match how:
+        case "no-cone":
+            git(shop, "sparse-checkout", "set", "--no-cone", "/a.py", "/src/")
+        case "marked by hand":
+            git(shop, "update-index", "--skip-worktree", "lib/.gitignore", "lib/deep/.gitignore")
+            shutil.rmtree(shop / "lib")
+        case _:
+            git(shop, "sparse-checkout", "set", "--cone", *(["--sparse-index"] if how == "sparse-index" else []), "src")
+    if how == "split":
+        git(shop, "update-index", "--split-index")
+    if how == "version 4":
+        git(shop, "update-index", "--index-version", "4")
+    assert not (shop / "lib").exists()
+    write(shop, {**NEW, ".git/info/exclude": "*.log\n"})
+    with Workspace(shop) as workspace:
+        assert find_ignored(workspace, NEW) == {"lib/x.log", "lib/out/y.py", "lib/deep/d.txt"}
+    assert found(shop) == (["a.py", "lib/keep.log", "src/b.py"], ["lib/keep.log"])
+    assert found(shop, "lib") == (["lib/keep.log"], ["lib/keep.log"])
+    assert untracked(shop) == ["lib/keep.log"]
+    write(shop, {"lib/.gitignore": "nothing\n"})
+    assert found(shop, "lib")[1] == untracked(shop) == ["lib/out/y.py"]
+
+
+def test_FILE_05_an_ignore_file_above_that_is_not_checked_out_counts(tmp_path: Path) -> None:
+    top = with_files(tmp_path / "top", {"pkg/.gitignore": "*.log\n/shop/out/\n", "pkg/shop/a.py": ""})
+    git(top, "sparse-checkout", "set", "--no-cone", "/pkg/shop/")
+    shop = top / "pkg" / "shop"
+    write(shop, {"x.log": "", "out/y.py": "", "new.py": ""})
+    assert found(shop)[0] == ["a.py", "new.py"]
+    assert untracked(shop) == ["new.py"]
+
+
+def test_FILE_05_an_ignore_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    shop = with_files(tmp_path / "shop", {"a.py": "1\n", ".gitignore": "*.log\n"})
+    git(shop, "sparse-checkout", "set", "--no-cone", "/a.py")
+    blob = git(shop, "rev-parse", "HEAD:.gitignore").strip()
+    (shop / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    write(shop, {"x.log": "foo\n", "new.py": ""})
+    with Workspace(shop) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, lambda text: text)
+        said = [list_matching(ctx, ctx.resolve("."), parse_glob("*"), 100, Limits(small=n)).summary for n in WAYS]
+    assert all("not all patterns count: 1 ignore file" in each for each in said)
+    assert all("(.gitignore)" in each for each in said)
