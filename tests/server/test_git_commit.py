@@ -280,6 +280,18 @@ def test_GIT_02_a_file_in_another_case_is_no_new_one_where_case_does_not_count(s
     assert [change.path.relative for change in planned(shop, all=True).changes] == ["new.py"]
 
 
+def test_GIT_02_a_new_file_in_a_folder_that_git_knows_in_another_case_is_left_and_named(shop: Path) -> None:
+    """Git would name it by the folder that it knows, and there is no such file where the disk keeps case."""
+    git(shop, "config", "core.ignoreCase", "true")
+    write(shop, {"Sub/new.py": "", "sub/other.py": ""})
+    plan = planned(shop, all=True)
+    assert [change.path.relative for change in plan.changes] == ["sub/other.py"]
+    assert any("folder of another case (Sub/new.py)" in remark for remark in plan.remarks)
+    assert "in another case" in refusal(shop, paths=["Sub/new.py"]).why
+    git(shop, "config", "core.ignoreCase", "false")
+    assert len(planned(shop, all=True).changes) == 2
+
+
 def test_GIT_02_naming_an_ignored_folder_commits_nothing_of_it(shop: Path) -> None:
     write(shop, {".gitignore": "build/\n", "build/x.py": ""})
     assert "nothing differs" in refusal(shop, paths=["build"], all=True).why

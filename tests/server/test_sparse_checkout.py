@@ -7,8 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commits import environment, git, repository, write
+from commits import committed, environment, git, is_sound, planned, repository, write
 
+from remit_server.errors import ToolError
+from remit_server.harness.writes.commit import write_commit
 from remit_server.tools.files.list_files import list_matching
 from remit_server.tools.search.file_search import Query
 from remit_server.tools.search.line_matches import parse_pattern
@@ -121,3 +123,58 @@ def test_FILE_05_an_ignore_file_that_cannot_be_read_is_said(tmp_path: Path) -> N
         said = [list_matching(ctx, ctx.resolve("."), parse_glob("*"), 100, Limits(small=n)).summary for n in WAYS]
     assert all("not all patterns count: 1 ignore file" in each for each in said)
     assert all("(.gitignore)" in each for each in said)
+
+
+def refusal(folder: Path, **arguments: object) -> str:
+    with pytest.raises(ToolError) as refused:
+        planned(folder, **arguments)  # type: ignore[arg-type]
+    return refused.value.why
+
+
+@pytest.mark.parametrize("how", ["no-cone", "cone"])
+def test_GIT_02_what_lies_outside_a_sparse_checkout_is_left_and_named(tmp_path: Path, how: str) -> None:
+    shop = with_files(tmp_path / "shop", FILES)
+    patterns = ["/a.py", "/src/", "!/src/out/"] if how == "no-cone" else ["src"]
+    git(shop, "sparse-checkout", "set", f"--{how}", *patterns)
+    write(
+        shop, {"lib/new.py": "", "lib/c.py": "changed\n", "src/new.py": "", "src/deep/new.py": "", "src/out/x.py": ""}
+    )
+    # As after any command of git's that writes the index.
+    git(shop, "update-index", "--no-skip-worktree", "lib/c.py")
+    assert refusal(shop, paths=["lib/new.py"]).endswith("is outside the sparse checkout")
+    plan = planned(shop, all=True)
+    taken = ["src/deep/new.py", "src/new.py", *(["src/out/x.py"] if how == "cone" else [])]
+    left = ["lib/c.py", "lib/new.py", *([] if how == "cone" else ["src/out/x.py"])]
+    assert [change.path.relative for change in plan.changes] == taken
+    assert [remark.partition(": ")[2] for remark in plan.remarks] == [
+        f"{len(left)} files outside the sparse checkout ({', '.join(left)})"
+    ]
+    git(shop, "add", "--all", check=False)
+    assert git(shop, "diff", "--cached", "--name-only").split() == taken
+    write_commit(Workspace(shop), planned(shop, all=True))
+    is_sound(shop)
+
+
+def test_GIT_02_a_file_that_is_there_within_a_sparse_checkout_is_looked_at_though_it_is_marked(tmp_path: Path) -> None:
+    shop = with_files(tmp_path / "shop", FILES)
+    git(shop, "sparse-checkout", "set", "src")
+    git(shop, "update-index", "--skip-worktree", "a.py", "src/b.py")
+    write(shop, {"a.py": "changed\n"})
+    committed(shop)
+    assert git(shop, "show", "--format=", "--name-only") == "a.py\n"
+    assert git(shop, "ls-files", "-t", "a.py", "src") == "H a.py\nH src/b.py\n"
+    git(shop, "config", "sparse.expectFilesOutsideOfPatterns", "true")
+    git(shop, "update-index", "--skip-worktree", "a.py")
+    write(shop, {"a.py": "changed again\n"})
+    assert "(a.py)" in refusal(shop)
+
+
+def test_GIT_02_each_working_tree_has_a_sparse_checkout_of_its_own(tmp_path: Path) -> None:
+    top = with_files(tmp_path / "top", FILES)
+    git(top, "sparse-checkout", "set", "src")
+    git(top, "worktree", "add", "-q", "-b", "side", str(tmp_path / "shop"))
+    git(tmp_path / "shop", "sparse-checkout", "set", "lib")
+    write(tmp_path / "shop", {"src/new.py": "", "lib/new.py": ""})
+    plan = planned(tmp_path / "shop", all=True)
+    assert [change.path.relative for change in plan.changes] == ["lib/new.py"]
+    assert any("(src/new.py)" in remark for remark in plan.remarks)

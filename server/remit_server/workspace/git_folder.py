@@ -31,6 +31,9 @@ _SHA = re.compile(r"[0-9a-f]{40}")
 _COMMON = frozenset({"", "config", "hooks", "info", "objects", "packed-refs", "refs"})
 """What all working trees of a repository share, by the first part of its name; each has the rest for itself."""
 
+_OWN = frozenset({"info/sparse-checkout"})
+"""What of those each has for itself all the same."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Place:
@@ -110,7 +113,8 @@ class GitFiles:
 
     def _place(self, name: str) -> _Place:
         first, _, rest = name.partition("/")
-        return self._common if first in _COMMON or (first == "logs" and rest != "HEAD") else self._own
+        shared = first in _COMMON and name not in _OWN
+        return self._common if shared or (first == "logs" and rest != "HEAD") else self._own
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ commit (GIT-02).
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +13,9 @@ from remit_server.errors import ToolError
 from remit_server.tools.git.commit.files import SUBMODULE, Stored, WorkingTree, path_of
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import Entry, Repository
+from remit_server.tools.git.commit.sparse import notices_files_outside, outside_sparse
 from remit_server.tools.git.commit.untracked import LeftOut, find_addable, find_untracked, must_be_addable
-from remit_server.workspace.git_index import IndexEntry
+from remit_server.workspace.git_index import NOT_CHECKED_OUT, IndexEntry
 from remit_server.workspace.git_settings import is_on
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
@@ -56,14 +56,17 @@ def select(
     known = {*index, *committed} if named else index
     wanted = [os.fsdecode(name) for name in known if _is_named(name, named)]
     wanted += _new(tree.workspace, repository, named, wanted, selected.left_out if untracked else None)
-    wanted += () if named else find_addable(tree.workspace, worked_on, repository)
+    wanted += () if named else find_addable(tree.workspace, worked_on, repository, selected.left_out)
+    is_outside, notices = outside_sparse(repository), notices_files_outside(repository)
     for path in sorted(set(wanted)):
-        name = os.fsencode(path)
-        stays = _staying(tree, path, selected.index.get(name))
+        name, outside = os.fsencode(path), is_outside(path)
+        if notices and not outside:
+            _take_back(tree, path, selected)
+        stays = _staying(tree, path, selected.index.get(name), left=outside and not named)
         if stays is not None:
             if not _only_meant(stays):
                 selected.files[name] = (stays.mode, stays.id)
-            _note_left_out(tree, path, stays, selected.left_out)
+            _note_left_out(tree, path, stays, selected.left_out, outside=outside)
         elif readable(path_of(name)):
             _take(tree, path, selected)
         else:
@@ -92,27 +95,44 @@ def differences(selected: Selected, committed: Mapping[bytes, Entry]) -> list[by
     return found
 
 
-def _staying(tree: WorkingTree, path: str, known: IndexEntry | None) -> IndexEntry | None:
+def _take_back(tree: WorkingTree, path: str, selected: Selected) -> None:
+    """Unmarks a file that is marked as not checked out and is there, within the sparse checkout, as git does."""
+    name = os.fsencode(path)
+    known = selected.index.get(name)
+    if known is not None and known.is_absent and _is_there(tree, path):
+        selected.index[name] = known._replace(extended_flags=known.extended_flags & ~NOT_CHECKED_OUT)
+
+
+def _is_there(tree: WorkingTree, path: str) -> bool:
+    try:
+        tree.status(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _staying(tree: WorkingTree, path: str, known: IndexEntry | None, *, left: bool) -> IndexEntry | None:
     """Returns what git knows of a file that is still so, as far as can be told without reading it: most are, and policy
-    need not be asked about them.
+    need not be asked about them. With `left` it stays so whatever it is by now.
     """
     if known is None:
         return None
-    if known.mode == SUBMODULE or known.flags & _ASSUMED_UNCHANGED or known.is_absent:
+    if left or known.mode == SUBMODULE or known.flags & _ASSUMED_UNCHANGED or known.is_absent:
         return known
     if _only_meant(known):
         return None
     return known if tree.is_unchanged(path, known) else None
 
 
-def _note_left_out(tree: WorkingTree, path: str, stays: IndexEntry, left_out: LeftOut) -> None:
+def _note_left_out(tree: WorkingTree, path: str, stays: IndexEntry, left_out: LeftOut, *, outside: bool) -> None:
     """Notes what of the files that stay may be another one by now."""
     if stays.mode == SUBMODULE:
         left_out.submodules.add(path)
     elif stays.is_absent and is_on(tree.repository.settings, "core.sparsecheckout"):
-        with contextlib.suppress(FileNotFoundError):
-            tree.status(path)
+        if _is_there(tree, path):
             left_out.sparse.add(path)
+    elif outside and not tree.is_unchanged(path, stays) and _is_there(tree, path):
+        left_out.sparse.add(path)
 
 
 def _take(tree: WorkingTree, path: str, selected: Selected) -> None:
@@ -184,7 +204,7 @@ def _new(
         elif not any(each == path.relative or each.startswith(path.relative + "/") for each in known):
             if not path.absolute.exists():
                 raise commit_refusal(f"there is no `{path.relative}`", "find it with git_status", ErrorCode.NOT_FOUND)
-            must_be_addable(workspace, path.relative)
+            must_be_addable(workspace, path.relative, repository)
             yield path.relative
 
 

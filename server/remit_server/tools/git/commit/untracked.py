@@ -10,6 +10,7 @@ from pathlib import Path
 from remit_server.contract import ErrorCode
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import Repository
+from remit_server.tools.git.commit.sparse import outside_sparse
 from remit_server.tools.git.git_repository import quote_path
 from remit_server.workspace.git_settings import is_on
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
@@ -23,14 +24,16 @@ _MOST_NAMED = 10
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """What git would take along, or has changed, and a commit leaves as it is: new links, new repositories in folders,
-    new files with names that cannot be shown, known submodules, and files outside a sparse checkout that are there.
-    `cut` are ignore files of which not all is known, so that it may take along what git would not."""
+    new files with names that cannot be shown, known submodules, files outside a sparse checkout that are there, and new
+    files in folders that git knows in another case, which it would name so. `cut` are ignore files of which not all is
+    known, so that a commit may take along what git would not."""
 
     links: set[str] = field(default_factory=set[str])
     repositories: set[str] = field(default_factory=set[str])
     nameless: set[str] = field(default_factory=set[str])
     submodules: set[str] = field(default_factory=set[str])
     sparse: set[str] = field(default_factory=set[str])
+    respelled: set[str] = field(default_factory=set[str])
     cut: set[str] = field(default_factory=set[str])
 
     def describe(self, permits: Callable[[str], bool]) -> Iterator[str]:
@@ -39,6 +42,7 @@ class LeftOut:
             (self.links, "link", "links"),
             (self.repositories, "repository of its own", "repositories of their own"),
             (self.submodules, "submodule", "submodules"),
+            (self.respelled, "new file in a folder of another case", "new files in folders of another case"),
             (self.sparse, "file outside the sparse checkout", "files outside the sparse checkout"),
         ):
             if named := sorted(path for path in paths if permits(path)):
@@ -71,14 +75,13 @@ def find_untracked(
         ignored = find_ignored(workspace, below)
         found = (path for path in below if path not in ignored)
     knows, known = _knows(repository), repository.index.entries
+    sets_aside = _set_aside(repository, left_out)
     for path in found:
-        if knows(path):
-            continue
-        if nested(path) is not None:
+        if knows(path) or nested(path) is not None:
             continue
         if UNUSABLE.search(path):
             left_out.nameless.add(path)
-        else:
+        elif not sets_aside(path):
             yield path
     if limits.spent():
         raise commit_refusal("there are more files than can be gone through", "name the files", ErrorCode.LIMIT_REACHED)
@@ -90,15 +93,46 @@ def find_untracked(
     left_out.links.update(path for path in links if path not in ignored and nested(path) is None)
 
 
-def find_addable(workspace: Workspace, paths: Sequence[str], repository: Repository) -> list[str]:
-    """Returns those of the paths that are untracked files which a commit may take along."""
+def _set_aside(repository: Repository, left_out: LeftOut) -> Callable[[str], bool]:
+    """Returns a function that notes a new file in `left_out` where git would not take it along by its name, and says
+    whether that is so."""
+    outside, respelled = outside_sparse(repository), _spelled_otherwise(repository)
+
+    def sets_aside(path: str) -> bool:
+        where = left_out.sparse if outside(path) else left_out.respelled if respelled(path) else None
+        if where is not None:
+            where.add(path)
+        return where is not None
+
+    return sets_aside
+
+
+def _spelled_otherwise(repository: Repository) -> Callable[[str], bool]:
+    """Returns a function that says whether git, where case does not count, knows the folder of a path, or one above, by
+    another spelling, which it would give the file."""
+    if not is_on(repository.settings, IGNORE_CASE):
+        return lambda _: False
+    known: dict[bytes, bytes] = {}
+    for name in repository.index.entries:
+        for folder in _folders_of(name):
+            known.setdefault(folder.lower(), folder)
+    return lambda path: any(known.get(each.lower(), each) != each for each in _folders_of(os.fsencode(path)))
+
+
+def _folders_of(name: bytes) -> Iterator[bytes]:
+    return (name[:at] for at, sign in enumerate(name) if sign == ord("/"))
+
+
+def find_addable(workspace: Workspace, paths: Sequence[str], repository: Repository, left_out: LeftOut) -> list[str]:
+    """Returns those of the paths that are untracked files which a commit may take along; notes what is `left_out`."""
     knows = _knows(repository)
     new = [path for path in paths if not knows(path) and _is_file(workspace, path)]
     if not new:
         return []
     _must_know_what_is_ignored(workspace)
     ignored, nested = find_ignored(workspace, new), _nested_repositories(workspace)
-    return [path for path in new if path not in ignored and nested(path) is None]
+    sets_aside = _set_aside(repository, left_out)
+    return [path for path in new if path not in ignored and nested(path) is None and not sets_aside(path)]
 
 
 def _knows(repository: Repository) -> Callable[[str], bool]:
@@ -116,13 +150,19 @@ def _is_file(workspace: Workspace, path: str) -> bool:
     return absolute.is_file() and not absolute.is_symlink()
 
 
-def must_be_addable(workspace: Workspace, path: str) -> None:
-    """Raises ToolError where an untracked file that was named is ignored, or is another repository's."""
+def must_be_addable(workspace: Workspace, path: str, repository: Repository) -> None:
+    """Raises ToolError where an untracked file that was named is ignored, or is another repository's, or git would not
+    add it, or by another name."""
     _must_know_what_is_ignored(workspace)
     if path in find_ignored(workspace, [path]):
         raise commit_refusal(f"`{path}` is ignored (.gitignore)", "leave it out; a person can add it with `git add -f`")
     if _nested_repositories(workspace)(path) is not None:
         raise commit_refusal(f"`{path}` is in a repository of its own", "commit it there")
+    if outside_sparse(repository)(path):
+        raise commit_refusal(f"`{path}` is outside the sparse checkout", "have a person `git add --sparse` it")
+    if _spelled_otherwise(repository)(path):
+        why = f"git knows the folder of `{path}` in another case, and would name the file so"
+        raise commit_refusal(why, "name the folder as git does")
 
 
 def _must_know_what_is_ignored(workspace: Workspace) -> None:
