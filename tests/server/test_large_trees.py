@@ -357,6 +357,16 @@ def test_FILE_05_an_ignore_file_that_is_read_in_part_is_said_to_be(tmp_path: Pat
     assert all("not all patterns count: 1 ignore file" in text for text in said)
 
 
+@pytest.mark.parametrize("small", [IN_PROCESS, WITH_RIPGREP])
+def test_FILE_05_a_long_line_of_an_ignore_file_further_down_is_said(tmp_path: Path, small: int) -> None:
+    grown(tmp_path, {"sub/.gitignore": b"x" * 2_000 + b"\n", "sub/a.py": b"foo"})
+    with Workspace(tmp_path) as workspace:
+        ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, lambda text: text)
+        limits = Limits(small=small)
+        list_matching(ctx, ctx.resolve("."), parse_glob("*.py"), 100, limits)
+    assert limits.cut == {"sub/.gitignore"}
+
+
 def test_what_is_not_searched_is_said_by_either_way(tmp_path: Path) -> None:
     """No file is passed over in silence that may be read and may hold a match."""
     long = b"x" * 2_500_000

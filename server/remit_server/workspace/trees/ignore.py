@@ -93,12 +93,17 @@ def parse_ignore_file(data: bytes, *, fold: bool = False, prefix: str = "") -> I
     """Parses an ignore file, whose paths begin with `prefix`. Lines that are too long or malformed are skipped."""
     lines = data[:MAX_IGNORE_BYTES].removeprefix(BYTE_ORDER_MARK).split(b"\n")
     short = [line if len(line) <= MAX_PATTERN_BYTES else b"" for line in lines[:MAX_IGNORE_LINES]]
-    cut = len(data) > MAX_IGNORE_BYTES or data.count(b"\n") > MAX_IGNORE_LINES
-    cut = cut or any(len(line) > MAX_PATTERN_BYTES for line in lines)
     kept = frozenset(number for number, line in enumerate(short) if line.startswith(b"!"))
     patterns = tuple(_patterns(short, fold=fold))
     names, paths = ([each for each in patterns if each.whole is whole] for whole in (False, True))
-    return IgnoreRules(_compiled(names), _compiled(paths), kept, fold, prefix, cut)
+    return IgnoreRules(_compiled(names), _compiled(paths), kept, fold, prefix, is_cut(data))
+
+
+def is_cut(data: bytes) -> bool:
+    """Returns whether not all patterns of the ignore file count."""
+    if len(data) > MAX_IGNORE_BYTES or data.count(b"\n") > MAX_IGNORE_LINES:
+        return True
+    return any(len(line) > MAX_PATTERN_BYTES for line in data.removeprefix(BYTE_ORDER_MARK).split(b"\n"))
 
 
 UNKNOWN = IgnoreRules(_Patterns(), _Patterns(), frozenset(), cut=True)

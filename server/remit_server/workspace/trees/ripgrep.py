@@ -23,7 +23,7 @@ from pathlib import Path
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.trees.exclude import folds_case
-from remit_server.workspace.trees.walk import Limits, ignore_files_above, ripgrep_passes_over
+from remit_server.workspace.trees.walk import Limits, find_cut, ignore_files_above, ripgrep_passes_over
 
 _FLAGS = (
     # Files over its size limit are skipped silently, but for its debug messages.
@@ -100,8 +100,11 @@ def list_with_ripgrep(
     lists = _run([program, *_FLAGS, *above, "--files", "--glob=.gitignore", "--", where], workspace.root, limits)
     # Those of the folders above `base` count too.
     names = [f"{'/'.join(base.names[:depth])}/.gitignore" for depth in range(len(base.names) + 1)]
-    names += [] if lists is None else lists.paths
-    return None if ripgrep_passes_over(workspace, base, names) else found
+    below = () if lists is None else lists.paths
+    if ripgrep_passes_over(workspace, base, [*names, *below]):
+        return None
+    limits.cut.update(find_cut(workspace, below))
+    return found
 
 
 def _run(argv: Sequence[str], folder: Path, limits: Limits) -> Listing | None:

@@ -23,6 +23,7 @@ from remit_server.workspace.trees.ignore import (
     MAX_IGNORE_BYTES,
     UNKNOWN,
     IgnoreRules,
+    is_cut,
     parse_ignore_file,
     ripgrep_hides_more,
     ripgrep_reads_otherwise,
@@ -254,6 +255,13 @@ def _is_shown_by_absent(workspace: Workspace, base: WorkspacePath) -> bool:
     there = [name for name in near if (folders.top / name).is_dir()]
     read = (lists.read(workspace, folders, name) for name in there)
     return lists.damaged or any(name in lists.trees for name in there) or any(b"!" in (each or b"!") for each in read)
+
+
+def find_cut(workspace: Workspace, files: Iterable[str]) -> Iterator[str]:
+    """Yields those of the ignore files of which only a part is read."""
+    for path in files:
+        if is_cut(_ignore_file(f"{workspace.root}/{path}", None, MAX_IGNORE_BYTES + 1) or b""):
+            yield path
 
 
 def ripgrep_keeps_case(workspace: Workspace, base: WorkspacePath) -> bool:
