@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from remit_server.errors import ToolError
-from remit_server.workspace.git_file import read_git_beginning, read_git_file
+from remit_server.workspace.git_file import read_git_beginning
 from remit_server.workspace.git_folder import MAX_INDEX_BYTES, open_git
-from remit_server.workspace.git_index import EXTENDED, read_joined
+from remit_server.workspace.git_index import EXTENDED
 from remit_server.workspace.git_linked import Folders
 from remit_server.workspace.paths.workspace_path import Workspace
 
@@ -95,15 +95,10 @@ def _absent_lists(folders: Folders, state: tuple[int, int, int]) -> AbsentLists:
         head = read_git_beginning(folders.own, "index", _HEAD_BYTES)
         if int.from_bytes(head[4:]) < EXTENDED and not folders.shared_indexes():
             return AbsentLists()  # nothing is marked in this version of the format
-        data = read_git_file(folders.own, "index", MAX_INDEX_BYTES) or b""
-        entries = read_joined(data, partial(_read_shared, folders))
+        entries = folders.staged(MAX_INDEX_BYTES)
     except (OSError, ValueError, ToolError):
         return AbsentLists(damaged=True)
     end = f"/{IGNORE_FILE}".encode()
     absent = [(name, each) for name, each in entries if each.is_absent and not each.stage]
     lists = {os.fsdecode(name[: -len(IGNORE_FILE)]): each.id for name, each in absent if (b"/" + name).endswith(end)}
     return AbsentLists(lists, {os.fsdecode(name): each.id for name, each in absent if each.mode == _FOLDER})
-
-
-def _read_shared(folders: Folders, name: str) -> bytes:
-    return read_git_file(folders.own, name, MAX_INDEX_BYTES) or b""

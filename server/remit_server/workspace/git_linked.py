@@ -18,6 +18,7 @@ from remit_server.contract import ErrorCode
 from remit_server.workspace.git_above import folders_above, knows_files_in, of_another_user
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
 from remit_server.workspace.git_file import read_git_file
+from remit_server.workspace.git_index import IndexEntry, read_joined
 
 GIT = ".git"
 _OPEN_THE_TOP = "open the top folder of a repository as the workspace"
@@ -52,6 +53,12 @@ class Folders:
     def linked(self) -> bool:
         """Whether this is a linked worktree."""
         return self.own != self.common
+
+    def staged(self, most: int) -> list[tuple[bytes, IndexEntry]]:
+        """Returns what is staged, by path: in no order, and of a sparse index a folder is one of them. Raises OSError,
+        and ValueError where the index is damaged."""
+        data = read_git_file(self.own, "index", most)
+        return read_joined(data, lambda name: read_git_file(self.own, name, most) or b"") if data else []
 
     def shared_indexes(self) -> list[str]:
         """Returns the names of the files that an index which is split in two refers to."""
@@ -151,12 +158,12 @@ def find_repository(root: Path) -> Folders | NoRepository:
     """The folders of the repository that the folder `root` belongs to, or why there are none."""
     if os.path.lexists(root / GIT):
         return _at(root)
-    if _is_repository(root):
+    if is_repository(root):
         return NoRepository("the workspace is a bare repository, without files", _OPEN_THE_TOP, ErrorCode.NOT_FOUND)
     for top in folders_above(root, os.environ):
-        if GIT in root.relative_to(top).parts or (not os.path.lexists(top / GIT) and _is_repository(top)):
+        if GIT in root.relative_to(top).parts or (not os.path.lexists(top / GIT) and is_repository(top)):
             break
-        if os.path.lexists(top / GIT) and (not (top / GIT).is_dir() or _is_repository(top / GIT)):
+        if os.path.lexists(top / GIT) and (not (top / GIT).is_dir() or is_repository(top / GIT)):
             return _above(root, top)
     why = "there is no `.git` in the workspace or above it"
     return NoRepository(why, f"{_OPEN_THE_TOP}, or have a person run `git init`", ErrorCode.NOT_FOUND)
@@ -232,13 +239,14 @@ def _worktree(root: Path, own: Path) -> Folders | None:
     common = own.parent.parent
     if back is None or shared is None or own.parent.name != "worktrees" or _path(own, shared).resolve() != common:
         return None
-    if not _is_repository(common) or (own.is_relative_to(root) and not common.is_relative_to(root)):
+    if not is_repository(common) or (own.is_relative_to(root) and not common.is_relative_to(root)):
         return None  # a folder of the project vouches for nothing above it
     place = _path(own, back)
     return Folders(own, common, root) if place.name == GIT and place.parent.resolve() == root else None
 
 
-def _is_repository(folder: Path) -> bool:
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is one that git keeps a repository in."""
     return all(os.path.lexists(folder / name) for name in ("HEAD", "objects", "refs"))
 
 

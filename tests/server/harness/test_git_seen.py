@@ -259,7 +259,50 @@ def in_a_submodule(shop: Path) -> str:
     return "git --git-dir=.git/modules/lib show HEAD~1:vault.txt"
 
 
-@pytest.mark.parametrize("make", [in_a_detached_head, in_a_log, in_a_submodule])
+def with_a_secret(made: Path) -> Path:
+    """The repository, whose history holds a secret."""
+    (made / "vault.txt").write_text(SECRET)
+    git(made, "add", "-A")
+    git(made, "commit", "-qm", "with a secret")
+    git(made, "rm", "-q", "vault.txt")
+    git(made, "commit", "-qm", "without")
+    return made
+
+
+def in_a_folder(shop: Path) -> str:
+    """Which has a repository of its own that nothing of git's knows of."""
+    (shop / "vendor").mkdir()
+    made = with_a_secret(repository(shop / "vendor"))
+    return f"git -C {made.relative_to(shop)} show HEAD~1:vault.txt"
+
+
+def in_a_folder_of_no_repository(shop: Path) -> str:
+    shutil.rmtree(shop / ".git")
+    return in_a_folder(shop)
+
+
+def in_a_bare_one(shop: Path) -> str:
+    (shop.parent / "up").mkdir()
+    git(shop, "clone", "-q", "--bare", str(with_a_secret(repository(shop.parent / "up"))), "mirror")
+    return "git --git-dir=mirror show HEAD~1:vault.txt"
+
+
+def staged_elsewhere(shop: Path) -> str:
+    """In another working tree, and in no commit."""
+    other = shop.parent / "other"
+    git(shop, "worktree", "add", "-q", "--detach", str(other))
+    (other / "vault.txt").write_text(SECRET)
+    git(other, "add", "-A")
+    return "GIT_INDEX_FILE=.git/worktrees/other/index git show :vault.txt"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(in_a_detached_head, in_a_log, in_a_submodule),
+        *(in_a_folder, in_a_folder_of_no_repository, in_a_bare_one, staged_elsewhere),
+    ],
+)
 async def test_POL_16_history_that_no_ref_of_the_repository_leads_to_is_asked_about(
     make_bench: Any, tmp_path: Path, make: Callable[[Path], str]
 ) -> None:

@@ -12,17 +12,19 @@ from pathlib import Path
 
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import Sandbox
-from remit_server.tools.git.git_repository import GIT, Repository, open_repository
+from remit_server.tools.git.git_repository import GIT, Repository, open_repository, unreadable_format
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.git_file import read_git_file
+from remit_server.workspace.git_folder import MAX_INDEX_BYTES
 from remit_server.workspace.git_linked import Folders, find_folders
+from remit_server.workspace.git_nested import nested_repositories
 
 # Each name once, of all commits that a ref or one of $@ leads to; those of what is staged come with them.
 _PAST = f"{GIT} log --stdin --ignore-missing --all -m --no-renames --format= --name-only -z"
 _SCRIPT = f"{{ printf '%s\\n' \"$@\" | {_PAST}; {GIT} ls-files -z --full-name -- :/; }} | sort -zu"
 _MOST_REFS = 20_000
 _MOST_IDS = 20_000
-_MOST_SUBMODULES = 50
+_MOST_OTHERS = 50
 _MOST_LOG_BYTES = 20_000_000
 _ID = re.compile(rb"(?<![0-9a-f])(?!0{40})[0-9a-f]{40}(?![0-9a-f])")
 _PRIORITY = 2
@@ -41,19 +43,23 @@ class PastPaths:
 
     async def hold(self, denied: Callable[[str], bool], by: object, ctx: ToolContext, sandbox: Sandbox) -> bool:
         """Whether one of the paths is `denied`, which says the same as long as `by` is equal; also where git cannot
-        tell which there are. False where the workspace has no repository that git could read.
+        tell which there are. False where there is no repository that git could read.
         """
-        folders = await asyncio.to_thread(find_folders, ctx.workspace.root)
-        all_ = await asyncio.to_thread(lambda: (folders, *folders.submodules()) if folders else ())
+        root = ctx.workspace.root
+        folders = await asyncio.to_thread(find_folders, root)
+        others = await asyncio.to_thread(other_repositories, root, folders)
+        all_ = (*([folders] if folders else []), *(others or ()))
         stamp = await asyncio.to_thread(lambda: tuple(each for part in all_ for each in _stamps(part)))
-        if folders is None or not stamp:
+        if others is None:
+            return True
+        if not stamp:
             return False
         if stamp != self._stamp:
-            paths = await _list_all(folders, all_[1:], ctx, sandbox)
+            paths = await _list_all(folders, others, ctx, sandbox)
             self._paths, self._stamp, self._answered = paths, stamp, None
         if self._answered is None or self._answered[0] != by:
             paths = self._paths
-            prefix = folders.prefix
+            prefix = folders.prefix if folders else ""
             held = paths is None or await asyncio.to_thread(lambda: any(_is_kept(p, prefix, denied) for p in paths))
             self._answered = (by, held)
             return held
@@ -65,23 +71,39 @@ def _is_kept(path: str, prefix: str, denied: Callable[[str], bool]) -> bool:
     return not path.startswith(prefix) or denied(path.removeprefix(prefix))
 
 
+def other_repositories(root: Path, folders: Folders | None) -> tuple[Folders, ...] | None:
+    """Returns the repositories of submodules, and those of their own in the workspace at `root`, whose repository is
+    `folders`; None where they are too many to be gone through."""
+    nested = nested_repositories(root)
+    if nested is None:
+        return None
+    submodules = tuple(folders.submodules()) if folders else ()
+    known = {folder for each in (*([folders] if folders else []), *submodules) for folder in (each.own, each.common)}
+    return (*submodules, *(each for each in nested if each.own not in known))
+
+
 async def _list_all(
-    folders: Folders, submodules: Sequence[Folders], ctx: ToolContext, sandbox: Sandbox
+    folders: Folders | None, others: Sequence[Folders], ctx: ToolContext, sandbox: Sandbox
 ) -> tuple[str, ...] | None:
-    """Returns the paths of the repository and of its submodules, as they are in it; None where git cannot tell."""
-    if len(submodules) > _MOST_SUBMODULES:
+    """Returns the paths of the repository and of the others, as they are in it; None where git cannot tell."""
+    if len(others) > _MOST_OTHERS:
         return None
-    try:
-        found = await _list_paths(open_repository(ctx), folders, sandbox)
-    except ToolError:
-        return None
-    for each in submodules:
-        # Where its files are is no matter for its past, and they may be gone.
-        inner = Repository(ctx.workspace.root, replace(each, top=ctx.workspace.root), ())
-        paths = await _list_paths(inner, each, sandbox)
-        if found is None or paths is None:
+    found: tuple[str, ...] = ()
+    root, top = ctx.workspace.root, folders.top if folders else ctx.workspace.root
+    if folders is not None:
+        try:
+            paths = await _list_paths(open_repository(ctx), folders, sandbox)
+        except ToolError:
+            paths = None
+        if paths is None:
             return None
-        found = (*found, *_below(each.top, folders.top, paths))
+        found = paths
+    for each in others:
+        # Where its files are is no matter for its past, and they may be gone.
+        paths = await _list_paths(Repository(root, replace(each, top=root), ()), each, sandbox)
+        if paths is None:
+            return None
+        found = (*found, *_below(each.top, top, paths))
     return found
 
 
@@ -92,13 +114,23 @@ def _below(folder: Path, top: Path, paths: Iterable[str]) -> Iterator[str]:
 
 async def _list_paths(repository: Repository, folders: Folders, sandbox: Sandbox) -> tuple[str, ...] | None:
     try:
+        if unreadable_format(await asyncio.to_thread(folders.config)) is not None:
+            return None
         ids = await asyncio.to_thread(_ids, folders)
+        elsewhere = await asyncio.to_thread(_staged_elsewhere, folders)
         output = await sandbox.run(replace(repository.command(_SCRIPT, *ids), priority=_PRIORITY))
-    except (OSError, ToolError):
+    except (OSError, ValueError, ToolError):
         return None
     if len(ids) > _MOST_IDS or output.exit_code != 0 or output.truncated:
         return None
-    return tuple(os.fsdecode(output.stdout).split("\0")[:-1])
+    return (*os.fsdecode(output.stdout).split("\0")[:-1], *elsewhere)
+
+
+def _staged_elsewhere(git: Folders) -> tuple[str, ...]:
+    """Returns the paths that are staged in the other working trees of the repository. Raises OSError and ValueError."""
+    others = (each for each in (git.common, *_working_trees(git)) if each != git.own)
+    staged = (replace(git, own=each).staged(MAX_INDEX_BYTES) for each in others)
+    return tuple(dict.fromkeys(os.fsdecode(name) for entries in staged for name, _ in entries))
 
 
 def _ids(git: Folders) -> tuple[str, ...]:
@@ -127,9 +159,9 @@ def _working_trees(git: Folders) -> list[Path]:
 
 def _stamps(git: Folders) -> Iterator[tuple[str, int, int]]:
     """Yields what changes with the refs and the index."""
-    paths = [git.own, git.own / "HEAD", git.common / "packed-refs", git.own / "index"]
+    paths = [git.own, git.own / "HEAD", git.common / "packed-refs"]
     for tree in (git.own, git.common, *_working_trees(git)):
-        paths += [tree / "HEAD", tree / "ORIG_HEAD", tree / "FETCH_HEAD", tree / "logs" / "HEAD"]
+        paths += [tree / "index", tree / "HEAD", tree / "ORIG_HEAD", tree / "FETCH_HEAD", tree / "logs" / "HEAD"]
     for folder, _, names in os.walk(git.common / "refs"):
         paths += [Path(folder, name) for name in names]
         if len(paths) > _MOST_REFS:

@@ -13,6 +13,7 @@ from remit_governance.policy.matching.history import is_git
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.values import Action
 from remit_server.harness.commands.hidden_paths import find_hidden_paths
+from remit_server.harness.commands.history import other_repositories
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.tools.git.narrow_index import narrow_index
 from remit_server.workspace.git_linked import GIT, find_folders
@@ -82,12 +83,13 @@ def _hidden_below(folder: Path, name: str, denied: Callable[[str], bool]) -> tup
 
 
 def past_objects(root: Path, actions: Iterable[Action]) -> tuple[Path, ...]:
-    """Returns git's objects, those of submodules too, where they hold what policy denies reading and no command of
-    git's was asked about."""
+    """Returns git's objects, those of submodules and of repositories in folders too, where they hold what policy denies
+    reading and no command of git's was asked about."""
     past = [action for action in actions if action.history]
     commands = [part.command or () for a in past if a.script is not None for part in parts_of(a).actions]
-    folders = find_folders(root) if past and not any(map(is_git, commands)) else None
-    if folders is None:
+    if not past or any(map(is_git, commands)):
         return ()
-    objects = (each.common / "objects" for each in (folders, *folders.submodules()))
+    folders = find_folders(root)
+    others = other_repositories(root, folders) or ()
+    objects = (each.common / "objects" for each in (*([folders] if folders else []), *others))
     return tuple(path for path in objects if path.is_dir())

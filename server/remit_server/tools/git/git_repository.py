@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,9 +124,8 @@ def open_repository(ctx: ToolContext) -> Repository:
         settings, head = folders.config(), folders.head()
     except OSError as error:
         raise _refusal(f"it cannot be read: {error.strerror}", "look at its rights") from error
-    for name, value in settings:
-        if _UNREADABLE.get(name) == value.lower():
-            raise _refusal(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
+    if (value := unreadable_format(settings)) is not None:
+        raise _refusal(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
     branch = _HEAD.fullmatch(head)
     # As the person has git read every tree, where the repository does not say otherwise.
     theirs = tuple(settings_of(folders.own, (), os.environ).items())
@@ -137,6 +136,11 @@ def open_repository(ctx: ToolContext) -> Repository:
     told += ((EXCLUDES_FILE, str(ignored.path)),) if ignored else ()
     told += ((ATTRIBUTES_FILE, str(found or os.devnull)),)
     return Repository(root, folders, told, tuple(path for path in (ignored and ignored.path, found) if path))
+
+
+def unreadable_format(settings: Iterable[tuple[str, str]]) -> str | None:
+    """The format of a repository with these settings, where git cannot read it without them."""
+    return next((value for name, value in settings if _UNREADABLE.get(name) == value.lower()), None)
 
 
 def read_printed(output: CommandOutput, ctx: ToolContext) -> tuple[bytes, bool]:
