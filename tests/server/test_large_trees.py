@@ -18,6 +18,7 @@ from remit_server.errors import ToolError
 from remit_server.tools.files.list_files import list_matching
 from remit_server.tools.search.file_search import Query
 from remit_server.tools.search.line_matches import parse_pattern
+from remit_server.tools.search.omissions import Ignored, describe_ignored
 from remit_server.tools.search.ripgrep_expression import ripgrep_expression
 from remit_server.tools.search.search_files import search
 from remit_server.tools.spec import Outcome, ToolContext
@@ -343,6 +344,12 @@ def test_links_are_not_followed_and_strange_files_and_names_do_no_harm(tmp_path:
     (root / os.fsdecode(b"\xff")).write_bytes(b"foo")
     (root / "large").write_bytes(b"foo\n" + b"x" * 3_000_000)
     assert files_of(both(root, "foo")) == ["-e", "a.py"]
+
+
+def test_FILE_05_a_look_for_what_is_ignored_that_did_not_end_is_said() -> None:
+    assert describe_ignored(Ignored()) == []
+    assert len(describe_ignored(Ignored(all_seen=False))) == 1
+    assert "and maybe more" in describe_ignored(Ignored(("a.log",), all_seen=False))[0]
 
 
 @pytest.mark.parametrize("list_of", [b"#" * 300_000 + b"\n*.log\n", b"#\n" * 3_000 + b"*.log\n"])

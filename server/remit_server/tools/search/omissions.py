@@ -53,12 +53,14 @@ def find_ignored_below(
 
 
 def describe_ignored(ignored: Ignored) -> list[str]:
-    """The sentence to say of what is ignored, where nothing else was found."""
+    """The sentence to say of what is ignored, or was not looked for in time, where nothing else was found."""
     files = _count_words([path for path in ignored.paths if not path.endswith("/")], "file", "")
     folders = _count_words([path.rstrip("/") for path in ignored.paths if path.endswith("/")], "folder", "")
     said = ", ".join(filter(None, (files, folders)))
     more = "" if ignored.all_seen else ", and maybe more"
-    return [f"left out because git ignores it: {said}{more}; name it as `path` to look into it"] if said else []
+    if said:
+        return [f"left out because git ignores it: {said}{more}; name it as `path` to look into it"]
+    return [] if ignored.all_seen else ["what git ignores was not looked through: there may be some"]
 
 
 def describe_unsearched(left_out: LeftOut, closed: Iterable[str], most: str) -> list[str]:
