@@ -8,7 +8,7 @@ import pytest
 from messages import SAYS
 from rows import rows
 
-from remit_governance.workflow.exemptions import DEFAULT_GLOBS, unfit_paths
+from remit_governance.workflow.exemptions import DEFAULT_GLOBS, data_of_tests, unfit_paths
 from remit_governance.workflow.proof.pieces import leaf_of
 from remit_governance.workflow.proof.runs import (
     AgentChange,
@@ -22,7 +22,7 @@ from remit_governance.workflow.proof.runs import (
     prove_passing,
     prove_red,
 )
-from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS
+from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS, TEST_GLOBS
 
 OLD = "def test_old():\n    assert add(1, 2) == 3\n"
 NEW = OLD + "\n\ndef test_new():\n    assert add(1, 2, 3) == 6\n"
@@ -389,6 +389,15 @@ def test_FLW_05_an_exemption_is_for_paths_of_its_category_only() -> None:
     assert unfit_paths("documentation", ["docs/a.md", "src/a.py"], DEFAULT_GLOBS) == ("src/a.py",)
     assert unfit_paths("config_change", ["x.json/a.py", "a.toml"], DEFAULT_GLOBS) == ("x.json/a.py",)
     assert unfit_paths("config_change", ["node_modules/vitest/package.json"], DEFAULT_GLOBS)
+
+
+def test_FLW_05_what_tests_compare_with_is_no_configuration_and_no_document() -> None:
+    globs = (TEST_GLOBS, ("spec/**",))
+    of_tests = ("tests/wanted.json", "a/testdata/x.toml", "__snapshots__/a.md", "tests/logo.svg", "spec/a.txt")
+    assert data_of_tests("config_change", [*of_tests, "a.json"], globs) == of_tests
+    assert data_of_tests("documentation", of_tests, globs) == data_of_tests("asset_update", of_tests, globs) == of_tests
+    assert data_of_tests("config_change", ["tests/pytest.ini", "tests/package.json"], globs) == ()
+    assert data_of_tests("type_refactor", ["types/a.test-d.ts", "tests/test_a.py"], globs) == ()
 
 
 @rows(

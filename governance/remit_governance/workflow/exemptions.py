@@ -51,6 +51,17 @@ def unfit_paths(category: Category, paths: Sequence[str], globs: Mapping[Categor
     return tuple(path for path in paths if fits is None or not fits(path) or _opens_behaviour(category, path))
 
 
+def data_of_tests(category: Category, paths: Sequence[str], tests: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Returns the paths of files of tests, by the globs of `tests`, that an exemption may not open: all but what
+    configures runs, and types. What tests compare with is changed as they are, with a failing one.
+    """
+    if category == "type_refactor":
+        return ()
+    matchers = tuple(map(compile_globs, tests))
+    return tuple(path for path in paths if any(fits(path) for fits in matchers) and not _configures_runs(path))
+
+
+_configures_runs = compile_globs(RUNNER_CONFIG_GLOBS)
 _READ_BY_PROGRAMS: frozenset[Category] = frozenset({"config_change", "type_refactor"})
 _takes_effect = compile_globs(tuple(glob for row in IMPLICIT_FILES for glob in row.globs), fold_case=True)
 

@@ -180,3 +180,25 @@ async def test_THR_workflow_a_run_that_asks_for_a_looser_mode_is_not_begun(make_
     for mode in ("explore", "debug"):
         assert (await bench.ask("go on", policy={"mode": mode})).status == "failed"
     assert (bench.workspace / PROJECT.source).read_text() == PROJECT.old_source
+
+
+async def test_THR_workflow_no_exemption_opens_what_tests_compare_with(make_bench: Any) -> None:
+    """Data of tests looks like configuration, a document or a picture; weaker data would need no failing test."""
+    wanted = {
+        "config_change": "tests/wanted.json",
+        "documentation": "tests/said.txt",
+        "asset_update": "tests/drawn.svg",
+    }
+    asked = [
+        {"calls": [intent("PLAN"), call("workflow_request_exemption", category=category, paths=[path], reason="x")]}
+        for category, path in wanted.items()
+    ]
+    weaker = [write(path, "{}\n") for path in wanted.values()]
+    bench = await begin(make_bench, PROJECT, read(*wanted.values()), *asked, *weaker, DONE)
+    for path in wanted.values():
+        (bench.workspace / path).parent.mkdir(exist_ok=True)
+        (bench.workspace / path).write_text('{"apple": 3}\n')
+    await bench.ask("Say what the total of nothing is")
+    assert state(bench) == "planning"
+    assert all(f"`{path}` is of the tests" in reasons(bench) for path in wanted.values())
+    assert all((bench.workspace / path).read_text() == '{"apple": 3}\n' for path in wanted.values())

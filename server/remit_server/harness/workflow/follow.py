@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from remit_governance.workflow.debt import Coverage
-from remit_governance.workflow.exemptions import Exemption, unfit_paths
+from remit_governance.workflow.exemptions import Exemption, data_of_tests, unfit_paths
 from remit_governance.workflow.machine import Held
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof.alone import failing_as_committed, prove_alone
@@ -260,6 +260,13 @@ def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
             "the exemption was not granted",
             f"no glob of `{category}` fits {', '.join(f'`{path}`' for path in unfit[:5])}",
             "write a failing test first, or name only files of the category",
+            code=ErrorCode.DENIED,
+        )
+    if data := data_of_tests(category, paths, ctx.parts.rulebook.policy.test_globs):
+        raise ToolError(
+            "the exemption was not granted",
+            f"{name_some([f'`{path}`' for path in data])} is of the tests: code is held to what they compare with",
+            "change it together with a test that fails, after plan_complete",
             code=ErrorCode.DENIED,
         )
     for path in paths if category == "type_refactor" else ():
