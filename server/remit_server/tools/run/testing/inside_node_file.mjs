@@ -3,7 +3,10 @@
 import assert from 'node:assert';
 import test from 'node:test';
 
-for (const part of [assert, assert.strict, assert.AssertionError, assert.AssertionError.prototype]) Object.freeze(part);
+const { AssertionError } = assert;
+for (const part of [assert, assert.strict, AssertionError, AssertionError.prototype, test, test.it, test.describe]) {
+  Object.freeze(part);
+}
 
 const begun = new Promise((done) => {
   process.once('remit-reporter', done);

@@ -6,6 +6,8 @@ import { readFileSync, writeSync } from 'node:fs';
 import { relative } from 'node:path';
 import { inspect } from 'node:util';
 
+import { guardLoading } from './inside_node_guards.mjs';
+
 const FILE_FD = 3;
 const MOST_CHARS = 20_000;
 
@@ -35,6 +37,8 @@ function tell(value) {
   const text = from(`${apply(digest, hmac, ['hex'])} ${line}\n`, 'utf8');
   for (let at = 0; at < text.length; ) at += writeSync(FILE_FD, text, at);
 }
+
+guardLoading(tell);
 
 /** Names of what is running, outermost first: as tests begin, and as they are told of, in their order. */
 const running = new Map();

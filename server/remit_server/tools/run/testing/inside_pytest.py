@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from json import JSONEncoder
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,9 @@ JUDGES = (
         "report_channel",
         "coverage_lines",
         "intact",
+        "held",
         "origins",
+        "unittest.mock",
     ),
     *(
         "_pytest.python",
@@ -41,7 +43,9 @@ JUDGES = (
         "_pytest.outcomes",
         "_pytest.skipping",
     ),
-    *("_pytest.assertion", "_pytest.assertion.rewrite", "_pytest.python_api", "_pytest.raises"),
+    *("_pytest.assertion", "_pytest.assertion.rewrite"),
+    # Where these are depends on the version.
+    *dict.fromkeys(each.__module__ for each in (pytest.approx, pytest.raises, pytest.warns)),
 )
 """Modules that say how a test ends."""
 SAYS_HOW = (
@@ -53,6 +57,7 @@ SAYS_HOW = (
 )
 """What hooks begin with by which a plugin says how tests end, or which there are."""
 intact = importlib.import_module("intact")
+held = importlib.import_module("held")
 origins = importlib.import_module("origins")
 coverage_lines = importlib.import_module("coverage_lines")
 rewriting = importlib.import_module("_pytest.assertion.rewrite")
@@ -98,6 +103,9 @@ class Recorder:
         self.changed: Callable[[], str] = str
         self.traced: Callable[[], str] = str
         self.codes: dict[str, Any] = {}
+        self.behind: dict[str, Any] = {}
+        self.held: Any = None
+        self.running = ""
         self.plugins: list[Any] = []
         self.names: dict[str, str] = {}
 
@@ -125,10 +133,35 @@ class Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """All plugins are there by now, and no test."""
-        intact.refuse_stops()
+        intact.refuse_stops(self.look)
         self.changed = intact.watch(JUDGES)
         self.traced = intact.hear_of_traces()
         self.plugins = list(self.config.pluginmanager.get_plugins())
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, Any, None]:
+        """All is set up, so this is what runs."""
+        self.running = item.nodeid
+        self.compare(item.nodeid, getattr(item, "obj", None))
+        yield
+        self.running = ""
+
+    def look(self, case: Any) -> None:
+        """Whether what a TestCase runs now, or ran, is the test that was found, with assertions of its own."""
+        if self.held is not None:
+            self.tell_others(self.held.overridden(case))
+            self.compare(self.running, getattr(case, getattr(case, "_testMethodName", ""), None))
+
+    def compare(self, nodeid: str, function: Any) -> None:
+        """Whether what runs as a test still is what was found."""
+        now = [*map(id, held.codes_behind(function))]
+        if any(id(code) not in now for code in self.behind.get(nodeid, ())):
+            self.tell("doubt", "", text=f"the code of `{nodeid}` was replaced while tests ran")
+
+    def tell_others(self, others: Iterable[Any]) -> None:
+        """What is in the place of something that tests check with."""
+        for other in others:
+            self.tell("from", other.name, file=other.file, of=other.of)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: Any) -> Generator[None, Any, None]:
@@ -145,6 +178,8 @@ class Recorder:
         """A plugin that tests brought may have said how they ended; a `conftest.py` is the project's own, where its
         text shows its hooks: whoever reads that knows of them.
         """
+        if self.held is not None:
+            self.tell_others(self.held.replaced())
         manager = self.config.pluginmanager
         measured = getattr(getattr(manager.getplugin("_cov"), "cov_controller", None), "cov", None)
         if measured is not None and _write is not None:
@@ -161,6 +196,9 @@ class Recorder:
 
     def pytest_collection_finish(self, session: Any) -> None:
         self.codes = {item.nodeid: intact.code_of(function_of(item)) for item in session.items}
+        self.behind = {item.nodeid: held.codes_behind(function_of(item)) for item in session.items}
+        self.held = held.Held(item.module.__name__ for item in session.items if hasattr(item, "module"))
+        self.tell_others(self.held.stand_ins())
         known = origins.Origins(self.rewrite)
         for item in session.items:
             self.named(item.nodeid)

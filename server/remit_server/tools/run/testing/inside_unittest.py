@@ -13,7 +13,8 @@ import inspect
 import sys
 import traceback
 import unittest
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from json import JSONEncoder
 from pathlib import Path
@@ -29,10 +30,13 @@ JUDGES = (
     "report_channel",
     "coverage_lines",
     "intact",
+    "held",
     "origins",
+    "unittest.mock",
 )
 """Modules that say how a test ends."""
 intact = importlib.import_module("intact")
+held = importlib.import_module("held")
 origins = importlib.import_module("origins")
 # While tests run, what they patch is as they have it: modules' functions, and paths where `os.name` is another.
 _encode = JSONEncoder().encode
@@ -51,7 +55,9 @@ class Recorder(unittest.TestResult):
         self.began: dict[str, float] = {}
         self.places: dict[str, dict[str, Any]] = {}
         self.codes: dict[str, Any] = {}
-        intact.refuse_stops()
+        self.behind: dict[str, Any] = {}
+        self.held: Any = None
+        intact.refuse_stops(self.look)
         self.changed = intact.watch(JUDGES)
         self.traced = intact.hear_of_traces()
         self.noted: set[str] = set()
@@ -79,14 +85,18 @@ class Recorder(unittest.TestResult):
         """What is to run, and the code of each, which another test could replace."""
         self.codes = {test.id(): code_of(test) for test in tests}
         known = origins.Origins()
+        self.behind = {test.id(): held.codes_behind(method_of(test)) for test in tests}
+        self.held = held.Held(type(test).__module__ for test in tests)
         for test in tests:
             self.tell_origin(test, known)
+            deque(self.held.overridden(test), 0)
+        self.tell_others(self.held.stand_ins())
         self.tell("plan", "", count=len(tests))
 
     def tell_origin(self, test: unittest.TestCase, known: Any) -> None:
         """Says where a test is from, if not from its file, and if it is none that its file has."""
         method = getattr(test, "_testMethodName", "")
-        function = getattr(type(test), method, None)
+        function = method_of(test)
         file = file_of(type(test).__module__)
         if function is None or not file:
             return
@@ -95,6 +105,20 @@ class Recorder(unittest.TestResult):
             self.tell("doubt", "", text=f"`{test.id()}` is not what its file says, but other code")
         elif other:
             self.tell("from", test.id(), file=other)
+
+    def tell_others(self, others: Iterable[Any]) -> None:
+        """What is in the place of something that tests check with."""
+        for other in others:
+            self.tell("from", other.name, file=other.file, of=other.of)
+
+    def look(self, test: unittest.TestCase) -> None:
+        """Whether a part of it that runs now, or ran, is the test that was found, with assertions of its own."""
+        if self.held is None:
+            return
+        self.tell_others(self.held.overridden(test))
+        now = [*map(id, held.codes_behind(method_of(test)))]
+        if any(id(code) not in now for code in self.behind.get(test.id(), ())):
+            self.tell("doubt", "", text=f"the code of `{test.id()}` was replaced while tests ran")
 
     def check(self, test: unittest.TestCase) -> None:
         """Whether it ran as it was found, and was judged by unittest as that is."""
@@ -113,7 +137,7 @@ class Recorder(unittest.TestResult):
 
     def place(self, test: unittest.TestCase) -> dict[str, Any]:
         """File and line, found before the test runs: what it patches may be what finds them."""
-        test_id = getattr(test, "test_case", test).id()
+        test_id = intact.case_of(test).id()
         if test_id not in self.places:
             self.places[test_id] = place(test)
         return self.places[test_id]
@@ -147,6 +171,11 @@ class Recorder(unittest.TestResult):
             self.note(subtest, "failed", kind, format_error(err))
 
 
+def method_of(test: unittest.TestCase) -> Any:
+    """What runs as the test: what it is given by itself goes before what its class has."""
+    return getattr(test, getattr(test, "_testMethodName", ""), None)
+
+
 def code_of(test: unittest.TestCase) -> Any:
     """The code of a test's own method."""
     return intact.code_of(getattr(type(test), getattr(test, "_testMethodName", ""), None))
@@ -170,7 +199,7 @@ def shorten(text: str) -> str:
 
 def place(test: unittest.TestCase) -> dict[str, Any]:
     """File, below the folder where all began, and line of a test."""
-    case = getattr(test, "test_case", test)
+    case = intact.case_of(test)
     method = inspect.unwrap(getattr(case, getattr(case, "_testMethodName", ""), place))
     try:
         file = Path(inspect.getfile(method))
@@ -231,6 +260,7 @@ def main(covered: str, path: str, part: str, only: str) -> int:
             tests = [test for test in flat(suite_of(path, part)) if is_wanted(test.id(), only)]
             recorder.plan(tests)
             unittest.TestSuite(tests).run(recorder)
+            recorder.tell_others(recorder.held.replaced())
             recorder.tell("plan", "")  # all ran that were to: those of a class that is skipped never begin
     finally:
         if measured:

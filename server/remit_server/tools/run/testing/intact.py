@@ -12,19 +12,28 @@ import os
 import sys
 import unittest.case
 from collections.abc import Callable, Generator, Iterable, Iterator
+from types import CodeType
 from typing import Any
 
 origins = importlib.import_module("origins")
+SPACES = ("builtins", "unittest", "pytest")
+"""Modules by whose names tests, and what runs them, find what they assert with."""
+PATCHED = frozenset({"open", "print", "input", "exit", "quit", "help", "breakpoint", "__import__"})
+"""Builtins that programs give themselves another of, and by which nothing is asserted."""
+SHOWN = frozenset({"maxDiff", "longMessage", "_diffThreshold"})
+"""What tests set of a TestCase for what they print."""
+_HERE = os.path.realpath(os.curdir) + os.sep
 TRACING = frozenset({"sys.settrace", "sys.monitoring.register_callback"})
 TRACERS = ("bdb.py", "pdb.py", "trace.py")
 __unittest = True
 """As in modules of unittest: their frames are no part of what a failed test tells."""
 
 
-def refuse_stops() -> None:
+def refuse_stops(look: Callable[[Any], None]) -> None:
     """Has a TestCase take the exception by which unittest itself ends a test for a pass of no test that raises it.
 
-    unittest raises it after a failure alone, which is told by then.
+    unittest raises it after a failure alone, which is told by then. `look` sees each case before a part of it runs, and
+    after that: by then it is set up, and was not taken down.
     """
     outcome: Any = getattr(unittest.case, "_Outcome", None)
     stop: Any = getattr(unittest.case, "_ShouldStop", None)
@@ -35,15 +44,25 @@ def refuse_stops() -> None:
     @contextlib.contextmanager
     def run_part(self: Any, *args: Any, **more: Any) -> Generator[None, Any, None]:
         with run(self, *args, **more):
+            case = case_of(args[0])
+            look(case)
             try:
                 yield
             except stop:
                 if self.success and not self.expectedFailure:
                     raise RuntimeError("an exception of unittest's own ended the test") from None
                 raise
+            finally:
+                look(case)
 
     run_part.__module__ = outcome.__module__
     outcome.testPartExecutor = run_part
+
+
+def case_of(test: Any) -> Any:
+    """A subtest's own case, else the test itself: a case may have a method of the same name as that attribute."""
+    subtest: Any = getattr(unittest.case, "_SubTest", ())
+    return test.test_case if isinstance(test, subtest) else test
 
 
 def hear_of_traces() -> Callable[[], str]:
@@ -72,16 +91,34 @@ def _is_tracer(code: Any) -> bool:
 
 
 def watch(modules: Iterable[str]) -> Callable[[], str]:
-    """Returns what names a function or method of these modules that is another by now, empty where none is."""
-    parts = tuple(part for module in modules if module in sys.modules for part in _parts(sys.modules[module]))
-    codes = tuple((*part, code_of(part[3])) for part in parts)
+    """Returns what names a function, method or constant of these modules, or what one of `SPACES` has by a name, that
+    is another by now, empty where none is. A module that is imported later counts from when it is first seen.
+    """
+    names = list(modules)
+    parts = [part for space in SPACES if space in sys.modules for part in _spaced(sys.modules[space])]
+    codes: list[tuple[str, Any, str, Any, Any]] = [(*part, code_of(part[3])) for part in parts]
 
-    def changed() -> str:
+    def look() -> str:
+        for name in [name for name in names if name in sys.modules]:
+            names.remove(name)
+            module = sys.modules[name]
+            new = [(*part, code_of(part[3])) for part in (*parts_of(module), *_constants(module))]
+            codes.extend(new)
+            if other := next((part[0] for part in new if _is_own(part[4])), ""):
+                return other
         # Two decorated functions may have one code, that of the decorator.
         now = ((name, owner.__dict__.get(key), old, code) for name, owner, key, old, code in codes)
         return next((name for name, value, old, code in now if value is not old or code_of(value) is not code), "")
 
-    return changed
+    look()
+    return look
+
+
+def _is_own(code: Any) -> bool:
+    """Whether it is code of the workspace."""
+    file = getattr(code, "co_filename", "")
+    is_below = file.startswith(os.sep) and os.path.realpath(file).startswith(_HERE)
+    return is_below and not origins.is_installed(file)
 
 
 def code_of(value: Any) -> Any:
@@ -90,16 +127,36 @@ def code_of(value: Any) -> Any:
     return getattr(inner, "__code__", inner)
 
 
-def _parts(module: Any) -> Iterator[tuple[str, Any, str, Any]]:
+def parts_of(module: Any) -> Iterator[tuple[str, Any, str, Any]]:
+    """The functions and methods that a module defines: each by name, with what has it by which key."""
     for key, value in _members(module):
         if getattr(value, "__module__", None) != module.__name__:
             continue
         if inspect.isclass(value):
             for name, member in _members(value):
-                if hasattr(_inner(member), "__code__"):
+                if _has_code(member):
                     yield f"{module.__name__}.{key}.{name}", value, name, member
-        elif hasattr(value, "__code__"):
+        elif _has_code(value):
             yield f"{module.__name__}.{key}", module, key, value
+
+
+def _spaced(module: Any) -> Iterator[tuple[str, Any, str, Any]]:
+    for key, value in _members(module):
+        if callable(value) and key not in PATCHED:
+            yield f"{module.__name__}.{key}", module, key, value
+
+
+def _has_code(value: Any) -> bool:
+    return isinstance(code_of(value), CodeType)
+
+
+def _constants(module: Any) -> Iterator[tuple[str, Any, str, Any]]:
+    """Numbers and classes that a module's classes have, by which something is judged."""
+    for key, value in _members(module):
+        if inspect.isclass(value) and value.__module__ == module.__name__:
+            for name, member in _members(value):
+                if isinstance(member, (int, float, type)) and name not in SHOWN and not name.startswith("__"):
+                    yield f"{module.__name__}.{key}.{name}", value, name, member
 
 
 def _members(owner: Any) -> tuple[tuple[str, Any], ...]:

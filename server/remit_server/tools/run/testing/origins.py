@@ -10,8 +10,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import io
 import os
+import re
 import sysconfig
+import tokenize
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +22,11 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
 MOST_REACHED = 500
+CODINGS = re.compile(
+    r"(?:utf-?8(?:-sig)?|ascii|us-ascii|latin-?1|iso-?8859-\d+|(?:cp|windows-)\d+|koi8-[rtu]|gbk|gb2312|gb18030|big5|"
+    r"euc-\w+|shift[-_]?jis\w*)"
+)
+"""How a file of tests may be written: its text is what a review shows, and no code says what it means."""
 _INSTALLED = tuple(
     os.path.realpath(path) + os.sep
     for name, path in sysconfig.get_paths().items()
@@ -29,6 +37,8 @@ _FUNCTIONS: tuple[type[Any], ...] = (
     *(FunctionType, MethodType, staticmethod, classmethod, property),
     *(functools.partial, functools.partialmethod),
 )
+# Another could be put in its place by what tests import.
+_detect = tokenize.detect_encoding
 _NOTHING_KEPT = (str, bytes, int, float, type(None), type, ModuleType)
 Rewrite = Callable[[ast.Module, bytes, str], None]
 
@@ -46,7 +56,7 @@ class Origins:
         """
         if not self.compiled(file):
             return not file.endswith(".py"), ""
-        reached = tuple(_reach(function))
+        reached = tuple(reach(function))
         wanted = [code for module in self.compiled(file) for code in _named(module, names)]
         if wanted:
             return any(code == each for code in reached for each in wanted), ""
@@ -74,6 +84,9 @@ class Origins:
         """As pytest does it, which takes no part of the flags of who compiles."""
         try:
             text = Path(file).read_bytes()
+            coding = _detect(io.BytesIO(text).readline)[0].lower().replace("_", "-")
+            if CODINGS.fullmatch(coding) is None:
+                return
             yield compile(text, file, "exec", dont_inherit=True)
             if self.rewrite is not None:
                 tree: Any = compile(text, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
@@ -112,7 +125,7 @@ def _within(code: CodeType) -> Iterator[CodeType]:
             yield from _within(each)
 
 
-def _reach(value: Any) -> Iterator[CodeType]:
+def reach(value: Any) -> Iterator[CodeType]:
     """The code of a function and, behind it, of what it wraps: what decorators keep of a test, and nothing else."""
     pending: list[Any] = [value]
     seen = {id(value)}

@@ -22,7 +22,7 @@ from remit_server.tools.run.testing.finding import Place
 from remit_server.tools.run.testing.missing_modules import advise_on_missing
 from remit_server.tools.run.testing.reports.channel import read_channel
 from remit_server.tools.run.testing.reports.coverage import FileCoverage, percent
-from remit_server.tools.run.testing.reports.results import BadReport, Report, Result
+from remit_server.tools.run.testing.reports.results import BadReport, Origin, Report, Result
 from remit_server.tools.run.testing.runners import Ask, Runner
 from remit_server.tools.run.testing.test_request import Choice
 from remit_server.tools.run.time_limit import failure_of
@@ -189,17 +189,27 @@ def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput
 
 
 def _find_strangers(report: Report, choice: Choice, here: Path, is_locked: Callable[[str], bool]) -> list[str]:
-    """Tests that come from source: code of the workspace that is no test says what they check, so in strict mode they
-    prove nothing (FLW-04).
+    """Tests that come from source, and what locked tests check with that is other code by now: code of the workspace
+    that is no test says what they check, so in strict mode they prove nothing (FLW-04).
     """
     top = here.parents[len(PurePosixPath(choice.folder).parts) - 1] if choice.folder != "." else here
-    found = [
-        (test, Path(file).relative_to(top).as_posix()) for test, file in report.origins if top in Path(file).parents
-    ]
+
+    def is_test(file: str) -> bool:
+        return top in Path(file).parents and is_locked(Path(file).relative_to(top).as_posix())
+
     strangers = [
-        f"`{test}` is not from a file of tests: it comes from {file}" for test, file in found if not is_locked(file)
+        _describe_stranger(each, top)
+        for each in report.origins
+        if not is_test(each.file) and (is_test(each.of) if each.of else not each.file or top in Path(each.file).parents)
     ]
-    return strangers[:_WORST]
+    return list(dict.fromkeys(strangers))[:_WORST]
+
+
+def _describe_stranger(origin: Origin, top: Path) -> str:
+    file = Path(origin.file)
+    place = file.relative_to(top).as_posix() if top in file.parents else "what is installed"
+    words = "is not what its file of tests says" if origin.of else "is not from a file of tests"
+    return f"`{origin.name}` {words}: it comes from {place if origin.file else 'no file'}"
 
 
 def _lacked_network(bad: Sequence[Result], output: CommandOutput) -> bool:

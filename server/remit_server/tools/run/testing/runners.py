@@ -225,7 +225,7 @@ def _narrowed(ask: Ask) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for each in ask.paths for word in each.narrowed))
 
 
-_IN_PYTHON = ("report_channel.py", "intact.py", "origins.py", "coverage_lines.py")
+_IN_PYTHON = ("report_channel.py", "intact.py", "held.py", "origins.py", "coverage_lines.py")
 _IN_NODE = "report_channel.cjs"
 
 RUNNERS: tuple[Runner, ...] = (
@@ -275,7 +275,14 @@ RUNNERS: tuple[Runner, ...] = (
         node_results,
         told_lines,
         runs=_reporting_node,
-        aids=("inside_node.mjs", "inside_node_spawn.cjs", "inside_node_file.mjs", "inside_node_tests.mjs", _IN_NODE),
+        aids=(
+            "inside_node.mjs",
+            "inside_node_spawn.cjs",
+            "inside_node_file.mjs",
+            "inside_node_tests.mjs",
+            "inside_node_guards.mjs",
+            _IN_NODE,
+        ),
         narrow=node_files,
     ),
     Runner(

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from remit_server.tools.run.testing.reports.results import BadReport, Ending, Kind, Report, Result, first_lines
+from remit_server.tools.run.testing.reports.results import BadReport, Ending, Kind, Origin, Report, Result, first_lines
 
 _PYTEST_PLACE = re.compile(r"^([^\s/:<][^\n:]*):(\d+): ", re.MULTILINE)
 _PY_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -32,6 +32,7 @@ class _Line(BaseModel):
     text: str = ""
     file: str | None = None
     line: int | None = None
+    of: str = ""
 
 
 def pytest_results(data: bytes, root: Path) -> Report:
@@ -53,7 +54,7 @@ def _report(data: bytes, root: Path, read: Read) -> Report:
     """What began and never ended did not finish; the first thing that went wrong with a test is what counts."""
     planned: int | None = None
     doubts: list[str] = []
-    origins: list[tuple[str, str]] = []
+    origins: list[Origin] = []
     began: dict[str, _Line] = {}
     ended: dict[str, _Line] = {}
     for line in _lines(data):
@@ -62,7 +63,7 @@ def _report(data: bytes, root: Path, read: Read) -> Report:
         elif line.event == "doubt":
             doubts.append(line.text)
         elif line.event == "from":
-            origins.append((line.id, line.file or ""))
+            origins.append(Origin(line.id, line.file or "", line.of))
         elif line.event == "start":
             began[line.id] = line
         else:

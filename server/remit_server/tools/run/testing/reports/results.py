@@ -34,17 +34,27 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """A test, or what tests check with, that is not of the file that it is told of: its name, the file that it is from,
+    empty where that is none, and the file `of` which it is then no more, empty where only a test's file matters.
+    """
+
+    name: str
+    file: str
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a runner told. `planned` is how many tests it meant to run, None where it does not say.
 
-    `doubts` say why what it told may not be what happened. `origins` are tests that are not of the file they are told
-    of, each with the file that it is from.
+    `doubts` say why what it told may not be what happened, and `origins` what is from another file than it is told of.
     """
 
     tests: tuple[Result, ...] = ()
     planned: int | None = None
     doubts: tuple[str, ...] = ()
-    origins: tuple[tuple[str, str], ...] = ()
+    origins: tuple[Origin, ...] = ()
 
 
 def first_lines(text: str) -> str:

@@ -1,0 +1,119 @@
+"""Whether what tests check with is what it was when they were found: their helpers, their cases and the tests (FLW-04).
+
+Code that they import could put another function in the place of a locked one, give a test case assertions of its own,
+or stand in for a helper's module. What is replaced, and by which file, is told; the server knows which files are tests.
+Nothing of Remit is there but the files beside this one, so it imports the standard library only, and works with any
+Python 3.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import unittest.case
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+intact = importlib.import_module("intact")
+origins = importlib.import_module("origins")
+MOST_MODULES = 300
+ASSERTIONS = frozenset(name for name in dir(unittest.case.TestCase) if name == "fail" or name.startswith("assert"))
+# As they were before any code of the workspace ran.
+_realpath, _isfile, _join = os.path.realpath, os.path.isfile, os.path.join
+
+
+class Other(NamedTuple):
+    """What is in the place of something else: its name, the file whose code it is, and the file that it stands for."""
+
+    name: str
+    file: str
+    of: str
+
+
+class Held:
+    """The functions of the modules that tests are in, and of those by which they check."""
+
+    def __init__(self, modules: Iterable[str]) -> None:
+        self.modules = _reached(modules)
+        self.parts = [
+            (*part, intact.code_of(part[3]), _file_of(module))
+            for module in self.modules
+            for part in intact.parts_of(module)
+        ]
+        self.added: dict[Any, frozenset[str]] = {}
+
+    def stand_ins(self) -> Iterator[Other]:
+        """Modules that tests import, where another file of the workspace has that name as well."""
+        for module in self.modules:
+            for value in tuple(vars(module).values()):
+                if isinstance(value, ModuleType):
+                    yield from _candidates(value)
+
+    def replaced(self) -> Iterator[Other]:
+        """Functions and methods that are other code by now."""
+        for name, owner, key, old, code, of in self.parts:
+            value = owner.__dict__.get(key)
+            if value is not old or intact.code_of(value) is not code:
+                yield Other(name, _code_file(value), of)
+
+    def overridden(self, case: Any) -> Iterator[Other]:
+        """Assertions that a case, or a class of it, was given while tests ran."""
+        kind: Any
+        own = cast("dict[str, Any]", case.__dict__)
+        for kind in type(case).__mro__:
+            if kind not in unittest.case.TestCase.__mro__:
+                now = ASSERTIONS & {*vars(kind)}
+                for name in now - self.added.setdefault(kind, now):
+                    yield Other(f"{kind.__qualname__}.{name}", _code_file(vars(kind)[name]), "")
+        for name in ASSERTIONS & {*own}:
+            yield Other(f"{type(case).__qualname__}.{name}", _code_file(own[name]), "")
+
+
+def codes_behind(function: Any) -> tuple[Any, ...]:
+    """The code of the workspace that a test is: its own and what decorators keep of it."""
+    return tuple(code for code in origins.reach(function) if not origins.is_installed(_realpath(code.co_filename)))
+
+
+def _reached(names: Iterable[str]) -> list[ModuleType]:
+    """The modules of the workspace by these names, and those that they have names of, one after the other."""
+    pending = list(dict.fromkeys(names))
+    seen = set(pending)
+    found: list[ModuleType] = []
+    while pending and len(found) < MOST_MODULES:
+        module = sys.modules.get(pending.pop(0))
+        if not isinstance(module, ModuleType) or not _file_of(module):
+            continue
+        found.append(module)
+        for value in tuple(vars(module).values()):
+            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            if isinstance(name, str) and name not in seen:
+                seen.add(name)
+                pending.append(name)
+    return found
+
+
+def _candidates(module: ModuleType) -> Iterator[Other]:
+    """The files of the workspace that have the name of a module, and are not what it is from."""
+    loaded, told = _file_of(module), vars(module).get("__file__")
+    if (told and not loaded) or not module.__name__.isidentifier() or module.__name__ in sys.builtin_module_names:
+        return
+    for folder in dict.fromkeys(map(_realpath, sys.path)):
+        for below in (module.__name__ + ".py", _join(module.__name__, "__init__.py")):
+            file = _join(folder, below)
+            if _isfile(file) and file != loaded and not origins.is_installed(file):
+                yield Other(f"module {module.__name__}", loaded, file)
+
+
+def _file_of(module: ModuleType) -> str:
+    """A module's file, empty for one that is installed, or has none."""
+    file = vars(module).get("__file__")
+    found = _realpath(file) if isinstance(file, str) else ""
+    return found if found and not origins.is_installed(found) and _isfile(found) else ""
+
+
+def _code_file(value: Any) -> str:
+    """The file whose code this is; empty where there is none that could be told."""
+    file: Any = getattr(intact.code_of(value), "co_filename", "")
+    return _realpath(file) if isinstance(file, str) and file.startswith(os.sep) else ""
