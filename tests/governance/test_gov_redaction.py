@@ -17,7 +17,7 @@ from remit_governance.secrets.redaction import PATTERNS, Redactor, secret_values
 from remit_governance.secrets.secret_shapes import _HOOKS as HOOKS
 from remit_governance.secrets.secret_shapes import _KEY_DER as KEY_DER
 from remit_governance.secrets.secret_shapes import _TOKENS as TOKENS
-from remit_governance.secrets.secret_shapes import may_hold_shapes
+from remit_governance.secrets.secret_shapes import find_key, key_body_begins, may_hold_key, may_hold_shapes
 
 BODY = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeL\n" * 4
@@ -229,3 +229,27 @@ def test_a_secret_is_found_far_inside_a_long_text(kind: str) -> None:
     filler = "half \ud800 and é " * 500
     found = Redactor().redact(f"{filler}{marker} {filler}")
     assert found == f"{filler}[redacted {kind}] {filler}"
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    before=st.sampled_from(["", "y\n", "one\n+", "x=", "a line before\n"]),
+    key=st.one_of(
+        st.from_regex(f"(?:{KEY_DER})[A-Za-z0-9+/=]{{32,40}}", fullmatch=True), st.just("-----BEGIN PRIVATE KEY")
+    ),
+    after=st.sampled_from(["\n", "  \n", "\nlast\n"]),
+)
+def test_SEC_01_a_key_among_lines_is_found_at_the_start_of_its_line(before: str, key: str, after: str) -> None:
+    text = f"{before}{key}{after}".encode()
+    start = before.rfind("\n") + 1
+    assert may_hold_key(text)
+    assert find_key(text, 0) == find_key(text, start) == start
+    line = text[start : text.index(b"\n", start)]
+    assert key_body_begins(line) or b"PRIVATE KEY" in line
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(text=st.text("MIJAQgw0=+-\n ", max_size=120))
+def test_SEC_01_no_key_is_found_where_none_may_be(text: str) -> None:
+    data = f"{text}\n".encode()
+    assert find_key(data, 0) == len(data) or may_hold_key(data)

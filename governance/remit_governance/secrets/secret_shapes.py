@@ -190,6 +190,15 @@ class _Compiled(NamedTuple):
     unmarked: Any
     marked: Any
     key_begins: Any
+    key_in_lines: Any
+    key_lines: Any
+
+
+_KEY_BEGINS = rf"(?:^[+-]?|[^A-Za-z0-9+/])(?:{_KEY_DER})[A-Za-z0-9+/=]{{32,}}\s*$"
+_KEY_MARKER = "-----BEGIN [A-Z0-9 ]*PRIVATE KEY"
+_KEY_MARKS = (b"PRIVATE KEY", b"IBA", b"CAQ", b"AgE", b"b3B")
+"""Of which each line holds one in which a private key begins: plain bytes are found faster than an expression."""
+_KEY_LINE = r"[ \t>+-]*(?:[0-9]+\|)?[A-Za-z0-9+/]+={0,2}[ \t]*\n"
 
 
 @cache
@@ -199,7 +208,9 @@ def _compile_shapes() -> _Compiled:
         tuple((name, shape, _compile(f"(?m){shape.expression}")) for name, shape in SHAPES.items()),
         _compile("(?m)" + "|".join(f"(?:{shape.expression})" for shape in SHAPES.values() if not shape.markers)),
         _compile(_MARKERS),
-        _compile(rf"(?:^[+-]?|[^A-Za-z0-9+/])(?:{_KEY_DER})[A-Za-z0-9+/=]{{32,}}\s*$"),
+        _compile(_KEY_BEGINS),
+        _compile(f"(?m){_KEY_MARKER}|{_KEY_BEGINS}"),
+        _compile(f"(?:{_KEY_LINE})*"),
     )
 
 
@@ -208,6 +219,28 @@ def key_body_begins(line: bytes) -> bool:
     follow.
     """
     return _compile_shapes().key_begins.search(line) is not None
+
+
+def may_hold_key(text: bytes) -> bool:
+    """Tells whether `find_key` could find anything in this text."""
+    return any(mark in text for mark in _KEY_MARKS)
+
+
+def find_key(lines: bytes, start: int) -> int:
+    """Returns where, from the start of a line on, the first line begins in which a private key may, by its marker or by
+    its body; the length of the lines where none does. It takes linear time.
+    """
+    found = _compile_shapes().key_in_lines.search(lines, start)
+    if found is None:
+        return len(lines)
+    # A body's first character may be the end of the line before it.
+    return lines.rfind(b"\n", start, found.start() + 1) + 1 or start
+
+
+def skip_key_body(lines: bytes, start: int) -> int:
+    """Returns where, from the start of a line on, the first line begins that cannot be of a private key's body."""
+    end: int = _compile_shapes().key_lines.match(lines, start).end()
+    return end
 
 
 def may_hold_shapes(text: str) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
+import sys
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from messages import SAYS
 
 from remit_governance.secrets.redaction import Redactor
+from remit_governance.secrets.secret_shapes import key_body_begins
 from remit_server.harness.commands import live_output
 from remit_server.harness.commands.live_output import MAX_SHOWN, SHOWN_WHOLE, LiveOutput
 
@@ -172,3 +176,76 @@ def test_what_follows_a_key_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(live_output, "EVERY_S", 0.0)
     assert shown_of([f"{KEY}\nafter\n".encode()]) == "[redacted private key]\nafter"
     assert "after" in shown_of([b"-----BEGIN PRIVATE KEY-----\n" + b"x\n" * 600 + b"after\n"])
+
+
+FLOODS = {
+    "two characters": "y\n",
+    "carriage returns": "50%\r",
+    "both ends": "y\r\n",
+    "a key's body, then such lines": f"{BODY[0]}\n" + "y\n" * 30_000,
+    "keys": f"{KEY}\n",
+    "no line end": "y",
+}
+
+
+@pytest.mark.parametrize("unit", FLOODS.values(), ids=FLOODS)
+def test_TOOL_03_a_flood_is_taken_in_few_steps_whatever_its_lines_are(unit: str) -> None:
+    """Each line was a step of its own: 2 MB a second kept a processor busy, and the editor waited."""
+    chunk = (unit * (1 + 65_536 // len(unit))).encode()
+    steps = Counter[str]()
+
+    async def come() -> None:
+        live = LiveOutput(lambda _: None, Redactor().redact)
+        live.feed(chunk)
+        sys.setprofile(lambda _frame, kind, _argument: steps.update([kind]))
+        try:
+            live.feed(chunk)
+        finally:
+            sys.setprofile(None)
+        live.finish()
+
+    asyncio.run(come())
+    keys = chunk.count(b"PRIVATE KEY")
+    assert steps["call"] + steps["c_call"] < 100 + 50 * keys
+
+
+OF_BODY = re.compile(r"[ \t>+-]*(?:[0-9]+\|)?[A-Za-z0-9+/]+={0,2}[ \t]*")
+
+
+def lines_to_show(lines: list[str]) -> list[str]:
+    """What is shown of whole lines, line by line, as a reader would do it."""
+    shown, in_body, key_lines = list[str](), False, 0
+    for line in lines:
+        if in_body and OF_BODY.fullmatch(line):
+            continue
+        if key_lines:
+            key_lines = 0 if "-----END " in line else (key_lines + 1) % live_output.MAX_KEY_LINES
+            continue
+        in_body = key_body_begins(line.encode())
+        key_lines = int(not in_body and "PRIVATE KEY" in line and "-----END " not in line)
+        shown.append("[redacted private key]" if in_body or key_lines else line)
+    return shown
+
+
+LINES = st.lists(
+    st.sampled_from(
+        [*KEY.splitlines(), BODY[0], "y", "", "plain text", "x -----END y", f"- {BODY[1]}", f"{BODY[2]} z", "AgE", "-"]
+    ),
+    max_size=60,
+)
+
+
+@settings(deadline=None)
+@given(lines=LINES, cuts=st.lists(st.integers(0, 3_000), max_size=12))
+def test_TOOL_03_the_same_lines_are_shown_wherever_the_output_is_cut(lines: list[str], cuts: list[int]) -> None:
+    data, ends = "".join(f"{line}\n" for line in lines).encode(), sorted(cuts)
+
+    async def come() -> list[str]:
+        shown: list[str] = []
+        live = LiveOutput(shown.append, lambda text: text)
+        for start, end in zip([0, *ends], [*ends, len(data)], strict=True):
+            live.feed(data[start:end])
+        live.finish()
+        return shown
+
+    assert "\n".join(asyncio.run(come())) == "\n".join(lines_to_show(lines))
