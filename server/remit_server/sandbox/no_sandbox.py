@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName, Sandbox
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName, Sandbox
 
 
 class NoSandbox:
@@ -23,7 +22,7 @@ class NoSandbox:
         """Nothing, and why."""
         return self._isolation
 
-    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+    async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Raises ToolError (`sandbox_unavailable`), always."""
         del spec, progress
         raise no_sandbox(self._isolation)
@@ -49,7 +48,7 @@ class Fallback:
         why = f"there is no program `{self._missing}`, and {found.why}"
         return replace(found, why=why, fix=f"{self._advice}; or, for {found.name}: {found.fix}")
 
-    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+    async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run it in the sandbox taken. Raises ToolError (`sandbox_unavailable`) where that does not work."""
         isolation = await asyncio.to_thread(self.isolation)
         if not isolation.available:

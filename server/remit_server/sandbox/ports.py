@@ -15,6 +15,9 @@ from remit_server.scheduling.freezer import Freezer
 RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
 Wait = Literal["queued", "started", "paused", "resumed"]
 Waits = Callable[[Wait], None]
+StreamName = Literal["stdout", "stderr"]
+Progress = Callable[[StreamName, bytes], None]
+"""Is told what a command prints as it comes, and on which of its streams: each has lines of its own."""
 
 
 def unheard(wait: Wait) -> None:
@@ -108,7 +111,7 @@ class Sandbox(Protocol):
         """What isolates here, found out by trying it once in this process."""
         ...
 
-    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+    async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation; no process of the command outlives the call.
 
         Raises ToolError (`sandbox_unavailable`) where nothing isolates.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
 from remit_server.sandbox.limits.at_once import AtOnce
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName, Sandbox
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName, Sandbox
 from remit_server.scheduling.freezer import Freezer
 from remit_server.scheduling.runner import Runner
 from remit_server.scheduling.schedule import Task
@@ -52,7 +51,7 @@ class Scheduled:
         """What isolates in the sandbox that commands wait for."""
         return self._sandbox.isolation()
 
-    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+    async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run it when it is its turn; its time begins then. Raises ToolError: `sandbox_unavailable`, or `stale` where
         it was ended for something more urgent.
         """

@@ -10,6 +10,7 @@ from typing import Any
 
 from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult, drain_to
+from remit_server.sandbox.ports import Progress, StreamName
 from remit_server.scheduling.freezer import Freezer, wait_first
 
 _CHUNK = 1 << 16
@@ -30,7 +31,7 @@ class Invocation:
     kept: int
     most_output: int
     end: Callable[[asyncio.subprocess.Process], Awaitable[None]]
-    progress: Callable[[bytes], None] | None = None
+    progress: Progress | None = None
     began: Callable[[asyncio.subprocess.Process], Coroutine[Any, Any, None]] | None = None
     freezer: Freezer | None = None
     freeze: Callable[[bool], None] | None = None
@@ -50,9 +51,13 @@ async def run_subprocess(errand: Invocation) -> ProcessResult:
     )
     stdout, stderr = BoundedOutput(errand.kept), BoundedOutput(errand.kept)
     overrun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    streams: tuple[tuple[StreamName, asyncio.StreamReader | None, BoundedOutput], ...] = (
+        ("stdout", process.stdout, stdout),
+        ("stderr", process.stderr, stderr),
+    )
     draining = [
-        asyncio.create_task(_drain(stream, drain_to(kept, errand.most_output, errand.progress, overrun)))
-        for stream, kept in ((process.stdout, stdout), (process.stderr, stderr))
+        asyncio.create_task(_drain(stream, drain_to(name, kept, errand.most_output, errand.progress, overrun)))
+        for name, stream, kept in streams
     ]
     exited = asyncio.create_task(process.wait())
     beside = asyncio.create_task(errand.began(process)) if errand.began else None

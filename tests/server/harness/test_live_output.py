@@ -19,6 +19,8 @@ from remit_governance.secrets.redaction import Redactor
 from remit_governance.secrets.secret_shapes import key_body_begins
 from remit_server.harness.commands import live_output
 from remit_server.harness.commands.live_output import MAX_SHOWN, SHOWN_WHOLE, LiveOutput
+from remit_server.harness.commands.printed_lines import MAX_KEY_LINES
+from remit_server.sandbox.ports import StreamName
 
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
 
@@ -123,13 +125,27 @@ def shown_of(chunks: list[bytes]) -> str:
         shown: list[str] = []
         live = LiveOutput(shown.append, Redactor().redact)
         for chunk in chunks:
-            live.feed(chunk)
+            live.feed("stdout", chunk)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
         live.finish()
         return shown
 
     return "\n".join(asyncio.run(come()))
+
+
+@pytest.mark.slow
+@needs_bwrap
+async def test_SEC_01_a_secret_is_found_whatever_the_other_stream_prints_meanwhile(make_bench: Any) -> None:
+    """Both streams were read as one: what came on the other stood in the middle of the secret, and its halves were
+    shown.
+    """
+    halves = f"printf {TOKEN[:9]}; sleep 0.6; echo word >&2; sleep 0.6; printf {TOKEN[9:]}; echo; sleep 0.6"
+    body = "; ".join(f"echo '{line}'; sleep 0.3; echo 'wait ...' >&2; sleep 0.3" for line in BODY[:3])
+    *shown, _ = await events_of(make_bench, f"{halves}; {body}")
+    lines = "\n".join(event.text for event in shown if event.kind == "tool_output").splitlines()
+    assert lines[:2] == ["word", "[redacted github token]"]
+    assert lines[2:] == ["[redacted private key]", *["wait ..."] * 3]
 
 
 PIECES = st.lists(st.sampled_from([KEY, TOKEN, "plain", f"x={TOKEN};", "\r", "\n", "y" * 20_000]), max_size=8)
@@ -196,10 +212,10 @@ def test_TOOL_03_a_flood_is_taken_in_few_steps_whatever_its_lines_are(unit: str)
 
     async def come() -> None:
         live = LiveOutput(lambda _: None, Redactor().redact)
-        live.feed(chunk)
+        live.feed("stdout", chunk)
         sys.setprofile(lambda _frame, kind, _argument: steps.update([kind]))
         try:
-            live.feed(chunk)
+            live.feed("stdout", chunk)
         finally:
             sys.setprofile(None)
         live.finish()
@@ -219,7 +235,7 @@ def lines_to_show(lines: list[str]) -> list[str]:
         if in_body and OF_BODY.fullmatch(line):
             continue
         if key_lines:
-            key_lines = 0 if "-----END " in line else (key_lines + 1) % live_output.MAX_KEY_LINES
+            key_lines = 0 if "-----END " in line else (key_lines + 1) % MAX_KEY_LINES
             continue
         in_body = key_body_begins(line.encode())
         key_lines = int(not in_body and "PRIVATE KEY" in line and "-----END " not in line)
@@ -244,8 +260,29 @@ def test_TOOL_03_the_same_lines_are_shown_wherever_the_output_is_cut(lines: list
         shown: list[str] = []
         live = LiveOutput(shown.append, lambda text: text)
         for start, end in zip([0, *ends], [*ends, len(data)], strict=True):
-            live.feed(data[start:end])
+            live.feed("stdout", data[start:end])
         live.finish()
         return shown
 
     assert "\n".join(asyncio.run(come())) == "\n".join(lines_to_show(lines))
+
+
+@settings(deadline=None)
+@given(both=st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), st.binary(max_size=30)), max_size=20))
+def test_SEC_01_each_stream_has_lines_of_its_own(both: list[tuple[StreamName, bytes]]) -> None:
+    """Where only one of them is fed, the same lines are shown of it as beside the other."""
+
+    def shown_lines(fed: list[tuple[StreamName, bytes]]) -> Counter[str]:
+        shown: list[str] = []
+
+        async def come() -> None:
+            live = LiveOutput(shown.append, lambda text: text)
+            for stream, chunk in fed:
+                live.feed(stream, chunk.replace(b"\0", b"\n"))
+            live.finish()
+
+        asyncio.run(come())
+        return Counter("\n".join(shown).split("\n") if shown else [])
+
+    alone = [shown_lines([each for each in both if each[0] == name]) for name in ("stdout", "stderr")]
+    assert shown_lines(both) == alone[0] + alone[1]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from home_bench import PROGRAMS, SECRETS, files_below, home_with_toolchains
 
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, RuntimeName, Sandbox
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, RuntimeName, Sandbox, StreamName
 from remit_server.sandbox.probe import probe
 from remit_server.sandbox.visible.environment import command_environment
 
@@ -116,7 +116,7 @@ async def test_cancelling_ends_the_whole_tree(sandbox: Sandbox, workspace: Path)
     mark = f"33.{uuid.uuid4().int % 10**9}"
     begun = asyncio.Event()
     task = asyncio.create_task(
-        sandbox.run(of(workspace, f"sleep {mark} & echo begun; sleep {mark}"), lambda _: begun.set())
+        sandbox.run(of(workspace, f"sleep {mark} & echo begun; sleep {mark}"), lambda *_: begun.set())
     )
     await asyncio.wait_for(begun.wait(), PATIENT_S)
     task.cancel()
@@ -149,10 +149,10 @@ async def test_output_is_bounded_and_endless_output_ends(sandbox: Sandbox, works
 
 
 async def test_progress_is_told_as_it_comes(sandbox: Sandbox, workspace: Path) -> None:
-    chunks: list[bytes] = []
-    await sandbox.run(of(workspace, "echo one; sleep 0.3; echo two"), chunks.append)
-    assert b"".join(chunks) == b"one\ntwo\n"
-    assert len(chunks) == 2
+    told: list[tuple[StreamName, bytes]] = []
+    script = "echo one; sleep 0.3; echo two >&2; sleep 0.3; echo three"
+    await sandbox.run(of(workspace, script), lambda stream, chunk: told.append((stream, chunk)))
+    assert told == [("stdout", b"one\n"), ("stderr", b"two\n"), ("stdout", b"three\n")]
 
 
 async def test_no_network_not_even_this_machines(sandbox: Sandbox, workspace: Path) -> None:

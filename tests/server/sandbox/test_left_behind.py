@@ -34,7 +34,7 @@ from remit_server.sandbox.visible.environment import command_environment
 from remit_server.sandbox.ports import CommandSpec
 here = Path(sys.argv[2])
 spec = CommandSpec(("/bin/sh", "-c", "echo begun; sleep 3333"), here, here, command_environment({}), 3600, writes=True)
-asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda _: print("begun", flush=True)))
+asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda *_: print("begun", flush=True)))
 """
 
 

@@ -15,7 +15,7 @@ from remit_governance.audit.record import AuditKind
 from remit_server.errors import ToolError
 from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.limits.at_once import AtOnce
-from remit_server.sandbox.ports import CommandSpec
+from remit_server.sandbox.ports import CommandSpec, StreamName
 from remit_server.sandbox.scheduled import Scheduled, Slots
 from remit_server.scheduling.freezer import Freezer, wait_first
 from remit_server.scheduling.runner import DependencyFailed, Runner
@@ -35,7 +35,7 @@ async def one_after_the_other(memory: float, folder: Path) -> tuple[asyncio.Task
     heard: list[str] = []
     ticking = asyncio.Event()
 
-    def low_said(data: bytes) -> None:
+    def low_said(_stream: StreamName, data: bytes) -> None:
         heard.extend(data.decode().split())
         ticking.set()
 
@@ -43,7 +43,7 @@ async def one_after_the_other(memory: float, folder: Path) -> tuple[asyncio.Task
     low = asyncio.create_task(sandbox.run(shell(ticks, folder, 4), low_said))
     await ticking.wait()
     urgent = shell("echo urgent; sleep 0.3; echo over", folder, 2)
-    await sandbox.run(urgent, lambda data: heard.extend(data.decode().split()))
+    await sandbox.run(urgent, lambda _, data: heard.extend(data.decode().split()))
     return low, heard
 
 

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from remit_governance.secrets.redaction import truncate
-from remit_governance.secrets.secret_shapes import find_key, key_body_begins, may_hold_key, skip_key_body
+from remit_server.harness.commands.printed_lines import PrintedLines
+from remit_server.sandbox.ports import Progress, StreamName
 
 log = logging.getLogger(__name__)
 
@@ -23,48 +24,28 @@ SHOWN_WHOLE = 20_000
 """Bytes of a command's output of which no line is left out: as much as its result shows."""
 MAX_SHOWN = 4_000
 """Bytes of one event after that."""
-MAX_LINE = 16 * 1024
-MAX_KEY_LINES = 500
-_KEY_ENDS = b"-----END "
-_KEY = b"[redacted private key]\n"
-_LONG_LINE = b"[... a long line ...]"
 
 
 @dataclass(slots=True)
 class LiveOutput:
-    """Takes what is printed and hands lines to `show`, cleaned by `redact`, at most four times a second.
-
-    Lines in which no key begins are taken together, whatever their number: a flood of short lines costs what as many
-    bytes of long ones do.
-    """
+    """Takes what is printed and hands lines to `show`, cleaned by `redact`, at most four times a second."""
 
     show: Callable[[str], None]
     redact: Callable[[str], str]
-    _part: bytes = b""
-    _too_long: bool = False
+    _printed: dict[StreamName, PrintedLines] = field(default_factory=dict[StreamName, PrintedLines])
     _over: bool = False
     _kept: bytearray = field(default_factory=bytearray)
     _left_out: int = 0
     _whole: int = SHOWN_WHOLE
-    _key_lines: int = 0
-    _in_body: bool = False
     _timer: asyncio.TimerHandle | None = None
 
-    def feed(self, chunk: bytes) -> None:
-        """Takes more of it, in the event loop's own thread."""
+    def feed(self, stream: StreamName, chunk: bytes) -> None:
+        """Takes more of one of the streams, in the event loop's own thread."""
         if self._over:
             return
         text, end, _ = chunk.partition(b"\0")
         self._over = bool(end)
-        text = self._part + (text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text)
-        ends = text.rfind(b"\n") + 1
-        lines, part = text[:ends], text[ends:]
-        if lines and self._too_long:
-            lines, self._too_long = _LONG_LINE + lines[lines.index(b"\n") :], False
-        self._take(lines)
-        # Half a line may hold half a secret: it is shown when it is whole, or at the end.
-        self._too_long = self._too_long or len(part) > MAX_LINE
-        self._part = b"" if self._too_long else part
+        self._keep(self._printed.setdefault(stream, PrintedLines()).take(text))
         if self._kept and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(EVERY_S, self._show_lines)
 
@@ -72,45 +53,10 @@ class LiveOutput:
         """Shows what has not been shown yet: the command has ended, and prints no more."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._part or self._too_long:
-            self._take((_LONG_LINE if self._too_long else self._part) + b"\n")
-            self._part, self._too_long = b"", False
+        for printed in self._printed.values():
+            self._keep(printed.take_rest())
         if self._kept:
             self._show_lines()
-
-    def _take(self, lines: bytes) -> None:
-        """Takes whole lines: a key has many of them, of which none alone looks like a secret."""
-        if not (self._in_body or self._key_lines or may_hold_key(lines)):
-            self._keep(lines)
-            return
-        at = 0
-        while at < len(lines):
-            if self._in_body:
-                at = skip_key_body(lines, at)
-                self._in_body = at == len(lines)
-            elif self._key_lines:
-                at = self._skip_key_line(lines, at)
-            else:
-                begins = find_key(lines, at)
-                self._keep(lines[at:begins])
-                at = self._take_key(lines, begins)
-
-    def _take_key(self, lines: bytes, at: int) -> int:
-        """Takes the line, if there is one, in which a key may begin; returns where the next one begins."""
-        if at == len(lines):
-            return at
-        after = lines.index(b"\n", at) + 1
-        line = lines[at : after - 1]
-        self._in_body = key_body_begins(line)
-        self._key_lines = int(not self._in_body and _KEY_ENDS not in line)
-        self._keep(_KEY if self._in_body or self._key_lines else lines[at:after])
-        return after
-
-    def _skip_key_line(self, lines: bytes, at: int) -> int:
-        """Passes over a line of a key with a marker; returns where the next one begins."""
-        after = lines.index(b"\n", at) + 1
-        self._key_lines = 0 if _KEY_ENDS in lines[at:after] else (self._key_lines + 1) % MAX_KEY_LINES
-        return after
 
     def _keep(self, lines: bytes) -> None:
         """Keeps whole lines for the next event, and of those that wait the last ones that fit it, or the very last."""
@@ -142,7 +88,7 @@ def describe_omission(lines: int) -> str:
 
 
 @contextmanager
-def show_live(show: Callable[[str], None], redact: Callable[[str], str]) -> Generator[Callable[[bytes], None]]:
+def show_live(show: Callable[[str], None], redact: Callable[[str], str]) -> Generator[Progress]:
     """Yields where a command's output goes while it runs; shows the rest of it when it has ended, or was stopped."""
     live = LiveOutput(show, redact)
     try:

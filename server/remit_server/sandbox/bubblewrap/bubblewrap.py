@@ -35,7 +35,7 @@ from remit_server.sandbox.network.sandbox_peer import SandboxProcesses
 from remit_server.sandbox.no_sandbox import no_sandbox
 from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, trusted_path
 from remit_server.sandbox.policy_profile import runtime_folders
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
 from remit_server.sandbox.socket_trial import listening_in, trial_argv
 from remit_server.sandbox.visible.environment import command_environment
@@ -84,7 +84,7 @@ class Bubblewrap:
         """What isolates here, found out by one real run in this process."""
         return wait_for(self._find).isolation
 
-    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+    async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
         found = await self._find()
         if not found.isolation.available:
@@ -156,7 +156,7 @@ class Bubblewrap:
         return None
 
     async def _layered(
-        self, spec: CommandSpec, found: _Found, progress: Callable[[bytes], None] | None
+        self, spec: CommandSpec, found: _Found, progress: Progress | None
     ) -> tuple[ProcessResult, tuple[LayerChange, ...], tuple[str, ...]]:
         """Run it with a layer over the workspace, where there can be one; and what is then changed in it, and what was
         written. Raises OSError.
@@ -206,7 +206,7 @@ class Bubblewrap:
     async def _contained(
         self,
         spec: CommandSpec,
-        progress: Callable[[bytes], None] | None = None,
+        progress: Progress | None = None,
         layer: Layer | None = None,
         *,
         stand_ins: dict[str, str] | None = None,
@@ -225,7 +225,7 @@ class Bubblewrap:
         self,
         spec: CommandSpec,
         control: ControlGroup | None,
-        progress: Callable[[bytes], None] | None,
+        progress: Progress | None,
         layer: Layer | None,
         door: ProxyEndpoint,
         *,

@@ -18,6 +18,7 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.spawn import Reading, Spawned, spawned
 from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess, measure_usage, signal_tree
+from remit_server.sandbox.ports import Progress, StreamName
 from remit_server.scheduling.freezer import Freezer, wait_first
 
 _FIRST_WATCH_S, _WATCH_S = 0.01, 0.1
@@ -44,7 +45,7 @@ class Job:
     timeout_s: float
     max_output_bytes: int
     limits: Limits
-    progress: Callable[[bytes], None] | None = None
+    progress: Progress | None = None
     layer: Path | None = None
     as_root: bool = False
     unseen: Sequence[str] = ()
@@ -159,14 +160,14 @@ async def run_contained(job: Job) -> ProcessResult:
 
 
 def drain_to(
-    kept: BoundedOutput, most: int, progress: Callable[[bytes], None] | None, overrun: asyncio.Future[str]
+    stream: StreamName, kept: BoundedOutput, most: int, progress: Progress | None, overrun: asyncio.Future[str]
 ) -> Callable[[bytes], None]:
-    """What to do with each piece of an output, so that the command never waits for us; `overrun` past `most` bytes."""
+    """What to do with each piece of a stream, so that the command never waits for us; `overrun` past `most` bytes."""
 
     def take(chunk: bytes) -> None:
         kept.add(chunk)
         if progress is not None:
-            progress(chunk)
+            progress(stream, chunk)
         if kept.total > most and not overrun.done():
             overrun.set_result(f"more than {most} bytes of output")
 
@@ -182,8 +183,8 @@ async def _start(job: Job) -> _Running:
     stdout, stderr = BoundedOutput(job.max_output_bytes), BoundedOutput(job.max_output_bytes)
     most = job.max_output_bytes * job.limits.output_factor
     draining = (
-        await Reading.of(process.process.stdout, drain_to(stdout, most, job.progress, overrun)),
-        await Reading.of(process.process.stderr, drain_to(stderr, most, job.progress, overrun)),
+        await Reading.of(process.process.stdout, drain_to("stdout", stdout, most, job.progress, overrun)),
+        await Reading.of(process.process.stderr, drain_to("stderr", stderr, most, job.progress, overrun)),
         await Reading.of(os.fdopen(job.status, "rb", buffering=0), namespace.hear),
     )
     draining[-1].add_done_callback(lambda _: namespace.heard.set())

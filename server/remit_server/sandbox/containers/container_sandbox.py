@@ -9,7 +9,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from remit_server.sandbox.outcome import (
     refuse_network,
     trusted_path,
 )
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, lasting_folder, prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
 from remit_server.sandbox.visible.environment import command_environment, places_of
@@ -104,7 +104,7 @@ class Containers:
         """What isolates here, found out by one real run in this process."""
         return wait_for(self._find).isolation
 
-    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+    async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
         found = await self._find()
         if found.place is None:
@@ -200,9 +200,7 @@ class Containers:
             return self._nothing(why, "let this user have control groups: delegate `memory` and `pids` to it")
         return Isolation(self._program, available=True)
 
-    async def _contained(
-        self, spec: CommandSpec, place: _Place, progress: Callable[[bytes], None] | None = None
-    ) -> ProcessResult:
+    async def _contained(self, spec: CommandSpec, place: _Place, progress: Progress | None = None) -> ProcessResult:
         template = TEMPLATES[spec.template]
         shown = mounts_named_by(spec) if self._image else visible_outside(spec)
         container = Container(
@@ -232,9 +230,7 @@ class Containers:
         finally:
             await asyncio.shield(asyncio.create_task(self._remove(container.name)))
 
-    def _errand(
-        self, argv: list[str], spec: CommandSpec, name: str, progress: Callable[[bytes], None] | None
-    ) -> Invocation:
+    def _errand(self, argv: list[str], spec: CommandSpec, name: str, progress: Progress | None) -> Invocation:
         return Invocation(
             argv=argv,
             environment=self._environment,

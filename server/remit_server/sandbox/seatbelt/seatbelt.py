@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits.templates import TEMPLATES
 from remit_server.sandbox.no_sandbox import no_sandbox
 from remit_server.sandbox.outcome import command_output, last_line, refuse_network
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, RuntimeName
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
 from remit_server.sandbox.seatbelt.seatbelt_profile import profile_text, seatbelt_argv
 from remit_server.sandbox.server_identity import prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
@@ -49,7 +49,7 @@ class Seatbelt:
         """What isolates here, found out by one real run in this process."""
         return wait_for(self._find).isolation
 
-    async def run(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> CommandOutput:
+    async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
         found = await self._find()
         if not found.isolation.available:
@@ -81,7 +81,7 @@ class Seatbelt:
             return _no_isolation(last_line(ended.stderr.value()) or "sandbox-exec did not run a command")
         return Isolation("seatbelt", available=True)
 
-    async def _contained(self, spec: CommandSpec, progress: Callable[[bytes], None] | None = None) -> ProcessResult:
+    async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> ProcessResult:
         template = TEMPLATES[spec.template]
         with tempfile.TemporaryDirectory(prefix=prefix_of("scratch"), ignore_cleanup_errors=True) as folder:
             scratch = _real_path(folder)
