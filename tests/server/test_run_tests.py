@@ -434,6 +434,46 @@ async def test_FLW_04_code_under_node_gives_its_objects_methods_of_its_own(make_
     assert output(bench).splitlines()[0] == "node: 1 passed (exit code 0)"
 
 
+CHILD = "process.send({ args: process.execArgv }); setInterval(() => {}, 1000);\n"
+STARTS_OTHERS = """const { fork, spawnSync } = require('node:child_process');
+const cluster = require('node:cluster');
+const test = require('node:test');
+const assert = require('node:assert');
+const { Worker, isMainThread } = require('node:worker_threads');
+const told = (child) => new Promise((done, broke) => {
+  child.once('message', (message) => { done(message); child.kill(); });
+  child.once('exit', (code) => broke(new Error(`exit ${code}`)));
+});
+if (isMainThread) {
+  test('fork', async () => assert.deepStrictEqual(await told(fork(`${__dirname}/child.js`)), { args: [] }));
+  test('cluster', async () => {
+    cluster.setupPrimary({ exec: `${__dirname}/child.js` });
+    assert.deepStrictEqual(await told(cluster.fork()), { args: [] });
+  });
+  test('spawn', () => {
+    const { stdout } = spawnSync(process.execPath, [...process.execArgv, '-p', '"said"'], { encoding: 'utf8' });
+    assert.strictEqual(stdout, 'said\\n');
+  });
+  test('thread', async () => {
+    const worker = new Worker(__filename);
+    assert.strictEqual(await new Promise((done) => worker.on('exit', done)), 0);
+  });
+} else {
+  test('of the thread', () => {});
+}
+"""
+
+
+@needs_node
+async def test_TOOL_08_tests_under_node_start_processes_and_threads_as_outside(make_bench: Any) -> None:
+    """They inherited how ours are loaded: a process ended at once, and a thread told in the place of its file."""
+    bench = await ran(make_bench, {"a.test.js": STARTS_OTHERS, "child.js": CHILD})
+    assert output(bench).splitlines() == [
+        "node: 4 passed (exit code 0)",
+        "passed: a.test.js > fork, a.test.js > cluster, a.test.js > spawn, a.test.js > thread",
+    ]
+
+
 @needs_python
 @pytest.mark.slow
 async def test_pytest_without_pytest_cov_runs_and_says_how_to_get_it(make_bench: Any, tmp_path: Path) -> None:

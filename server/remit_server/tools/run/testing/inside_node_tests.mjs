@@ -5,13 +5,16 @@ import { createHmac, Hmac } from 'node:crypto';
 import { readFileSync, writeSync } from 'node:fs';
 import { relative } from 'node:path';
 import { inspect } from 'node:util';
+import { isMainThread } from 'node:worker_threads';
 
 import { guardLoading } from './inside_node_guards.mjs';
 
 const FILE_FD = 3;
 const MOST_CHARS = 20_000;
 
-const key = readFileSync(FILE_FD, 'utf8');
+// What runs in a thread that a test has started is no test of the file's.
+const isOfFile = isMainThread;
+const key = isOfFile ? readFileSync(FILE_FD, 'utf8') : '';
 const { update, digest } = Hmac.prototype;
 const { apply } = Reflect;
 const { stringify } = JSON;
@@ -38,7 +41,7 @@ function tell(value) {
   for (let at = 0; at < text.length; ) at += writeSync(FILE_FD, text, at);
 }
 
-guardLoading(tell);
+if (isOfFile) guardLoading(tell);
 
 /** Names of what is running, outermost first: as tests begin, and as they are told of, in their order. */
 const running = new Map();
@@ -98,6 +101,10 @@ const textOf = (cause) =>
 let hasBegun = false;
 
 export default async function* reporter(source) {
+  if (!isOfFile) {
+    for await (const _ of source);
+    return;
+  }
   if (hasBegun) {
     tell({ event: 'doubt', id: '', text: 'something other than the runner called its reporter' });
     return;
