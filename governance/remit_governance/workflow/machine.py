@@ -2,8 +2,9 @@
 
 Seed: the three transition tables. `debug` moves as `explore` does. Some rows are our own: in `explore` and `debug` a
 rejected review leads back to `exploring`, for the seed says of no other way to mend what was rejected; in `strict` what
-was wrong with a test leads back to `test_writing`, once the code is as it was when the test failed; and tests alone, of
-code that is there, go from `test_writing` to their review, and back to it where they are rejected (FLW-16).
+was wrong with a test leads back to `test_writing`, once the code is as it was when the test failed; tests alone, of
+code that is there, go from `test_writing` to their review, and back to it where they are rejected (FLW-16); and an
+exemption can still be asked for in `test_writing`, until a test is written.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ RED = Guard(
     "tests must exist, have been run, and a new or changed one must fail by an assertion, or one of the person's fail",
 )
 CHANGED = Guard("changed", lambda facts: facts.changed, "there must be changes to test")
+UNTOUCHED = Guard(
+    "untouched", lambda facts: facts.untouched, "the tests have to be as they were when the plan was complete"
+)
 UNCHANGED = Guard("unchanged", lambda facts: not facts.changed, "nothing may have been changed under the exemption")
 GREEN = Guard("green", lambda facts: facts.green, "all tests must pass before the review")
 RESTORED = Guard(
@@ -67,6 +71,7 @@ _STRICT = (
     Transition(State.PLANNING, Trigger.EXEMPTION_GRANTED, State.EXPLORING),
     Transition(State.TEST_WRITING, Trigger.TESTS_ENDED, State.CODE_WRITING, RED),
     Transition(State.TEST_WRITING, Trigger.TESTS_ENDED, State.REVIEWING, TESTS_ALONE),
+    Transition(State.TEST_WRITING, Trigger.EXEMPTION_GRANTED, State.EXPLORING, UNTOUCHED),
     Transition(State.CODE_WRITING, Trigger.TESTS_STARTED, State.VALIDATING, CHANGED),
     Transition(State.CODE_WRITING, Trigger.TESTS_REVISED, State.TEST_WRITING, RESTORED),
     Transition(State.VALIDATING, Trigger.TESTS_ENDED, State.REVIEWING, GREEN),

@@ -59,6 +59,7 @@ class Position:
         green: bool = False,
         restored: bool = False,
         tests_alone: bool = False,
+        untouched: bool = False,
         within_budget: bool = True,
         gaining: Callable[[Position], Position] = lambda position: position,
     ) -> tuple[Position, Moved | Held]:
@@ -67,7 +68,7 @@ class Position:
         `gaining` adds what was proven, granted or approved by what happened, where anything moves.
         """
         alone = tests_alone or self.is_tests_alone
-        facts = Facts(red, green, self.changed, within_budget, restored, alone)
+        facts = Facts(red, green, self.changed, within_budget, restored, alone, untouched)
         said = advance(self.mode, self.state, trigger, facts, exempt=self.is_exempt)
         match said:
             case Held():

@@ -53,7 +53,8 @@ class Facts:
     passed, and no other got worse. `changed`: the session has changed something since it began to write code (in
     `retroactive_testing`: tests). `within_budget`: coverage has not fallen below what the debt budget bears.
     `restored`: what the session changed of the code since the tests failed is taken back. `tests_alone`: new files of
-    tests are all that was written since the plan, and every test passes.
+    tests are all that was written since the plan, and every test passes. `untouched`: no test file is another than when
+    the plan was complete.
     """
 
     red: bool = False
@@ -62,3 +63,4 @@ class Facts:
     within_budget: bool = True
     restored: bool = False
     tests_alone: bool = False
+    untouched: bool = False

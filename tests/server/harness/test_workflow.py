@@ -15,6 +15,7 @@ from messages import SAYS
 from remit_governance.audit.record import AuditKind
 from remit_governance.policy.language.compile import parse_policy
 from remit_governance.policy.language.load import workflow_source
+from remit_governance.workflow.machine import UNTOUCHED
 from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
 from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS, STAND_IN_GLOBS, TEST_GLOBS
@@ -343,6 +344,19 @@ async def test_FLW_05_an_exemption_that_was_the_wrong_one_is_given_up_for_a_test
     begun = [{"calls": [intent("WRITE_FILE"), call("write_file", path="README.md", content="x\n")]}] if early else []
     bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, *begun, PLAN)
     assert states(bench)[-1] == ("exploring" if early else "test_writing")
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["no test written", "a test written"])
+async def test_FLW_05_after_the_plan_an_exemption_is_given_until_a_test_is_written(
+    make_bench: Any, *, early: bool
+) -> None:
+    asked = call("workflow_request_exemption", category="documentation", paths=["README.md"], reason="words only")
+    readme = {"calls": [intent("WRITE_FILE"), call("write_file", path="README.md", content="# Config\n")]}
+    begun = [WRITE_TEST] if early else []
+    bench = await strict(make_bench, READ, PLAN, *begun, {"calls": [intent("PLAN"), asked]}, readme)
+    assert states(bench)[-1] == ("test_writing" if early else "exploring")
+    assert (bench.workspace / "README.md").exists() != early
+    assert [UNTOUCHED.needs in why for why in failures(bench)] == ([True, True] if early else [])
 
 
 async def test_FLW_04_tests_that_somebody_changes_meanwhile_prove_nothing(make_bench: Any) -> None:

@@ -16,7 +16,7 @@ from remit_server.harness.stages.parse import ParsedCall
 USABLE_IN: Mapping[str, frozenset[State]] = MappingProxyType(
     {
         "plan_complete": frozenset({State.PLANNING}),
-        "workflow_request_exemption": frozenset({State.PLANNING}),
+        "workflow_request_exemption": frozenset({State.PLANNING, State.TEST_WRITING}),
         "revise_tests": frozenset({State.CODE_WRITING}),
         "review_work": frozenset({State.REVIEWING, State.COMMITTING, State.RETROACTIVE_TESTING}),
     }

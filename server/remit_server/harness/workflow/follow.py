@@ -101,7 +101,7 @@ async def follow_outcome(
         case "plan_complete":
             await _complete_plan(ctx)
         case "workflow_request_exemption":
-            _exempt(merged, parsed, ctx)
+            await _exempt(merged, parsed, ctx)
         case "set_mode":
             assert isinstance(parsed.arguments, SetModeArguments)
             refuse_mode(Mode(parsed.arguments.mode), ctx)
@@ -249,7 +249,7 @@ async def _complete_plan(ctx: CallContext) -> None:
     _require(Trigger.PLAN_COMPLETED, ctx, lambda at: replace(at, before=before, exemption=None))
 
 
-def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
+async def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
     """Grants an exemption whose paths all fit. Raises ToolError where one does not: tests come first then."""
     assert isinstance(parsed.arguments, ExemptionArguments)
     category = parsed.arguments.category
@@ -274,7 +274,14 @@ def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
             fix = "write a failing test first, or name only files whose types can be told from what runs"
             raise ToolError("the exemption was not granted", f"`{path}`: {why}", fix, code=ErrorCode.DENIED)
     exemption = Exemption(category, frozenset(paths))
-    _require(Trigger.EXEMPTION_GRANTED, ctx, lambda at: replace(at, exemption=exemption))
+    untouched = await _has_tests_of_plan(ctx)
+    _require(Trigger.EXEMPTION_GRANTED, ctx, lambda at: replace(at, exemption=exemption), untouched=untouched)
+
+
+async def _has_tests_of_plan(ctx: CallContext) -> bool:
+    """Tells whether the test files are those that were there when the plan was complete."""
+    before = ctx.turn.memory.position.before
+    return before is not None and not before.differing(await _read_tests(ctx))
 
 
 def _paths(merged: Merged) -> tuple[str, ...]:
@@ -314,10 +321,14 @@ def _review(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
 
 
 def _require(
-    trigger: Trigger, ctx: CallContext, gaining: Callable[[Position], Position] = lambda position: position
+    trigger: Trigger,
+    ctx: CallContext,
+    gaining: Callable[[Position], Position] = lambda position: position,
+    *,
+    untouched: bool = False,
 ) -> None:
     """Moves on. Raises ToolError where the tables lead nowhere: another call was there before."""
-    said = move(trigger, ctx.turn, ctx.parts.audit, gaining=gaining)
+    said = move(trigger, ctx.turn, ctx.parts.audit, untouched=untouched, gaining=gaining)
     if isinstance(said, Held):
         why = said.needs or f"nothing leads on from `{said.state}` this way"
         fix = describe(ctx.turn.memory.position)

@@ -27,6 +27,7 @@ def move(
     green: bool = False,
     restored: bool = False,
     tests_alone: bool = False,
+    untouched: bool = False,
     gaining: Callable[[Position], Position] = lambda position: position,
     why: str = "",
 ) -> Moved | Held:
@@ -34,7 +35,9 @@ def move(
 
     Raises ToolError where that cannot be recorded: then nothing moved.
     """
-    proven = {"red": red, "green": green, "restored": restored, "tests_alone": tests_alone}
+    proven = {
+        "red": red, "green": green, "restored": restored, "tests_alone": tests_alone, "untouched": untouched
+    }  # fmt: skip
     position, said = turn.memory.position.take(trigger, **proven, gaining=gaining)
     if isinstance(said, Moved):
         metadata = {"from": said.source, "trigger": trigger} | ({"why": why} if why else {})
