@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from rows import rows
 from work_done import calls_made_by
 
-from remit_governance.workflow.proof.runs import NotProven, Red, TestCase, TestFiles, TestRun, prove_red
+from remit_governance.workflow.proof.runs import (
+    AgentChange,
+    AgentWork,
+    NotProven,
+    Red,
+    TestCase,
+    TestFiles,
+    TestRun,
+    prove_red,
+)
 from remit_governance.workflow.proof.text_pieces import MOST_LOOKED_AT, loose_text_pieces, text_pieces
 
 HELPERS, TESTS = 4, 3
@@ -100,6 +109,39 @@ PYTEST_ROWS = (
     "import pytest\n\n@pytest.mark.parametrize(('a', 'b'), [(1, 2)])\ndef test_d(a, b):\n    assert a * 2 == b\n"
 )
 SUBTEST = "class C(TestCase):\n    def test_d(self):\n        for a, b in [(1, 2)]:\n            with self.subTest(a=a):\n                self.assertEqual(a * 2, b)\n"
+
+
+MAKES = "from tests import attach\n\n\nclass TestMade(Base): ...\n\n\nattach(TestMade, 'marks{}')\n"
+READS = "def test_read(example):\n    assert example('marks{}') == 1\n"
+GLOBS = (
+    "@pytest.mark.parametrize('file', sorted(DATA.glob('*.txt')), ids=str)\ndef test_all(file):\n    assert ok(file)\n"
+)
+
+
+@rows(
+    ("test_id", "text"),
+    [
+        ("tests/test_a.py::TestMade::test_marks_002", MAKES.format(".txt")),
+        ("tests/test_a.py::TestMade::test_marks_002", MAKES.format("")),
+        ("tests.test_a.TestMade.test_marks_002", MAKES.format(".txt")),
+        ("tests/test_a.py::test_read", READS.format("")),
+        ("tests/test_a.py::test_all[marks.txt]", GLOBS),
+        ("tests/test_a.py::test_all[data/marks.txt]", GLOBS),
+        ("tests/test_a.py::test_all[strict-marks]", GLOBS),
+    ],
+)
+def test_FLW_04_a_test_that_is_made_of_data_is_changed_by_that_data_and_by_no_other(test_id: str, text: str) -> None:
+    def files(marks: str, other: str) -> TestFiles:
+        return TestFiles({"tests/test_a.py": text, "tests/data/marks.txt": marks, "tests/data/other.txt": other})
+
+    run = TestRun((TestCase(test_id, "failed", by_assertion=True),), whole=True)
+    assert isinstance(prove_red(run, files("1", "1"), files("2", "1")), Red)
+    assert isinstance(prove_red(run, files("1", "1"), files("1", "2")), NotProven)
+    theirs = prove_red(run, files("2", "1"), files("2", "1"), AgentWork())
+    assert isinstance(theirs, Red), "data that no agent wrote makes a test of the person's"
+    of_agent = AgentWork((AgentChange("tests/data/marks.txt", "1", "2"),))
+    if "Made" in test_id:
+        assert isinstance(prove_red(run, files("2", "1"), files("2", "1"), of_agent), NotProven)
 
 
 @rows(

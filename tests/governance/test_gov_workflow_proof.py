@@ -147,6 +147,25 @@ def test_FLW_04_a_new_test_is_red_and_not_what_failed_for_the_person_before() ->
     assert (said.proven, said.failing) == ({FAILED.id}, {FAILED.id, theirs.id})
 
 
+@rows(
+    ("committed", "before", "is_red"),
+    [
+        (NOW.texts, NOW, True),
+        (BEFORE.texts, NOW, True),
+        (NOW.texts, TestFiles({**NOW.texts, "tests/test_more.py": ""}), False),
+        (BEFORE.texts, TestFiles({**NOW.texts, "tests/test_more.py": ""}), True),
+    ],
+)
+def test_FLW_04_what_is_committed_counts_only_where_no_test_was_written(
+    committed: dict[str, str], before: TestFiles, is_red: bool
+) -> None:
+    said = prove_red(TestRun((FAILED, PASSED), whole=True), before, NOW, AgentWork(), committed)
+    assert isinstance(said, Red) == is_red
+    if isinstance(said, NotProven):
+        assert FAILED.id in said.why
+        assert "tests/test_more.py" in said.why
+
+
 def test_FLW_04_data_of_the_person_makes_no_test_of_the_session_theirs() -> None:
     now = TestFiles({"tests/test_a.py": DATA, "tests/data/rows.json": "[2]"})
     row = TestRun((TestCase("tests/test_a.py::test_row", "failed", by_assertion=True),), whole=True)

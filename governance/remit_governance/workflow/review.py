@@ -21,7 +21,8 @@ class CommitFacts:
     that are not as they were when the tests passed, those that the tests passed with and that it leaves out, those that
     somebody else changed as well since the last commit, and those that were changed before the test failed, or beside
     the ones that an exemption is for. `failing` are the tests that failed in the run that counts, as they did before,
-    and of tests alone (`is_alone`), which no run came before, as they were committed.
+    and of tests alone (`is_alone`), which no run came before, as they were committed. `old` are the
+    tests that failed first, where the last commit has each of them.
     `is_tested`: its tree is the one that the tests passed with, and nothing that they used is outside of it.
     """
 
@@ -35,6 +36,7 @@ class CommitFacts:
     is_tested: bool = False
     failing: tuple[str, ...] = ()
     is_alone: bool = False
+    old: tuple[str, ...] = ()
 
 
 def is_review(position: Position) -> bool:
@@ -64,6 +66,8 @@ def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, 
         found.append(f"it holds changes that this session did not make: {_names(facts.foreign)}")
     if facts.unproven:
         found.append(f"it holds changes made before its test failed, or beside its exemption: {_names(facts.unproven)}")
+    if facts.old:
+        found.append(f"no test is new: its code was written for what failed as it is committed: {_names(facts.old)}")
     if facts.failing and (facts.is_alone or not options.auto_commit):
         how = "though they are as they were committed" if facts.is_alone else "as they did before"
         found.append(f"these tests fail {how}, and no other does: {_names(facts.failing)}")

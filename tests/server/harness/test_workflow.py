@@ -293,7 +293,7 @@ async def test_FLW_04_a_run_that_fails_leads_back_to_the_code(make_bench: Any) -
     }
     bench = await strict(make_bench, READ, PLAN, WRITE_TEST, RUN, worse, RUN)
     assert states(bench)[-2:] == ["validating", "code_writing"]
-    assert SAYS.no_passing_run_yet in bench.of("tool_result")[-1].output
+    assert SAYS.this_proves_nothing_yet in bench.of("tool_result")[-1].output
 
 
 async def test_FLW_04_only_a_run_of_all_tests_is_a_passing_one(make_bench: Any) -> None:

@@ -140,7 +140,7 @@ async def test_THR_workflow_no_whole_ending_that_code_writes_is_a_passing_run(ma
     bench = await begin(make_bench, project, *steps, write(project.source, text), RUN, DONE)
     await bench.ask("Say what the total of nothing is")
     assert (bench.workspace / project.source).read_text() == text
-    assert SAYS.this_is_no_passing_run in bench.of("tool_result")[-1].output
+    assert SAYS.this_proves_nothing_yet in bench.of("tool_result")[-1].output
     assert state(bench) == "code_writing"
 
 
@@ -153,4 +153,4 @@ async def test_THR_workflow_no_whole_ending_that_a_test_writes_is_a_failing_one(
     bench = await begin(make_bench, project, *steps, DONE)
     await bench.ask("Say what the total of nothing is")
     assert state(bench) == "test_writing", bench.of("tool_result")[-2].output
-    assert SAYS.this_is_no_failing_test in bench.of("tool_result")[-2].output
+    assert SAYS.this_proves_nothing_yet in bench.of("tool_result")[-2].output

@@ -132,7 +132,7 @@ async def test_THR_workflow_no_forged_report_is_a_failing_test(make_bench: Any, 
     await bench.ask("Say what the total of nothing is")
     assert state(bench) == "test_writing", bench.of("tool_result")[-2].output
     assert (bench.workspace / project.source).read_text() == project.old_source
-    assert SAYS.this_is_no_failing_test in bench.of("tool_result")[-2].output
+    assert SAYS.this_proves_nothing_yet in bench.of("tool_result")[-2].output
 
 
 GREEN: dict[str, tuple[str, str]] = {
@@ -230,7 +230,7 @@ async def test_THR_workflow_no_code_makes_a_run_pass_without_its_tests(make_benc
     bench = await begin(make_bench, project, *steps, write(project.source, text), RUN, DONE)
     await bench.ask("Say what the total of nothing is")
     assert (bench.workspace / project.source).read_text() == text
-    assert SAYS.this_is_no_passing_run in bench.of("tool_result")[-1].output
+    assert SAYS.this_proves_nothing_yet in bench.of("tool_result")[-1].output
     assert state(bench) == "code_writing"
 
 

@@ -88,7 +88,7 @@ REWRITTEN = {
 async def test_THR_workflow_a_run_that_writes_its_own_tests_is_not_believed(make_bench: Any, way: str) -> None:
     bench = await work(make_bench, Work(WRONG + REWRITTEN[way]))
     said = bench.of("tool_result")[-1].output
-    assert SAYS.this_is_no_passing_run in said
+    assert SAYS.this_proves_nothing_yet in said
     assert SAYS.files_of_tests_while_it_ran in said
     assert state(bench) == "code_writing"
     assert (bench.workspace / "tests/test_zero.py").read_text() == ZERO
@@ -197,7 +197,7 @@ REPLACED = {
 async def test_THR_workflow_a_test_that_is_not_what_its_file_says_is_not_believed(make_bench: Any, way: str) -> None:
     bench = await work(make_bench, REPLACED[way])
     said = bench.of("tool_result")[-1].output
-    assert SAYS.this_is_no_passing_run in said
+    assert SAYS.this_proves_nothing_yet in said
     assert SAYS.is_not_what_its_file in said, said
     assert state(bench) == "code_writing"
 

@@ -55,7 +55,7 @@ async def test_FLW_04_no_runner_takes_a_broken_test_for_a_failing_one(make_bench
     for name in project.fakes:
         await bench.ask("go on")
         run = bench.of("tool_result")[-2]
-        assert SAYS.this_is_no_failing_test in run.output, name
+        assert SAYS.this_proves_nothing_yet in run.output, name
         assert state(bench) == "test_writing", name
         assert (bench.workspace / project.source).read_text() == project.old_source, name
 

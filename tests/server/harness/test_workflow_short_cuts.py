@@ -15,6 +15,7 @@ from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
 from remit_governance.workflow.machine import UNTOUCHED
+from remit_server.harness.workflow.follow import UNPROVEN
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,7 +27,6 @@ CODE = write(PROJECT.source, PROJECT.new_source)
 FIRST = "workflow.tests-come-first"
 RUNNERS = "workflow.runners-are-locked"
 PROGRAMS = "workflow.runner-programs-are-locked"
-UNPROVEN = "this is no failing test yet"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
+from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
 
 pytestmark = [
@@ -121,6 +122,26 @@ async def test_FLW_04_a_test_of_the_persons_that_is_not_committed_is_meant_and_n
     assert [event.state for event in bench.of("state_changed")][-3:] == ["reviewing", "committing", "idle"]
     (question,) = (question for question in asker.asked if question.tool == "git_commit")
     assert "test_cart.Cart.test_theirs" in " ".join(reason.reason for reason in question.reasons)
+
+
+@pytest.mark.parametrize("auto_commit", [False, True])
+async def test_FLW_10_the_review_names_old_tests_that_the_code_was_written_for(
+    make_bench: Any, auto_commit: bool
+) -> None:
+    """A test that fails by chance opens the code as one that the person hands over does: they are told which it was."""
+    code = [read(PROJECT.source), write(PROJECT.source, PROJECT.new_source), RUN]
+    commit = {"calls": [intent("EXECUTE"), call("git_commit", message="Say what the total of nothing is")]}
+    options = WorkflowOptions(auto_commit=auto_commit)
+    bench, asker = await begin(make_bench, PROJECT, PLAN, RUN, *code, commit, DONE, workflow=options), Answering()
+    (bench.workspace / PROJECT.test).write_text(PROJECT.new_test)
+    (bench.workspace / ".gitignore").write_text("__pycache__/\n")
+    for words in ("init -q", "config user.name Ada", "config user.email a@b.c", "add -A", "commit -q -m before"):
+        subprocess.run(["git", *words.split()], cwd=bench.workspace, check=True)
+    await bench.ask("Make it pass", asker=asker)
+    assert state(bench) == "idle"
+    (question,) = (question for question in asker.asked if question.tool == "git_commit")
+    said = " ".join(reason.reason for reason in question.reasons)
+    assert "test_cart.Cart.test_" in said.partition(SAYS.no_test_is_new)[2]
 
 
 def damage(file: Path) -> None:

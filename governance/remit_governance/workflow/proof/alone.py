@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from remit_governance.workflow.proof.pieces import name_test
-from remit_governance.workflow.proof.runs import NotProven, TestFiles, TestRun, name_some, prove_passing
+from remit_governance.workflow.proof.pieces import Named, name_test
+from remit_governance.workflow.proof.runs import NotProven, Red, TestFiles, TestRun, name_some, prove_passing
 
 
 def failing_as_committed(run: TestRun, now: TestFiles, committed: Mapping[str, str] | None) -> tuple[str, ...]:
@@ -21,11 +21,22 @@ def failing_as_committed(run: TestRun, now: TestFiles, committed: Mapping[str, s
     """
     failed = [case for case in run.cases if case.ending in {"failed", "error"}]
     names = [name_test(case.id, case.file, now.texts) for case in failed]
-    if committed is None or not all(
-        test.is_there(committed) and not test.is_new(committed, now.texts) for test in names
-    ):
+    if committed is None or not all(is_as_committed(test, now, committed) for test in names):
         return ()
     return tuple(sorted({case.id for case in failed}))
+
+
+def is_as_committed(test: Named, now: TestFiles, committed: Mapping[str, str]) -> bool:
+    """Tells whether the last commit has the test, and has it as it is now."""
+    return (test.is_there(committed) or test.is_made(committed)) and not test.is_new(committed, now.texts)
+
+
+def proven_as_committed(red: Red, committed: Mapping[str, str] | None) -> tuple[str, ...]:
+    """Returns the tests that a failing run proved where the last commit has each of them as it was then; else none."""
+    tests = [name_test(test, None, red.locked.texts) for test in red.proven]
+    if committed is None or not all(is_as_committed(test, red.locked, committed) for test in tests):
+        return ()
+    return tuple(sorted(red.proven))
 
 
 def prove_alone(run: TestRun, before: TestFiles, now: TestFiles, failing: Collection[str] = ()) -> NotProven | None:
@@ -47,7 +58,8 @@ def prove_alone(run: TestRun, before: TestFiles, now: TestFiles, failing: Collec
     tested = _tested(run, now, new)
     other = sorted(path for path, text in new.items() if path not in tested and not _is_data(path, text, tested))
     if not tested or other:
-        return NotProven(f"no test in {name_some(other or sorted(new))} passed: remove it, or write tests into it")
+        why = f"no test in {name_some(other or sorted(new))} passed when all tests ran"
+        return NotProven(f"{why}: remove it, and write what is needed into a file of tests that this run finds")
     return None
 
 

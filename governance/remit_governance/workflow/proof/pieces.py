@@ -1,7 +1,8 @@
 """What a test is made of, in the texts of a workspace's tests: by this a changed test is told from an old one (FLW-04).
 
 That is the test itself, what it names in the same file, such as tables and helpers, and the files of data that these
-name. A namesake in another class, file or package is another test.
+or its parameters name. A namesake in another class, file or package is another test. One whose name stands nowhere is
+made of data: it is all of its file, and the data that this names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from remit_governance.workflow.proof.python_pieces import python_pieces
+from remit_governance.workflow.proof.python_pieces import python_pieces, whole_python
 from remit_governance.workflow.proof.text_pieces import loose_text_pieces, text_pieces
 
 Pieces: TypeAlias = frozenset[str]
@@ -36,6 +37,12 @@ class Named:
         """Its own name."""
         return leaf_of(self.test_id)
 
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The names of files that its parameters may be, as pytest puts them into its id."""
+        given = self.test_id.partition("[")[2].removesuffix("]") if "::" in self.test_id else ""
+        return frozenset(PurePosixPath(each).name for each in (given, *given.split("-")) if each)
+
     def is_there(self, texts: Mapping[str, str]) -> bool:
         """Tells whether a file says that there is this very test."""
         return any(found for path in self.files for found in _exactly(texts, path, self))
@@ -43,18 +50,37 @@ class Named:
     def found_in(self, texts: Mapping[str, str]) -> frozenset[str]:
         """Returns the files that say what the test is made of: those it can be in, else any it may inherit from."""
         exactly = frozenset(path for path in self.files for _ in _exactly(texts, path, self))
-        return exactly or frozenset(path for path in self._may_be_in(texts) for _ in _loosely(texts, path, self))
+        loosely = exactly or frozenset(path for path in self._may_be_in(texts) for _ in _loosely(texts, path, self))
+        return loosely or self._made_in(texts)
+
+    def is_made(self, texts: Mapping[str, str]) -> bool:
+        """Tells whether its file makes the test of data: its name stands nowhere."""
+        return not self._all(texts, exact=False) and bool(self._made(texts))
 
     def is_new(self, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
         """Tells whether what the test is made of is there now, and was not before."""
         if exactly := self._all(now, exact=True):
             return exactly.isdisjoint(self._all(before, exact=True))
-        return bool(self._all(now, exact=False) - self._all(before, exact=False))
+        if loosely := self._all(now, exact=False):
+            return bool(loosely - self._all(before, exact=False))
+        return bool(self._made(now) - self._made(before))
 
     def _all(self, texts: Mapping[str, str], *, exact: bool) -> frozenset[Pieces]:
         if exact:
             return frozenset(found for path in self.files for found in _exactly(texts, path, self))
         return frozenset(found for path in self._may_be_in(texts) for found in _loosely(texts, path, self))
+
+    def _made(self, texts: Mapping[str, str]) -> frozenset[Pieces]:
+        return frozenset(_with_data(texts, path, *whole) for path, whole in self._making(texts))
+
+    def _made_in(self, texts: Mapping[str, str]) -> frozenset[str]:
+        found = ((path, names) for path, (_, names) in self._making(texts))
+        return frozenset(each for path, names in found for each in (path, *_data(texts, path, names)))
+
+    def _making(self, texts: Mapping[str, str]) -> Iterator[tuple[str, tuple[Pieces, frozenset[str]]]]:
+        path = self.files[0] if len(self.files) == 1 else ""
+        if path.endswith(".py") and (whole := whole_python(texts.get(path, ""))) is not None:
+            yield path, whole
 
     def _may_be_in(self, texts: Mapping[str, str]) -> Iterable[str]:
         is_there = " > " in self.test_id or any(self.leaf in texts.get(path, "") for path in self.files)
@@ -134,7 +160,7 @@ def _exactly(texts: Mapping[str, str], path: str, test: Named) -> Iterator[Piece
     else:
         titles = test_id.split(" > ")[1:-1] or whole_of(test_id).split("::")[:-1]
         found = text_pieces(text, test.leaf, tuple(titles))
-    yield from (parts | _data(texts, path, files) for parts, files in found)
+    yield from (_with_data(texts, path, parts, files | test.parameters) for parts, files in found)
 
 
 def _loosely(texts: Mapping[str, str], path: str, test: Named) -> Iterator[Pieces]:
@@ -143,9 +169,16 @@ def _loosely(texts: Mapping[str, str], path: str, test: Named) -> Iterator[Piece
         return
     python = path.endswith(".py")
     found = python_pieces(text, test.leaf) if python else loose_text_pieces(text, test.leaf, named_by_table=in_table)
-    yield from (parts | _data(texts, path, files) for parts, files in found)
+    yield from (_with_data(texts, path, parts, files | test.parameters) for parts, files in found)
 
 
-def _data(texts: Mapping[str, str], path: str, files: frozenset[str]) -> Pieces:
-    found = ((other, text) for other, text in texts.items() if other != path)
-    return frozenset(f"{other}\n{text}" for other, text in found if PurePosixPath(other).name in files)
+def _with_data(texts: Mapping[str, str], path: str, parts: Pieces, names: frozenset[str]) -> Pieces:
+    return parts | frozenset(f"{other}\n{texts[other]}" for other in _data(texts, path, names))
+
+
+def _data(texts: Mapping[str, str], path: str, names: frozenset[str]) -> frozenset[str]:
+    """Returns the other files of these names; one that is not of the language, also where its suffix is left out."""
+    code, others = PurePosixPath(path).suffix, (PurePosixPath(other) for other in texts if other != path)
+    return frozenset(
+        str(other) for other in others if other.name in names or (other.suffix != code and other.stem in names)
+    )

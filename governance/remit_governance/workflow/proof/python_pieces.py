@@ -25,6 +25,16 @@ def python_pieces(
             yield frozenset(part.tree for part in parts), frozenset(file for part in parts for file in part.files)
 
 
+@lru_cache(maxsize=64)
+def whole_python(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    """Returns the syntax tree of all of a text, and the names of files in it; None where it cannot be read."""
+    try:
+        tree = ast.parse(text)
+        return frozenset({ast.dump(tree)}), frozenset(_files_named(tree))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class _Definition:
     """What a name stands for: its syntax tree, which knows of no comment and no layout, and what that mentions; and the
@@ -76,16 +86,19 @@ def _defined_by(statement: ast.stmt, classes: tuple[str, ...]) -> Iterator[_Defi
 
 def _definition(name: str, classes: tuple[str, ...], statement: ast.stmt, *, is_function: bool) -> _Definition:
     names: set[str] = set()
-    files: set[str] = set()
     for node in ast.walk(statement):
         match node:
             case ast.Name(id=named) | ast.Attribute(attr=named) | ast.arg(arg=named):
                 names.add(named)
-            case ast.Constant(value=str(value)):
-                files.add(PurePosixPath(value).name)
             case _:
                 pass
-    return _Definition(name, classes, is_function, ast.dump(statement), frozenset(names), frozenset(files))
+    files = frozenset(_files_named(statement))
+    return _Definition(name, classes, is_function, ast.dump(statement), frozenset(names), files)
+
+
+def _files_named(tree: ast.AST) -> Iterator[str]:
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return (PurePosixPath(text).name for text in texts)
 
 
 def _reached_from(test: _Definition, known: Mapping[str, tuple[_Definition, ...]]) -> set[_Definition]:

@@ -18,6 +18,10 @@ from remit_governance.workflow.proof.shared_fixtures import beyond_fixtures
 
 MOST_NAMED = 5
 ASSERT_FIRST = "let a test assert first that what it needs is there"
+_MEND = (
+    "mend the code; where one fails by chance, run all tests again; where one holds what is to be changed, "
+    "call revise_tests and change it first"
+)
 ONLY_ALL = "only a run of all tests counts: call run_tests without a path, a filter or another runner"
 
 Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
@@ -159,20 +163,37 @@ def prove_red(
         return NotProven("no test failed: a new test has to fail before the code is written")
     by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
     new = [case for case in by_assertion if name_test(case.id, case.file, now.texts).is_new(before.texts, now.texts)]
-    if proven := new or _of_person(failed, now, work, committed):
-        why = f"{_names(proven)} fails as it has to, and what else fails is not known yet; {ONLY_ALL}"
+    takes_old = not before.differing(now)
+    if proven := new or _of_person(failed, now, work, committed, takes_old=takes_old):
+        why = f"{_names(proven)} fails, and what else fails is not known yet; {ONLY_ALL}"
         red = Red(_ids(proven), _ids(failed), now, passing=frozenset(_passed(run)))
         return red if run.whole else NotProven(why)
+    return NotProven(_why_not_red(failed, before, now, work, committed))
+
+
+def _why_not_red(
+    failed: Sequence[TestCase],
+    before: TestFiles,
+    now: TestFiles,
+    work: AgentWork,
+    committed: Mapping[str, str] | None,
+) -> str:
+    """Says why none of the tests that failed counts, and what would."""
     doubt = f" (whose they are is not known: {work.doubt})" if work.doubt else ""
+    by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
     broken = [case for case in failed if _is_unimported(case, now, committed)]
     if not by_assertion or broken:
         none = (
             "what failed by an assertion is as it was committed" if by_assertion else "no test failed by an assertion"
         )
         why = f"{none}; what broke is no proof: {_names(broken or failed)}{doubt}"
-        return NotProven(f"{why}; {next((case.advice for case in failed if case.advice), ASSERT_FIRST)}")
+        return f"{why}; {next((case.advice for case in failed if case.advice), ASSERT_FIRST)}"
+    if committed is not None and (old := _of_person(failed, now, work, committed)):
+        other = f"{name_some(before.differing(now))} is not as it was when the plan was complete"
+        mend = "let a new test fail there, or put it back where the committed one is to pass"
+        return f"{_names(old)} fails as it is committed, and {other}: {mend}"
     why = f"the tests that failed are neither new nor changed, nor the person's: {_names(by_assertion)}"
-    return NotProven(f"{why}{doubt}; write another, or an assertion more in one of them")
+    return f"{why}{doubt}; write another, or an assertion more in one of them"
 
 
 def _more_than_fixtures(before: TestFiles, now: TestFiles, work: AgentWork) -> str:
@@ -186,10 +207,16 @@ def _more_than_fixtures(before: TestFiles, now: TestFiles, work: AgentWork) -> s
 
 
 def _of_person(
-    failed: Sequence[TestCase], now: TestFiles, work: AgentWork, committed: Mapping[str, str] | None
+    failed: Sequence[TestCase],
+    now: TestFiles,
+    work: AgentWork,
+    committed: Mapping[str, str] | None,
+    *,
+    takes_old: bool = True,
 ) -> list[TestCase]:
-    """Returns the tests that the person wrote and hands over: those that they have not committed, else any that failed
-    by an assertion. What was committed may fail for want of a network, and nobody means it.
+    """Returns the tests that the person wrote and hands over: those that they have not committed, else, where it
+    `takes_old`, any that failed by an assertion. What was committed may fail for want of a network or by chance, and
+    nobody means it.
 
     Of these, those that failed by an assertion, else those that ran and broke, in files that no agent changed: no model
     made these break to open a gate. One that misses a module may want what no code here brings.
@@ -208,9 +235,8 @@ def _of_person(
         return asserted or untouched
     new = {case.id for case, test, _ in theirs if test.is_new(committed, now.texts)}
     handed_over = [[case for case in cases if case.id in new] for cases in (asserted, untouched)]
-    if any(_is_unimported(case, now, committed) for case in failed):
-        return handed_over[0] or handed_over[1]
-    return handed_over[0] or handed_over[1] or asserted
+    means_new = not takes_old or any(_is_unimported(case, now, committed) for case in failed)
+    return handed_over[0] or handed_over[1] or ([] if means_new else asserted)
 
 
 def _is_unimported(case: TestCase, now: TestFiles, committed: Mapping[str, str] | None) -> bool:
@@ -247,8 +273,7 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
         case for case in run.cases if case.ending in {"failed", "error", "unfinished"} and case.id not in red.failing
     ]
     if worse:
-        hold = "mend the code; where one of them holds what is to be changed, call revise_tests and change it first"
-        return NotProven(f"these did not fail before: {_names(worse)}; {hold}")
+        return NotProven(f"these did not fail before: {_names(worse)}; {_MEND}")
     return _none_lost(red, run)
 
 

@@ -12,6 +12,7 @@ from remit_governance.permissions.permissions import Answer
 from remit_governance.policy.language.load import default_source
 from remit_governance.values import Decision, Verdict
 from remit_governance.workflow.position import Position
+from remit_governance.workflow.proof.alone import proven_as_committed
 from remit_governance.workflow.proof.runs import name_some
 from remit_governance.workflow.review import (
     CommitFacts,
@@ -33,7 +34,7 @@ from remit_server.harness.workflow.budget import hold_commit
 from remit_server.harness.workflow.moves import propose_commit
 from remit_server.harness.workflow.own_changes import foreign_paths
 from remit_server.harness.workflow.proven_changes import unproven_paths
-from remit_server.harness.workflow.tested_files import paths_left_out, plan_of_all, untested_paths
+from remit_server.harness.workflow.tested_files import paths_left_out, plan_of_all, texts_before, untested_paths
 from remit_server.tools.spec import CommitPlan, FileChange
 
 PACKAGED_RULE = "commit"
@@ -120,7 +121,8 @@ def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
     counted = {change.path.relative: _count_lines(change) for change in plan.changes}
     position = ctx.turn.memory.position
     strict = position.mode is Mode.STRICT  # elsewhere nobody asks what is left out, and it is a look at every file
-    left_out = tuple(paths_left_out(plan, plan_of_all(ctx), position.passed_with)) if strict else ()
+    everything = plan_of_all(ctx) if strict else None
+    left_out = tuple(paths_left_out(plan, everything, position.passed_with)) if strict else ()
     # Under an exemption no test has failed first, and such a file may leave out the tests that would.
     decides_runs = locked_files(ctx.parts.rulebook.policy.test_globs) if position.is_exempt else _never
     foreign = foreign_paths(plan.changes, ctx.turn.history.turns())
@@ -136,7 +138,14 @@ def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
         is_tested=not left_out and plan.tree == position.tree,
         failing=position.failing,
         is_alone=position.is_tests_alone,
+        old=_old_tests(everything, position),
     )
+
+
+def _old_tests(everything: CommitPlan | None, position: Position) -> tuple[str, ...]:
+    """Returns the tests that failed before the code was written, where the last commit has each of them."""
+    red = position.red
+    return () if red is None or everything is None else proven_as_committed(red, texts_before(everything, red.locked))
 
 
 def _never(path: str) -> bool:

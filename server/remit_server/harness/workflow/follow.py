@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import cast
@@ -12,7 +12,7 @@ from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, data_of_tests, unfit_paths
 from remit_governance.workflow.machine import Held
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.proof.alone import failing_as_committed, prove_alone
+from remit_governance.workflow.proof.alone import failing_as_committed, prove_alone, proven_as_committed
 from remit_governance.workflow.proof.runs import (
     NotProven,
     Red,
@@ -51,6 +51,7 @@ from remit_server.tools.workflow.set_mode import SetModeArguments
 from remit_server.tools.workflow.workflow_request_exemption import ExemptionArguments
 from remit_server.workspace.trees.walk import find_ignored
 
+UNPROVEN = "this proves nothing yet"
 _WRITING = frozenset({State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})
 
 
@@ -188,7 +189,7 @@ async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: C
             at, passed_with=tested.digests, tree=tested.tree, failing=failing if proof is None else ()
         ),
     )
-    return "" if proof is None else f"this is no passing run yet: {proof.why}"
+    return "" if proof is None else f"{UNPROVEN}: {proof.why}"
 
 
 async def _written(merged: Merged, before: TestFiles, now: TestFiles, ctx: CallContext) -> str:
@@ -220,9 +221,17 @@ async def _follow_written_tests(run: TestRun, begun: Begun, before: TestFiles, n
         red = replace(proof, since=turn.history.mark())
         await turn.history.keep_tests(now)
         move(Trigger.TESTS_ENDED, turn, audit, red=True, gaining=lambda at: replace(at, red=red))
-        return f"red, as it has to be: {name_some(sorted(proof.proven))}"
+        return _describe_red(proof, committed)
     alone = f"; and for a review of tests alone: {unproven.why}" if unproven and not run.has_failed else ""
-    return f"this is no failing test yet: {proof.why}{alone}"
+    return f"{UNPROVEN}: {proof.why}{alone}"
+
+
+def _describe_red(red: Red, committed: Mapping[str, str] | None) -> str:
+    """Names the tests that opened the code; of old ones it is not known whether anybody means them."""
+    if old := proven_as_committed(red, committed):
+        other = "where this is not what has to pass, call revise_tests and write a test that fails"
+        return f"red, as it is committed: {name_some(old)}; {other}"
+    return f"red, as it has to be: {name_some(sorted(red.proven))}"
 
 
 def _go_alone(tested: Tested, failing: tuple[str, ...], ctx: CallContext) -> None:

@@ -32,12 +32,7 @@ class Tested:
 
     def committed_texts(self, now: TestFiles) -> Mapping[str, str] | None:
         """Returns the test files as the last commit has them; None where that is not known."""
-        if self.committed is None:
-            return None
-        texts = {
-            path: data.decode(errors="surrogateescape") for path, data in self.committed.items() if data is not None
-        }
-        return {path: text for path, text in now.texts.items() if path not in self.committed} | texts
+        return None if self.committed is None else _texts_of(self.committed, now)
 
 
 async def digest_tested(ctx: CallContext) -> Tested:
@@ -51,8 +46,21 @@ async def digest_tested(ctx: CallContext) -> Tested:
         return Tested(changed, committed={})
     except ToolError:
         return Tested(changed)
-    committed = {change.path.relative: change.before.data if change.before else None for change in commit.changes}
-    return Tested({**changed, **_digests(commit.changes)}, commit.tree, committed)
+    return Tested({**changed, **_digests(commit.changes)}, commit.tree, _committed(commit))
+
+
+def texts_before(everything: CommitPlan, now: TestFiles) -> Mapping[str, str]:
+    """Returns the test files as they are before a commit of all files."""
+    return _texts_of(_committed(everything), now)
+
+
+def _committed(everything: CommitPlan) -> Mapping[str, bytes | None]:
+    return {change.path.relative: change.before.data if change.before else None for change in everything.changes}
+
+
+def _texts_of(committed: Mapping[str, bytes | None], now: TestFiles) -> Mapping[str, str]:
+    texts = {path: data.decode(errors="surrogateescape") for path, data in committed.items() if data is not None}
+    return {path: text for path, text in now.texts.items() if path not in committed} | texts
 
 
 def plan_of_all(ctx: CallContext) -> CommitPlan | None:
