@@ -20,6 +20,7 @@ from remit_governance.intents import IntentState
 from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
 from remit_governance.values import Intent
 from remit_server.harness.calls import ToolCall
+from remit_server.harness.commands.classify_changes import NOT_IN_GIT
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
@@ -211,6 +212,26 @@ async def test_BOX_08_an_index_that_stages_the_same_is_no_change(make_bench: Any
     os.utime(bench.workspace / "a.py", (1, 1))
     bench = await ran(make_bench, command, ALLOW)
     assert bool([record for record in bench.audit() if record.event.kind is AuditKind.MERGE_REJECTED]) is told
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("echo x > b.py; git add b.py", True),
+        ("echo x >> a.py; git -c user.name=a -c user.email=a@b commit -qam more", True),
+        ("echo x > .git/hooks/post-commit", False),
+    ],
+)
+async def test_GIT_05_a_command_that_stages_or_commits_is_told_how_a_commit_is_made(
+    make_bench: Any, command: str, told: bool
+) -> None:
+    bench: Bench = await make_bench(policy=ALLOW)
+    committer = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (("init", "-q"), ("add", "-A"), (*committer, "commit", "-qm", "first")):
+        subprocess.run(["git", *words], cwd=bench.workspace, check=True)
+    bench = await ran(make_bench, command, ALLOW)
+    assert SAYS.not_taken_over in output(bench)
+    assert (NOT_IN_GIT in output(bench)) is told
 
 
 async def test_thr_approvals_a_file_changed_while_the_command_ran_is_not_overwritten(make_bench: Any) -> None:

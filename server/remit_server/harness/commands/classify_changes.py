@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -103,6 +104,11 @@ def _read_before(relative: str, workspace: Workspace, documents: Documents, star
     return image_of_text(document.text)
 
 
+NOT_IN_GIT = "so nothing is staged or committed: call git_commit, which needs no `git add`"
+_IN_GIT = re.compile(r"(?:^|/)\.git/(?:index|refs/heads/.+)$")
+"""Git's own files by which a command stages or commits."""
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedChange:
     """One change, and how it is judged by itself."""
@@ -179,6 +185,8 @@ def describe_merge(
     for why in dict.fromkeys(why for _, why in refused):
         paths = [path for path, reason in refused if reason == why]
         parts.append(f"not taken over, because {why}: {_list_paths(paths)}")
+    if any(_IN_GIT.search(path) for path, _ in refused):
+        parts.append(NOT_IN_GIT)
     return "\n".join(parts)
 
 
