@@ -104,15 +104,20 @@ async def test_FLW_16_data_that_a_test_names_without_its_suffix_goes_with_it(mak
     assert git(bench, "show", "--format=", "--name-only").split() == [data, NEW]
 
 
-async def test_FLW_16_the_refusal_of_a_run_without_a_failing_test_says_the_way(make_bench: Any) -> None:
+@pytest.mark.parametrize("fails", [False, True], ids=["all pass", "one fails as it is committed"])
+async def test_FLW_16_the_refusal_of_a_run_without_a_failing_test_says_the_way(make_bench: Any, fails: bool) -> None:
     changed = PROJECT.old_test + "\n    def test_one(self):\n        self.assertEqual(total([1]), 1)\n"
     steps = [read(PROJECT.test), PLAN, write(PROJECT.test, changed), RUN]
     put_back = [write(PROJECT.test, PROJECT.old_test), write(NEW, ALONE), RUN, commit()]
     bench = await in_repository(make_bench, *steps, *put_back)
+    if fails:
+        (bench.workspace / "test_old.py").write_text(FAILING.replace("More", "Old"))
+        git(bench, "add", "-A")
+        git(bench, "commit", "-q", "-m", "a test that fails")
     await bench.ask("Write a test of total")
     (held, *_) = (event.output for event in bench.of("tool_result") if event.tool == "run_tests")
     assert SAYS.write_them_into_new_files in held
-    assert f"{PROJECT.test} is not as it was" in held
+    assert f"{PROJECT.test} is not as it was" in held.partition(SAYS.for_a_review_of_tests)[2]
     assert git(bench, "show", "--format=", "--name-only").split() == [NEW]
 
 

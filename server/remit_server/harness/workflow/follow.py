@@ -222,7 +222,8 @@ async def _follow_written_tests(run: TestRun, begun: Begun, before: TestFiles, n
         await turn.history.keep_tests(now)
         move(Trigger.TESTS_ENDED, turn, audit, red=True, gaining=lambda at: replace(at, red=red))
         return _describe_red(proof, committed)
-    alone = f"; and for a review of tests alone: {unproven.why}" if unproven and not run.has_failed else ""
+    is_alone_else = bool(failing) or not run.has_failed
+    alone = f"; and for a review of tests alone: {unproven.why}" if unproven and is_alone_else else ""
     return f"{UNPROVEN}: {proof.why}{alone}"
 
 
