@@ -47,6 +47,14 @@ def test_what_the_person_wrote_can_be_named_whether_it_is_there_or_not(tree: Pat
     assert {"Makefile", "docs/my file.md", "LICENSE", "app/[id]/page.tsx"} <= set(listed(tree, odd) or ())
 
 
+def test_AGT_05_a_constant_is_no_name_of_a_file() -> None:
+    """A small model wrote a file `RESET` where it was to comment on the constant."""
+    said = "write a comment above RESET, explain DEFAULT_COLORS and `ATTRIBUTES`, set VERSION to 2, find every TODO"
+    assert list(find_named_paths((UserMessage(said),))) == []
+    named = "write CHANGELOG and a Dockerfile, and copy the LICENSE"
+    assert sorted(find_named_paths((UserMessage(named),))) == ["CHANGELOG", "Dockerfile", "LICENSE"]
+
+
 def test_a_large_tree_is_not_listed(tree: Path) -> None:
     for number in range(MOST_PATHS):
         (tree / "src" / f"f{number}").touch()

@@ -24,8 +24,11 @@ MOST_SECONDS = 0.25
 
 _QUOTED = re.compile(r"([`'\"])(?=\S)([^`'\"\n]+)\1")
 _WORD = re.compile(r"[^\s`'\"()<>\[\]{},;]+")
-_FILE_NAME = re.compile(r"[A-Z][A-Za-z]*file|[A-Z]{4,}")
-"""Names that files have without an extension: `Makefile`, `LICENSE`."""
+_FILE_NAME = re.compile(
+    r"[A-Z][A-Za-z]*file|README|LICEN[CS]E|COPYING|NOTICE|PATENTS|AUTHORS|CONTRIBUTORS|MAINTAINERS|CODEOWNERS|OWNERS"
+    r"|CONTRIBUTING|CHANGELOG|CHANGES|HISTORY|NEWS|INSTALL|SECURITY|MANIFEST"
+)
+"""Names that files have without an extension: `Makefile`, `LICENSE`. Other words in capitals are constants."""
 
 
 async def nameable_paths(

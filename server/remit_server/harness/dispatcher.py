@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pydantic import JsonValue
 
@@ -19,6 +20,7 @@ from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_
 from remit_server.harness.collected import REVIEW, Batch
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import actions_now, judge_actions, judge_path
+from remit_server.harness.namesakes import point_to_namesakes
 from remit_server.harness.record.audit_append import append, intent_event
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.retry import retry_read
@@ -82,6 +84,7 @@ class Dispatcher:
             return record.finish_already(so)
         except ToolError as refusal:
             say_what_stays(refusal, record.call.name, record.turn)
+            await self._say_where(refusal, record)
             result = record.finish_refused(refusal)
             if isinstance(refusal, RunDenied):
                 raise
@@ -89,6 +92,11 @@ class Dispatcher:
         except BaseException as error:
             record.finish_interrupted(error)
             raise
+
+    async def _say_where(self, refusal: ToolError, record: CallRecord) -> None:
+        tool = self.parts.tools.get(canonical_tool(record.call.name))
+        readable = partial(self.may_be_read, turn=record.turn)
+        await point_to_namesakes(refusal, record.call, tool, self.parts.workspace, readable)
 
     async def _run_stages(self, ctx: CallContext, record: CallRecord) -> CallResult:
         """Runs the stages: each takes a frozen value to the next one, or raises its refusal.
