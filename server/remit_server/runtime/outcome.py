@@ -42,8 +42,8 @@ def judge_turn(
     A turn in which something was done, or a question was answered, is completed. One that did nothing is denied where
     policy or the person refused what it was to do, failed where it is not known what a call did or where the model
     gave no answer, else declined; where the person's own calls alone failed, it failed. A completed one says so where
-    the last command that the model ran has failed. Beside a message the person's
-    own reads, and steps of the workflow, are not what was to be done.
+    the last command that the model ran has failed, and where nothing came of what the model was to do. Beside a
+    message the person's own reads, and steps of the workflow, are not what was to be done.
     """
     refused = [
         call.error
@@ -67,7 +67,7 @@ def judge_turn(
     if failed and output is None and all(call.own for call in calls):
         return Outcome("failed", reason=_sentence(failed[-1]))
     silent = output is not None and not output.strip()
-    ended = Outcome("completed", output, reason=reason or _broken_program(calls))
+    ended = Outcome("completed", output, reason=reason or _broken_program(calls) or _not_done(calls))
     return Outcome("failed", output, reason=SAID_NOTHING) if silent else ended
 
 
@@ -75,6 +75,12 @@ def _broken_program(calls: Sequence[EndedCall]) -> str | None:
     """Returns how the last program that the model ran failed; None where it did not: one that was run again counts."""
     last = next((call for call in reversed(calls) if call.program is not None and not call.own), None)
     return f"{LAST_FAILED}: {last.program}" if last is not None and last.program else None
+
+
+def _not_done(calls: Sequence[EndedCall]) -> str | None:
+    """Returns why the model's last call that was to do more than read came to nothing; None where there is none."""
+    last = next((call for call in reversed(calls) if call.acts and not call.own), None)
+    return _sentence(last.error) if last is not None and last.error is not None else None
 
 
 def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], *, declined: bool) -> bool:

@@ -99,6 +99,35 @@ async def test_B6_a_model_that_declines_after_a_failure_says_which(make_bench: A
     assert (result.status, result.reason) == ("declined", "cannot open `gone.py`: there is no such file")
 
 
+def edit(old: str, new: str) -> dict[str, Any]:
+    return {"calls": [intent("CODE"), call("edit_file", path="a.py", old_text=old, new_text=new)]}
+
+
+MISSED, HIT = edit("nowhere", "x"), edit("total = 0", "total = 1")
+
+
+@pytest.mark.parametrize("steps", [(MISSED,), (READ, MISSED), (MISSED, READ)], ids=["alone", "read", "then read"])
+async def test_AGT_15_a_change_that_came_to_nothing_is_said_whatever_the_model_says(
+    make_bench: Any, steps: tuple[Any, ...]
+) -> None:
+    bench: Bench = await make_bench(*steps, {"text": "a.py has it now."})
+    result = await bench.ask("go")
+    (missed,) = [each.error for each in bench.of("tool_result") if not each.ok]
+    assert result.status == "completed"
+    assert result.reason == f"{missed.what}: {missed.why}"
+    assert result.changes == ()
+
+
+@pytest.mark.parametrize("steps", [(MISSED, HIT), (HIT, MISSED)], ids=["mended", "made before"])
+async def test_AGT_15_a_change_that_was_made_in_the_end_needs_no_such_word(
+    make_bench: Any, steps: tuple[Any, ...]
+) -> None:
+    bench: Bench = await make_bench(*steps, {"text": "a.py has it now."})
+    result = await bench.ask("go")
+    assert (result.status, result.reason) == ("completed", None)
+    assert len(result.changes) == 1
+
+
 MOVES = {"type": "call", "tool": "set_mode", "arguments": {"mode": "strict"}, "intent": "PLAN"}
 
 
