@@ -36,6 +36,7 @@ from remit_server.models.ports import (
 from remit_server.models.profile import chosen_profile
 from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.stages import Hold
 from remit_server.models.steps.reading import StepReader
 
 _READ_FILE = ToolSpec(
@@ -49,6 +50,8 @@ _READ_FILE = ToolSpec(
     },
 )
 _OTHERS = "choose another one: `remit model list` has those that can be used"
+_TRAINED = "use a larger model that was trained to call tools, such as Qwen3"
+_HELD = "serve it with an engine that a schema holds, such as llama.cpp"
 _PROBE = GenerateRequest(
     session_id="check",
     messages=(UserMessage("rename total to subtotal in src/cart.py"),),
@@ -161,7 +164,7 @@ async def _check_served(reference: str) -> ModelReport:
         tokens=last.completion_tokens,
         text=text,
         calls=tuple(calls),
-        problem=None if governed else _no_governed_call(provider.name, calls, last.completion_tokens),
+        problem=None if governed else _no_governed_call(provider.name, calls, last.completion_tokens, engine.intent),
     )
 
 
@@ -201,16 +204,17 @@ async def _probe(reference: str, host: HostProcess, options: EngineOptions) -> M
         memory_bytes=last.memory_bytes,
         text=text,
         calls=tuple(calls),
-        problem=None if governed else _no_governed_call(name, calls, last.completion_tokens),
+        problem=None if governed else _no_governed_call(name, calls, last.completion_tokens, None),
     )
 
 
-def _no_governed_call(name: str, calls: list[str], tokens: int) -> ErrorPayload:
-    """Returns the error for a model that generates, but did not declare an intent and then call its tool."""
+def _no_governed_call(name: str, calls: list[str], tokens: int, held: Hold | None) -> ErrorPayload:
+    """Returns the error for a model that generates, but did not declare an intent and then call its tool; `held` is how
+    a served one is held to that."""
     done = f"it called only {', '.join(calls)}" if calls else "it called no tool"
     done = "its step was cut, or only repeated itself," if UNREADABLE_CALL in calls else done
     return ModelFailed(
         f"the model `{name}` loads, but made no governed call",
         f"asked for a change, {done} in {tokens} tokens",
-        "use a model that was trained to call tools, such as Qwen2.5-Coder",
+        f"{_HELD}, or {_TRAINED}" if held is Hold.CHECKED else _TRAINED,
     ).payload()

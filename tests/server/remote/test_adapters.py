@@ -15,6 +15,7 @@ import pytest
 from chat_server import ChatServer, Raw, Refused, Said, chat_server
 from hypothesis import given
 from hypothesis import strategies as st
+from listing_server import listing_server
 from rows import rows
 
 from remit_governance.intents import SELECT_INTENT
@@ -177,8 +178,10 @@ async def test_MOD_11_the_one_model_of_a_server_needs_no_name() -> None:
 
 
 async def test_MOD_11_a_server_that_lists_none_is_not_asked_without_a_name() -> None:
-    with chat_server(READS, owner="") as server:
-        provider = RemoteProvider(one_of(server), make_client, str, patience=QUICK)
+    with listing_server({"/v1/models": b'{"object":"list","data":[]}'}) as server:
+        reference = parse_reference(f"openai:@http://127.0.0.1:{server.port}/v1")
+        assert reference is not None
+        provider = RemoteProvider(reference, make_client, str, patience=QUICK)
         with pytest.raises(ModelUnavailable, match="which model to ask"):
             await anext(provider.generate(REQUEST))
         await provider.close()

@@ -134,6 +134,7 @@ ONE: dict[str, list[Any]] = {
         chunk({"tool_calls": [part(0, "file", WHOLE)]}),
         CALLED,
     ],
+    "arguments spelled twice": [chunk({"tool_calls": [part(0, "read_file", json.dumps(WHOLE))]}), CALLED],
     "arguments as an object": [chunk({"tool_calls": [part(0, "read_file", {"path": "a.py"})]}), CALLED],
     "a null delta in the end": [chunk({"tool_calls": [part(0, "read_file", WHOLE)]}), chunk(None, reason="tool_calls")],
     "an empty reason, and the end": [

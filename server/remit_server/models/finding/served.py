@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from remit_server.models.finding.loopback import HOST, Fetch
-from remit_server.models.remote.stages import OWNERS
+from remit_server.models.remote.stages import OWNERS, STARTED_WITH
 
 MOST_MODELS = 100
 MOST_SHOWN = 20
@@ -94,9 +94,10 @@ def _of_ollama(at: Usual, row: Row, more: Row) -> ServedModel:
 
 
 async def _find_openai(fetch: Fetch, at: Usual) -> tuple[ServedModel, ...]:
-    listed = list(_rows(await fetch(at.port, "/v1/models", None), "data", "id"))
+    said = await fetch(at.port, "/v1/models", None)
+    listed = list(_rows(said, "data", "id"))
     if not listed:
-        return ()
+        return await _find_mlx_lm(fetch, at) if said == "" or _object(said).get("data") == [] else ()
     engine = OWNERS.get(str(listed[0].get("owned_by")), "")
     known = await fetch(at.port, "/api/v0/models", None) if engine == "lmstudio" else None
     more = {str(row["id"]): row for row in _rows(known, "data", "id")}
@@ -104,6 +105,13 @@ async def _find_openai(fetch: Fetch, at: Usual) -> tuple[ServedModel, ...]:
     server = _NAMES.get(engine, at.name)
     rows = [(row, _object(more.get(str(row["id"])))) for row in listed]
     return tuple(_of_openai(at, server, row, told, props) for row, told in rows if told.get("type") != "embeddings")
+
+
+async def _find_mlx_lm(fetch: Fetch, at: Usual) -> tuple[ServedModel, ...]:
+    """Its list is empty where this machine has no model of the hub; it has the one that it was started with."""
+    if await fetch(at.port, "/health", None) != {"status": "ok"}:
+        return ()
+    return (ServedModel(f"openai:{STARTED_WITH}@http://{HOST}:{at.port}/v1", "mlx_lm.server", at.port),)
 
 
 def _of_openai(

@@ -62,7 +62,8 @@ class GapAsk:
 class Ended:
     """How an answer ended, and its tokens by the engine's own count; of the prompt's, some were `cached` before, and
     some are `written` into the cache now, where that is charged for. It was ended as `alike` where it only went on
-    repeating itself.
+    repeating itself. A call was `dropped` where the server says that the answer ends with calls and sends none: it
+    could not read what the model wrote.
     """
 
     reason: Literal["stop", "length", "alike"]
@@ -70,6 +71,7 @@ class Ended:
     cached_tokens: int = 0
     completion_tokens: int = 0
     written_tokens: int = 0
+    dropped: bool = False
 
 
 Piece = TextDelta | ThinkingDelta | PromptRead | CallProposed | Ended

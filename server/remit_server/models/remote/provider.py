@@ -58,6 +58,7 @@ from remit_server.models.remote.understood import understand
 from remit_server.models.sameness import Sameness, end_where_alike
 from remit_server.models.steps.held import held_request
 from remit_server.models.steps.reading import StepReader
+from remit_server.models.unreadable import unreadable
 
 MakeClient = Callable[[RemoteReference, Patience], Client]
 
@@ -367,9 +368,8 @@ class RemoteProvider:
                             yield TextDelta(rest)
                         for call in leaked.calls:
                             yield CallProposed(understand(call, ask.tools))
-                        names = [tool.name for tool in ask.tools]
-                        if not (called or leaked.calls) and (fenced := refuse_fenced(held.text, ask.messages, names)):
-                            yield CallProposed(fenced)
+                        if not (called or leaked.calls) and (refused := _no_call(ask, held.text, piece)):
+                            yield CallProposed(refused)
                         yield counted.finished(piece)
                     case CallProposed(call=call):
                         called = True
@@ -408,6 +408,14 @@ class RemoteProvider:
 
     def _clean(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         return {name: self._redact(value) if isinstance(value, str) else value for name, value in arguments.items()}
+
+
+def _no_call(ask: Ask, text: str, ended: Ended) -> ProposedCall | None:
+    """Returns what stands for a call that never came: the server dropped it, or it is in a fence; None where there was
+    none."""
+    if ended.dropped:
+        return unreadable("the server could not read it, and left it out", "")
+    return refuse_fenced(text, ask.messages, [tool.name for tool in ask.tools])
 
 
 def ended_alike(heard: Sameness) -> Piece:

@@ -119,6 +119,9 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType(
 )
 """By the word that a reference begins with."""
 
+STARTED_WITH = "default_model"
+"""How mlx_lm's server names the model that it was started with. Any other name makes it load another model."""
+
 OWNERS: Mapping[str, str] = MappingProxyType(
     {
         "llamacpp": "llama.cpp",

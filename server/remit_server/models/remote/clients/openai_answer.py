@@ -133,6 +133,7 @@ class Heard:
             prompt_tokens=counted_at(self.usage, "prompt_tokens"),
             cached_tokens=counted_at(details, "cached_tokens"),
             completion_tokens=counted_at(self.usage, "completion_tokens"),
+            dropped=self.reason == "tool_calls" and not self.calls,
         )
 
 
@@ -162,9 +163,13 @@ def counted_at(value: Any, name: str) -> int:
 
 
 def read_call(name: str, arguments: str) -> ProposedCall:
-    """Returns a call; one whose arguments are no JSON object is passed on as unreadable, for the model to correct."""
+    """Returns a call; one whose arguments are no JSON object is passed on as unreadable, for the model to correct.
+
+    An object within a JSON string is one: some servers spell once more what the model spelled.
+    """
     try:
-        value = map_strings(json.loads(arguments or "{}"), well_formed)
+        value = json.loads(arguments or "{}")
+        value = map_strings(json.loads(value) if isinstance(value, str) else value, well_formed)
     except (ValueError, RecursionError) as error:
         return unreadable(f"its arguments are no JSON: {error}", arguments)
     if not isinstance(value, dict):

@@ -44,16 +44,19 @@ from remit_server.models.remote.clients.service_errors import (
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import OWNERS, PROVIDERS
+from remit_server.models.remote.stages import OWNERS, PROVIDERS, STARTED_WITH
 from remit_server.models.tool_words import shown_parameters
 
 _DESCRIBE_S = 10.0
 _CUT = re.compile(r"does not match the expected [\w-]+ format")
 """What llama-server ends a stream with that reached its token limit within a schema."""
+_READ = re.compile(r": keepalive (\d{1,9})/(\d{1,9})")
+"""What mlx_lm's server writes between events while it reads a prompt."""
 _OLLAMA_WINDOW = 4_096
 """What Ollama reads of a conversation over this protocol, which cannot ask for more; the rest it cuts off silently."""
 
 
+_NOT_THERE = 404
 _NOT_TAKEN = frozenset({400, 422})
 _CAN_BE_LEFT_OUT = (
     "stream_options",
@@ -67,10 +70,24 @@ _CAN_BE_LEFT_OUT = (
 
 
 def _marked_stream(openai: Any, chunk: Any) -> Any:
-    """Returns the library's stream with what it drops: whether the server said that it is over."""
+    """Returns the library's stream with what it drops: whether the server said that it is over, and comments that tell
+    how much of the prompt it has read."""
+    from openai._streaming import ServerSentEvent, SSEDecoder
+
+    class Telling(SSEDecoder):
+        def decode(self, line: str) -> ServerSentEvent | None:
+            told = _READ.fullmatch(line)
+            if told is None:
+                return super().decode(line)
+            progress = {"processed": int(told[1]), "total": int(told[2])}
+            return ServerSentEvent(data=json.dumps({"choices": [], "prompt_progress": progress}))
 
     class MarkedStream(openai.AsyncStream[chunk]):  # type: ignore[misc]
         is_over = False
+
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self._decoder = Telling()
 
         async def _iter_events(self) -> AsyncGenerator[Any]:
             async for event in super()._iter_events():
@@ -115,12 +132,14 @@ class OpenAIClient:
         except self._openai.APIError as error:
             raise self._unavailable(error) from error
         except ValueError:  # mlx_lm's server sends nothing where this machine has no folder for models of the hub
-            return Served("mlx_lm", None, self._named(model, ()))
+            return Served("mlx_lm", None, model or STARTED_WITH)
+        if not model and len(found) > 1 and all(_engine_of(each, model) == "mlx_lm" for each in found):
+            model = STARTED_WITH
         model = self._named(model, [str(each.get("id")) for each in found])
         row = next((each for each in found if each.get("id") == model), found[0] if found else {})
         if self._own:
             return Served("openai", None)
-        self._tells_progress = (engine := _engine_of(row)) == "llama.cpp"
+        self._tells_progress = (engine := _engine_of(row, model)) == "llama.cpp"
         return Served(engine, _window_of(row), model, _weights_of(row), fills_gaps(row))
 
     def _named(self, model: str, listed: Sequence[str]) -> str:
@@ -258,6 +277,8 @@ class OpenAIClient:
         if error.status_code in {401, 403}:
             return self._unavailable(error)
         fix = "see `remit model check`, and the server's log"
+        if error.status_code == _NOT_THERE:
+            fix = "name a model that the server has, or start it with one; its log says more"
         return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
 
     def _told(self, error: Any) -> str:
@@ -339,9 +360,9 @@ def answer_share(window: int) -> int:
     return window // 4
 
 
-def _engine_of(row: Mapping[str, Any]) -> str:
+def _engine_of(row: Mapping[str, Any], model: str) -> str:
     owner = row.get("owned_by")
-    if owner is None and row:
+    if owner is None and (row or model == STARTED_WITH):
         return "mlx_lm"
     return OWNERS.get(str(owner), "other")
 
