@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from listing_server import listing_server
 from rows import rows
+from small_server import small_server
 
+from remit_server.cli.commands.model import describe_report
 from remit_server.errors import SetupError
-from remit_server.models.check import why_not_there
+from remit_server.models.check import check_model, why_not_there
 from remit_server.models.finding.choices import find_choices
 from remit_server.models.finding.hosted import HostedService, find_hosted
 from remit_server.models.finding.loopback import fetch
 from remit_server.models.finding.served import USUAL, ServedModel, Usual, find_served
+from remit_server.models.local.options import EngineOptions
 from remit_server.runtime.config.own_setting import own_file
 from remit_server.runtime.connecting import connect_model
 
@@ -129,6 +133,47 @@ async def test_MOD_26_the_configured_model_is_always_among_them(
     (own,) = [each for each in choices if each.configured]
     assert (own.reference, own.sent_to) == (configured, sent_to)
     assert "built-in" in [each.reference for each in choices]
+
+
+@rows(
+    ("configured", "answers"),
+    [
+        ("ollama:qwen3@{}", {"/api/tags": b'{"models":[{"name":"qwen3:latest"},{"name":"qwen3:8b"}]}'}),
+        ("ollama:qwen3:latest@{}", {"/api/tags": b'{"models":[{"name":"qwen3:latest"}]}'}),
+        ("openai:m@{}/v1/", BARE),
+        ("openai:@{}/v1", BARE),
+    ],
+)
+def test_MOD_26_a_model_that_is_configured_by_another_spelling_is_the_listed_one(
+    configured: str, answers: dict[str, bytes]
+) -> None:
+    with listing_server(answers) as server, TemporaryDirectory() as empty:
+        named = configured.format(f"http://localhost:{server.port}")
+        choices = asyncio.run(find_choices({"HF_HOME": empty}, named))
+    (own,) = [each for each in choices if each.configured]
+    assert own.reference in {
+        f"ollama:qwen3:latest@http://127.0.0.1:{server.port}",
+        f"openai:m@http://127.0.0.1:{server.port}/v1",
+    }
+    assert named not in [each.reference for each in choices]
+
+
+@pytest.mark.parametrize("other", ["openai:n@{}/v1", "ollama:m@{}", "openai:m@http://127.0.0.1:1/v1"])
+def test_MOD_26_another_model_is_not_the_configured_one(other: str, tmp_path: Path) -> None:
+    with listing_server(BARE) as server:
+        named = other.format(f"http://localhost:{server.port}")
+        choices = asyncio.run(find_choices({"HF_HOME": str(tmp_path)}, named))
+    assert [each.reference for each in choices if each.configured] == [named]
+
+
+def test_MOD_27_a_model_whose_server_counts_no_tokens_is_told_as_it_is() -> None:
+    """It was told as the built-in model, which generates none."""
+    with small_server(shape="LM Studio") as reference:
+        report = asyncio.run(check_model(reference, EngineOptions()))
+    assert (report.ok, report.tokens) == (True, 0)
+    assert all(name in describe_report(report) for name in (report.profile, *report.calls))
+    built_in = describe_report(asyncio.run(check_model("built-in", EngineOptions())))
+    assert built_in not in describe_report(report)
 
 
 @pytest.mark.asyncio

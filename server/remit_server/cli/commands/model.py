@@ -96,13 +96,13 @@ def describe_outcome(outcome: Outcome) -> str:
 
 def describe_report(report: ModelReport) -> str:
     """Returns the result of a model check as one line."""
-    if not report.tokens:
-        return "the built-in model: nothing to load, and it generates no text"
+    if not report.calls:
+        return "nothing to load, and no step to try"
     known = [
         f"ready in {report.load_s:.1f} s",
         f"{report.memory_bytes / 2**20:.0f} MiB" if report.memory_bytes else "",
         f"profile {report.profile}" if report.profile else "",
-        f"one step of {report.tokens} tokens in {report.step_s:.1f} s",
+        f"one step{f' of {report.tokens} tokens' if report.tokens else ''} in {report.step_s:.1f} s",
         f"first token after {report.first_token_s * 1000:.0f} ms" if report.first_token_s else "",
         f"{report.tokens_per_s:.0f} tokens/s" if report.tokens_per_s else "",
         f"calls {' → '.join(report.calls)}",

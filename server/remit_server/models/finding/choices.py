@@ -13,6 +13,7 @@ from remit_server.models.finding.served import FINDERS, USUAL, ServedModel, Usua
 from remit_server.models.local.hub.listing import ListedModel, list_models
 from remit_server.models.remote.keys import stored
 from remit_server.models.remote.reference import parse_reference, sent_to
+from remit_server.models.remote.stages import PROVIDERS
 
 MIB = 1 << 20
 
@@ -42,7 +43,7 @@ async def find_choices(environment: Mapping[str, str], configured: str, ask: Fet
     )
     rows = [
         *(_of_own(each) for each in own),
-        *(_of_served(each, configured) for each in served),
+        *(_of_served(each, is_configured=_is_configured(each, configured, served)) for each in served),
         *(_of_hosted(each) for each in hosted),
     ]
     return (*_elsewhere(configured, rows), *rows)
@@ -82,11 +83,24 @@ def _of_own(listed: ListedModel) -> Choice:
     return Choice(listed.reference, about, listed.configured, problem=problem)
 
 
-def _of_served(model: ServedModel, configured: str) -> Choice:
+def _is_configured(model: ServedModel, configured: str, served: Sequence[ServedModel]) -> bool:
+    """Returns whether both names mean one model: a host may be spelled in several ways, an only model needs no name,
+    and Ollama adds `:latest` to a name without a tag."""
+    own, listed = parse_reference(configured), parse_reference(model.reference)
+    if own is None or listed is None or own.provider != listed.provider or not own.is_local:
+        return False
+    if urlsplit(own.endpoint or PROVIDERS[own.provider].endpoint).port != model.port:
+        return False
+    if not own.model:
+        return [each.port for each in served].count(model.port) == 1
+    return own.model == listed.model or (own.provider == "ollama" and f"{own.model}:latest" == listed.model)
+
+
+def _of_served(model: ServedModel, *, is_configured: bool) -> Choice:
     tools = {True: "calls tools", False: "not made to call tools", None: None}[model.calls_tools]
     size = None if model.size_bytes is None else f"{model.size_bytes / MIB:,.0f} MiB"
     about = _joined([f"{model.server} on port {model.port}", model.parameters, size, _window(model.window), tools])
-    return Choice(model.reference, about, model.reference == configured)
+    return Choice(model.reference, about, is_configured)
 
 
 def _of_hosted(service: HostedService) -> Choice:
