@@ -185,16 +185,19 @@ def _text_of(path: Path, workspace: Path) -> str:
 def ask_remit(program: Path, model: str, workspace: Path, request: str, state: Path) -> Turn:
     own = {"REMIT_STATE_DIR": str(state), "REMIT_CONFIG_DIR": str(state / "config"), "REMIT_TEMPERATURE": "0"}
     command = [str(program), "ask", "--json", "--approve", "session", "--model", model, request]
-    done = subprocess.run(
-        command,
-        check=False,
-        cwd=workspace,
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=TIMEOUT_S,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            cwd=workspace,
+            env={**os.environ, **own},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return Turn("", False, "took too long", ())
     events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     ends = [event["result"] for event in events if event["kind"] == "run_completed"]
     answer = (ends[-1].get("final_output") or "") if ends else ""
