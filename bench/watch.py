@@ -292,7 +292,7 @@ def floods(_: Path) -> Callable[[int], object]:
     def flood(number: int) -> None:
         live = LiveOutput(lambda _: None, Redactor().redact)
         for _ in range(16):
-            live.feed(f"{number}\n".encode() * 32_768)
+            live.feed("stdout", f"{number}\n".encode() * 32_768)
         live.finish()
 
     return flood

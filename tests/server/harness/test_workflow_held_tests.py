@@ -269,7 +269,7 @@ async def test_THR_workflow_no_code_replaces_what_a_locked_test_checks_with(make
     said = bench.of("tool_result")[-1].output
     states = [event.state for event in bench.of("state_changed")]
     assert states[-3:] == ["code_writing", "validating", "code_writing"], said
-    assert SAYS.this_is_no_passing_run in said
+    assert SAYS.this_proves_nothing_yet in said
     assert LIES[lie].why in said, said
 
 
