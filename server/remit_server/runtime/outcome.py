@@ -42,8 +42,8 @@ def judge_turn(
     A turn in which something was done, or a question was answered, is completed. One that did nothing is denied where
     policy or the person refused what it was to do, failed where it is not known what a call did or where the model
     gave no answer, else declined; where the person's own calls alone failed, it failed. A completed one says so where
-    the last command that the model ran has failed, and where nothing came of what the model was to do. Beside a
-    message the person's own reads, and steps of the workflow, are not what was to be done.
+    the last command that the model ran has failed, and where nothing was done and the last change that was judged
+    failed. Beside a message the person's own reads, and steps of the workflow, are not what was to be done.
     """
     refused = [
         call.error
