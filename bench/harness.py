@@ -30,7 +30,7 @@ from typing import Any
 import yaml
 from judge import damage, unpack, wrong
 
-from remit_server.models.steps.dialogues import DIALOGUES, FILES
+from remit_server.models.steps.copied import EXAMPLE_TEXTS
 
 HERE = Path(__file__).parent
 REMIT = Path(sys.executable).with_name("remit")
@@ -45,10 +45,6 @@ AIDER_OPTIONS = (
 )
 _AIDER_TOKENS = re.compile(r"Tokens: ([\d.]+k?) sent, ([\d.]+k?) received")
 TIMEOUT_S = 600
-EXAMPLES = frozenset(
-    value for each in DIALOGUES for value in each.use.arguments.values() if isinstance(value, str)
-) | frozenset(FILES)
-"""The texts of the small profile's examples that could be taken for arguments."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +167,7 @@ def judged(of: str, request: Mapping[str, Any], name: str, side: Side, workspace
 
 def is_copied(value: str, request: str, workspace: Path) -> bool:
     """Whether an argument is a text of the prompt's examples, and neither of the request nor of the workspace."""
-    if value not in EXAMPLES or value in request:
+    if value not in EXAMPLE_TEXTS or value in request:
         return False
     return not any(value in text for path in workspace.rglob("*") if (text := _text_of(path, workspace)))
 

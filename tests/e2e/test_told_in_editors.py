@@ -189,7 +189,7 @@ def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:
         "a no with words": turn.answer != "no with words" or not turn.of("approval_required") or "use a set" in text,
         "how the last command ended": not (turn.name == "run fails" and yes) or "exit code 3" in told,
         "a turn that is not whole": whole
-        is not bool(re.search(r"denied|not done|exit code|stopped|declined|failed", told, re.IGNORECASE)),
+        is not bool(re.search(r"denied|not done|exit code|stopped|declined|failed|cannot", told, re.IGNORECASE)),
         "nothing was changed": ("no file changed" in told) is (words.says_nothing and whole and not turn.changed),
         "every call's outcome": all(call["summary"].splitlines()[0][:20] in text for call in calls),
     }

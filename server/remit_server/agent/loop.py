@@ -48,8 +48,9 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
-from remit_server.models.profile import BUILT_IN, Profile
-from remit_server.models.unreadable import is_too_deep, too_deep
+from remit_server.models.profile import BUILT_IN, Profile, Telling
+from remit_server.models.steps.copied import COPIED, find_copied
+from remit_server.models.unreadable import is_too_deep, too_deep, unreadable
 from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS
 
 MAX_CALLS_PER_STEP = 32
@@ -257,7 +258,7 @@ class Agent:
             try:
                 reply, finished = await self._stream(request, turn)
                 window.note_count(finished)
-                return reply
+                return reply if offer.profile.telling is Telling.RULES else await self._without_copies(reply, request)
             except PromptTooLong as error:
                 if attempt == RETRIES_BEFORE_FIRST_TOKEN:
                     raise
@@ -269,6 +270,16 @@ class Agent:
                 turn.emit(WarningEvent, message=f"the model did not answer, asking again: {early.cause.why}")
                 await asyncio.sleep(BACKOFF_S * 2**attempt)
         raise AssertionError("every attempt returns or raises")
+
+    async def _without_copies(self, reply: Reply, request: GenerateRequest) -> Reply:
+        """Returns a step in which a call that copies the examples is none: the model is told which text it copied."""
+        calls: list[ProposedCall] = []
+        for call in reply.message.calls:
+            copied = find_copied(call.arguments, request.messages)
+            if copied is not None and request.paths is not None and (known := await request.paths.list()) is not None:
+                copied = None if copied in known.paths else copied
+            calls.append(call if copied is None else unreadable(COPIED.format(text=copied), json.dumps(call.arguments)))
+        return replace(reply, message=replace(reply.message, calls=tuple(calls)))
 
     def _items(self) -> WorkItems:
         """The work items that a step may name; none for a model that takes any name for the one that is meant."""

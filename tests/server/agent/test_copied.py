@@ -1,0 +1,51 @@
+"""MOD-20: a text of the examples that nothing in the conversation names is no argument."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine
+from small_server import small_server
+
+ANSWER = {"answer": "It is rounded."}
+
+
+@pytest.fixture
+def remit(tmp_path: Path) -> CommandLine:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "price.py").write_text("def price():\n    return round(1.5)\n")
+    return CommandLine.alone(folder, tmp_path)
+
+
+def search(pattern: str) -> dict[str, Any]:
+    return {"tool": "search_files", "intent": "ANALYZE", "arguments": {"pattern": pattern}}
+
+
+def results(remit: CommandLine, sentence: str, *steps: dict[str, Any]) -> list[tuple[str, bool]]:
+    asked: list[bytes] = []
+    with small_server(*steps, ANSWER, trial=False, asked=asked) as reference:
+        done = remit("ask", "--json", "--approve", "session", "--model", reference, sentence)
+    assert len(asked) == len(steps) + 1
+    return [(event["tool"], event["ok"]) for event in done.of("tool_result")]
+
+
+def test_MOD_20_a_copy_of_an_example_is_told_and_not_run(remit: CommandLine) -> None:
+    found = results(remit, "how does the price come about?", search("todo.txt"), search("round"))
+    assert found == [("unreadable_call", False), ("search_files", True)]
+
+
+def test_MOD_20_who_makes_the_call_again_means_it(remit: CommandLine) -> None:
+    found = results(remit, "how does the price come about?", search("class Cart"), search("class Cart"))
+    assert found == [("unreadable_call", False), ("search_files", True)]
+
+
+def test_MOD_20_what_the_person_names_is_no_copy(remit: CommandLine) -> None:
+    assert results(remit, "who could explain todo.txt to me?", search("todo.txt")) == [("search_files", True)]
+
+
+def test_MOD_20_a_file_that_is_there_is_no_copy(remit: CommandLine) -> None:
+    (remit.workspace / "todo.txt").write_text("milk\n")
+    assert results(remit, "how does the price come about?", search("todo.txt")) == [("search_files", True)]
