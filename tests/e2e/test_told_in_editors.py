@@ -179,7 +179,9 @@ def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:
     return {
         "the model's last words": (ALL_DONE in text) is spoken,
         "each file that differs is named in the end": all(each in told for each in turn.changed),
-        "no other file is": all(each in turn.changed for each in STARTED if spoken and each in told),
+        "no other file is": all(
+            each in turn.changed or each in (result["reason"] or "") for each in STARTED if spoken and each in told
+        ),
         "with its lines": all(
             f"+{new}" in told and f"−{old}" in told for new, old in lines.values() if new is not None
         ),
