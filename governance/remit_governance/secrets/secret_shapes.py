@@ -197,7 +197,7 @@ class _Compiled(NamedTuple):
 _KEY_BEGINS = rf"(?:^[+-]?|[^A-Za-z0-9+/])(?:{_KEY_DER})[A-Za-z0-9+/=]{{32,}}\s*$"
 _KEY_MARKER = "-----BEGIN [A-Z0-9 ]*PRIVATE KEY"
 _KEY_MARKS = (b"PRIVATE KEY", b"IBA", b"CAQ", b"AgE", b"b3B")
-"""Of which each line holds one in which a private key begins: plain bytes are found faster than an expression."""
+"""Marks of a private key: each line in which one begins holds one. Plain bytes are found faster than an expression."""
 _KEY_LINE = r"[ \t>+-]*(?:[0-9]+\|)?[A-Za-z0-9+/]+={0,2}[ \t]*\n"
 
 

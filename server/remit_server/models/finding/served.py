@@ -108,7 +108,7 @@ async def _find_openai(fetch: Fetch, at: Usual) -> tuple[ServedModel, ...]:
 
 
 async def _find_mlx_lm(fetch: Fetch, at: Usual) -> tuple[ServedModel, ...]:
-    """Its list is empty where this machine has no model of the hub; it has the one that it was started with."""
+    """Finds an mlx_lm.server by what else it answers: its list is empty where this machine has no model of the hub."""
     if await fetch(at.port, "/health", None) != {"status": "ok"}:
         return ()
     return (ServedModel(f"openai:{STARTED_WITH}@http://{HOST}:{at.port}/v1", "mlx_lm.server", at.port),)
