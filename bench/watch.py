@@ -92,7 +92,8 @@ def main() -> None:
     if told.check and kept["python"] != PYTHON:
         print(f"the table is of Python {kept['python']}: nothing to compare with {PYTHON}")
         return
-    found = {**asyncio.run(measure()), **{f"modules: {words}": count_modules(words) for words in STARTS}}
+    modules = {f"modules: {words}": count_modules(words) for words in STARTS}
+    found = {**asyncio.run(measure()), **modules}
     print(table(found, kept["works"]))
     if told.write:
         written = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "python": PYTHON, "works": found}
@@ -105,6 +106,10 @@ async def measure() -> dict[str, int]:
     calls = Calls()
     found: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
+        # A sandbox looks at each place of PATH, below HOME and at what variables name: what a person has there is not
+        # the work.
+        os.environ.clear()
+        os.environ |= {"HOME": folder, "PATH": os.defpath, "LANG": "C.UTF-8"}
         for name, work in {**IN_A_TURN, **ALONE}.items():
             place = Path(folder) / name.replace(" ", "-")
             place.mkdir()
