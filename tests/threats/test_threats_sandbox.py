@@ -490,7 +490,7 @@ async def test_THR_sandbox_a_workspace_too_large_to_look_through_runs_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What has to be hidden and cannot be found is not shown."""
-    monkeypatch.setattr("remit_server.harness.commands.hidden_paths.MAX_ENTRIES", 3)
+    monkeypatch.setattr("remit_server.workspace.trees.known_folders.MAX_ENTRIES", 3)
     for name in range(5):
         (bench.workspace / f"{name}.txt").write_text("x")
     answer = await result(bench, "run_command", command="cat .env", asker=Answering())

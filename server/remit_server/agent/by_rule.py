@@ -23,6 +23,10 @@ from remit_server.models.ports import (
     new_call_id,
 )
 
+LEAST_SHOWN = 6_000
+"""Characters of a result that a rule may show in any case: a person reads them. A model's room is seen to before it is
+asked."""
+
 BY_RULE = "(A rule of Remit did this. The model was not asked.)"
 HELP_BESIDE_MODEL = (
     "Rules of Remit take a sentence that names one thing to do: list, show and search files, run a command or the "

@@ -14,7 +14,7 @@ from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
 from remit_governance.work_items.items import WorkItems
-from remit_server.agent.by_rule import step_by_rule
+from remit_server.agent.by_rule import LEAST_SHOWN, step_by_rule
 from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
 from remit_server.agent.context.tool_budget import fit_tools
@@ -208,7 +208,8 @@ class Agent:
         """
         profile = BUILT_IN if offer.by_rules else offer.profile
         window = Window(self.provider, self.generation, conversation, turn, profile)
-        turn.room_chars = window.result_chars(offer.intents, reply)
+        room = window.result_chars(offer.intents, reply)
+        turn.room_chars = max(room, LEAST_SHOWN) if offer.by_rules and room is not None else room
         taken = [as_called(each, profile) for each in reply.calls[:MAX_CALLS_PER_STEP]]
         results: list[CallResult | None] = [None] * len(reply.calls)
         loop: Loop | None = None

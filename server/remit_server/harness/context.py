@@ -21,6 +21,7 @@ from remit_server.tools.spec import Tool
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
+from remit_server.workspace.trees.known_folders import KnownFolders
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Parts:
     """The parts of the harness, the same for every call of a workspace.
 
     `workflow` and `command_limit_s`, seconds, read what the person set by now; `coverage_file` keeps the coverage
-    account, None keeps none.
+    account, None keeps none. `folders` are what commands were kept from when they were last looked at.
     """
 
     tools: Mapping[str, Tool[Any]]
@@ -42,6 +43,7 @@ class Parts:
     redactor: Redactor
     code: CodeIntelligence = field(default_factory=NoEditor)
     past: PastPaths = field(default_factory=PastPaths)
+    folders: KnownFolders = field(default_factory=KnownFolders)
     workflow: Callable[[], WorkflowOptions] = WorkflowOptions
     command_limit_s: Callable[[], int] = lambda: 600
     coverage_file: Path | None = None

@@ -11,6 +11,8 @@ from command_line import CommandLine, Done
 from messages import SAYS
 from small_server import small_server
 
+from remit_server.models.built_in.answers import LINES_LEFT_OUT
+
 CART = "total = 1\nprint(total)\n"
 ANSWER = {"answer": "It is one."}
 BUILT_IN = "built-in model"
@@ -90,6 +92,36 @@ def test_MOD_28_a_model_goes_on_with_what_a_rule_found(remit: CommandLine) -> No
     assert (called(done), len(asked), result(done)[1]) == (["read_file"], 1, "It is one.")
     assert b"long.txt" in asked[0]
     assert b"line" in asked[0]
+
+
+def test_MOD_28_a_person_is_shown_more_than_the_models_window_holds(remit: CommandLine) -> None:
+    """The model that is asked next is sent what fits."""
+    text = "".join(f"value_{n} = {n}\n" for n in range(200))
+    (remit.workspace / "values.py").write_text(text)
+    asked: list[bytes] = []
+    with small_server(ANSWER, trial=False, asked=asked) as reference:
+        first = remit(
+            *("ask", "--json", "--approve", "session", "--model", reference, "show values.py"),
+            REMIT_CONTEXT_TOKENS="2048",
+        )
+        (session,) = {event["session_id"] for event in first.lines if event.get("session_id")}
+        second = remit(
+            *("ask", "--json", "--model", reference, "--resume", session, "and what is it good for?"),
+            REMIT_CONTEXT_TOKENS="2048",
+        )
+    assert "value_199 = 199" in result(first)[1]
+    assert (result(second), len(asked)) == (("completed", "It is one."), 1)
+    assert len(asked[0]) < 12_000
+
+
+def test_MOD_28_what_is_left_out_is_said(remit: CommandLine) -> None:
+    with small_server(trial=False) as reference:
+        (_, long), (_, part), (_, whole) = (
+            result(ask(remit, reference, f"show {words}")) for words in ("long.txt", "lines 1-2 of cart.py", "cart.py")
+        )
+    last = long.count("line\n")
+    assert LINES_LEFT_OUT.format(first=1, last=last, all=4_000) in long
+    assert LINES_LEFT_OUT.partition("{")[0] not in part + whole
 
 
 def test_MOD_28_the_persons_no_to_a_rules_call_ends_the_turn(remit: CommandLine) -> None:

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from remit_governance.policy.matching.conditions import any_of
@@ -15,6 +16,19 @@ from remit_governance.values import Action, Verdict
 
 MayDeny = Callable[[str], bool]
 
+
+@dataclass(frozen=True, slots=True)
+class Denials:
+    """The denials of one syscall, as far as paths tell.
+
+    `may_deny` says whether a rule may deny a path, relative to the workspace. `among` returns those of the names in a
+    folder for which that holds: the folder as a relative path, `""` for the workspace itself, names without a slash.
+    """
+
+    may_deny: MayDeny
+    among: Callable[[str, Iterable[str]], list[str]]
+
+
 OUTSIDE_ALONE: tuple[KeyGroups, ...] = (((OUTSIDE,),),)
 """The keys of a rule about what is outside the workspace."""
 _PATH_KINDS = ("prefix", "part", "start", "end", "middle")
@@ -22,14 +36,14 @@ _MOST_NAMES = 100_000
 """Names that are kept with what is known of them: those of folders come back with every file in them."""
 
 
-def find_denials(policy: Policy, syscall: str) -> MayDeny:
-    """Returns whether a rule may deny the syscall for a path, relative to the workspace.
+def find_denials(policy: Policy, syscall: str) -> Denials:
+    """Returns which paths a rule may deny the syscall for.
 
-    It is never false where `evaluate` denies by a rule, whatever else the action is, and true for no path in the
-    workspace that no rule speaks of.
+    None is left out that `evaluate` denies by a rule, whatever else the action is, and none in the workspace is among
+    them that no rule speaks of.
     """
     if policy.extension is not None:
-        return _always
+        return Denials(_always, lambda _, names: list(names))
     rules = [rule for layer in policy.layers for rule in layer.rules if _may_deny(rule, syscall)]
     keys = [key for rule in rules for key in _keys_of(rule)]
     has_key = _always if None in keys else _compile([key for key in keys if key is not None])
@@ -40,7 +54,32 @@ def find_denials(policy: Policy, syscall: str) -> MayDeny:
         plain = normalise(path)
         return outside(plain) or (has_key(plain) and matches(Subject.of(Action(syscall, plain))))
 
-    return may_deny
+    above = frozenset(key[1].rpartition("/")[0] for key in keys if key is not None and key[0] == "prefix")
+    return Denials(may_deny, _search_folders(has_key, may_deny, above))
+
+
+def _search_folders(
+    has_key: MayDeny, may_deny: MayDeny, above: frozenset[str]
+) -> Callable[[str, Iterable[str]], list[str]]:
+    """Returns `among`, where `above` are the folders in which a path of its own has a key: most names of a workspace
+    come back in many folders, and are looked at once."""
+    harmless: set[str] = set()
+
+    def is_harmless(name: str) -> bool:
+        if not name.isascii() or has_key(name):
+            return False
+        if len(harmless) < _MOST_NAMES:
+            harmless.add(name)
+        return True
+
+    def among(folder: str, names: Iterable[str]) -> list[str]:
+        if folder in above or folder.lower() in above or has_key(folder):
+            prefix = f"{folder}/" if folder else ""
+            return [name for name in names if may_deny(prefix + name)]
+        rest = [name for name in names if name not in harmless and not is_harmless(name)]
+        return [name for name in rest if may_deny(f"{folder}/{name}" if folder else name)]
+
+    return among
 
 
 def _always(path: str) -> bool:
@@ -69,7 +108,7 @@ def _keys_of(rule: Rule) -> Iterator[Key | None]:
 def _rarity(key: Key) -> tuple[bool, int]:
     """Ranks what fewest paths have highest: a hidden name, which begins with a dot, else the longest text."""
     kind, text = key
-    return kind in {"part", "start"} and text.startswith("."), len(text)
+    return kind in {"part", "start"} and text.startswith(".") and len(text) > 1, len(text)
 
 
 def _is_of_paths(group: KeyGroups) -> bool:

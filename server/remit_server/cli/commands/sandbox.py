@@ -9,13 +9,14 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from remit_governance.policy.decision.denials import find_denials
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.values import Action, Intent
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
 from remit_server.harness.callers import tags_of
-from remit_server.harness.commands.hidden_paths import deny_reading
+from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.commands.repository_elsewhere import Sight, find_sight
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
@@ -26,6 +27,7 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.probe import probe
 from remit_server.sandbox.visible.environment import command_environment, places_of
 from remit_server.sandbox.visible.toolchains import toolchain_mounts
+from remit_server.workspace.trees.known_folders import KnownFolders
 
 TIMED_OUT = 124
 
@@ -108,7 +110,8 @@ def _sight(here: Path) -> Sight:
             "fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=tags_of("model", "run_command")
         )
         policy = in_force.policy
-        return find_sight(here, deny_reading(policy, lambda path: evaluate(policy, replace(asked, path=path))))
+        reads = DeniedReads(find_denials(policy, "fs.read"), lambda path: evaluate(policy, replace(asked, path=path)))
+        return find_sight(here, reads, KnownFolders())
     finally:
         in_force.close()
 

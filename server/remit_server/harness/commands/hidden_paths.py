@@ -5,38 +5,53 @@
 from __future__ import annotations
 
 import errno
-import os
+import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from remit_governance.policy.decision.denials import find_denials
+from remit_governance.policy.decision.denials import Denials
 from remit_governance.policy.decision.evaluate import NO_RULE
-from remit_governance.policy.rules import Policy
 from remit_governance.values import Decision, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.workspace.content.transient import is_transient
 from remit_server.workspace.paths.hard_links import files_of
-from remit_server.workspace.trees.walk import Limits
+from remit_server.workspace.trees.known_folders import KnownFolders
 
 MAX_HIDDEN = 2_000
-MAX_ENTRIES = 1_000_000
-MAX_SECONDS = 30.0
 
 
-def find_hidden_paths(root: Path, denied: Callable[[str], bool]) -> tuple[Path, ...]:
-    """Returns the files and folders below `root` that a command is not to see.
+@dataclass(frozen=True, slots=True)
+class DeniedReads:
+    """Which paths policy denies reading: `denials` are those of which its names alone do not tell that it does not, and
+    `look` is what it says of one. What no rule speaks of is the command's own business."""
 
-    `denied` says of a relative path whether policy denies reading it. Pipes, sockets and devices are hidden too: they
-    can be written to on a read-only mount, and what reads from them is outside.
+    denials: Denials
+    look: Callable[[str], Decision]
+
+    def denied(self, relative: str) -> bool:
+        """Returns whether a rule denies reading a path, relative to the workspace."""
+        if not self.denials.may_deny(relative):
+            return False
+        decision = self.look(relative)
+        return decision.verdict is Verdict.DENY and decision.deciding.code != NO_RULE
+
+
+def find_hidden_paths(root: Path, reads: DeniedReads, folders: KnownFolders, name: str = "") -> tuple[Path, ...]:
+    """Returns the files and folders below `root` that a command is not to see, where `name` is the root's as a relative
+    path of the workspace.
+
+    Pipes, sockets and devices are hidden too: they can be written to on a read-only mount, and what reads from them is
+    outside. Folders that have not changed since they were in `folders` are not looked at again.
 
     Raises ToolError (`limit_reached`) where not all of them can be found, OSError where the system fails for a moment:
     what is not known is not shown.
     """
     hidden: dict[Path, None] = {}
-    for path in chain(_walk(root, denied), _other_names(root, hidden)):
+    for path in chain(_walk(root, reads, folders, name), _other_names(root, hidden)):
         hidden[path] = None
         if len(hidden) > MAX_HIDDEN:
             raise _refuse(
@@ -44,22 +59,6 @@ def find_hidden_paths(root: Path, denied: Callable[[str], bool]) -> tuple[Path, 
                 "let the policy deny their folder by its own name, such as `vault` and not `vault/**`",
             )
     return tuple(hidden)
-
-
-def deny_reading(policy: Policy, look: Callable[[str], Decision]) -> Callable[[str], bool]:
-    """Returns whether a rule denies reading a path, where `look` is what the policy says of it.
-
-    What no rule speaks of is the command's own business.
-    """
-    may_deny = find_denials(policy, "fs.read")
-
-    def denied(relative: str) -> bool:
-        if not may_deny(relative):
-            return False
-        decision = look(relative)
-        return decision.verdict is Verdict.DENY and decision.deciding.code != NO_RULE
-
-    return denied
 
 
 def _other_names(root: Path, hidden: Mapping[Path, None]) -> Iterator[Path]:
@@ -86,43 +85,30 @@ def _inodes(path: Path) -> Iterator[int]:
             yield status.st_ino
 
 
-def _walk(root: Path, denied: Callable[[str], bool]) -> Iterator[Path]:
-    limits = Limits(MAX_SECONDS, MAX_ENTRIES)
-    pending = [("", root)]
-    while pending:
-        prefix, folder = pending.pop()
-        for entry in _entries(folder):
-            limits.entries -= 1
-            if limits.spent():
-                raise _refuse(
-                    "the workspace is too large to find what has to be hidden from it",
-                    "open a smaller folder as the workspace",
-                )
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.is_symlink():
-                continue  # what it leads to is judged under its own name
-            if not (is_folder or entry.is_file(follow_symlinks=False)) or denied(prefix + entry.name):
-                yield folder / entry.name
-            elif is_folder:
-                pending.append((f"{prefix}{entry.name}/", folder / entry.name))
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Returns a folder's entries; none of one that is gone, or not ours to read: the command cannot read it either.
-
-    Raises ToolError where it cannot be named as a whole: a command goes there step by step. Raises OSError where the
-    system fails for a moment, after which a command may read it.
-    """
+def _walk(root: Path, reads: DeniedReads, folders: KnownFolders, name: str) -> Iterator[Path]:
     try:
-        with os.scandir(folder) as entries:
-            return list(entries)
+        survey = folders.survey(root, reads.denials.among, name)
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            why = "folders of the workspace are too deep to find what has to be hidden from it"
-            raise _refuse(why, "remove them, or open another folder as the workspace") from error
-        if is_transient(error):
+        if error.errno != errno.ENAMETOOLONG:
             raise
-        return []
+        why = "folders of the workspace are too deep to find what has to be hidden from it"
+        raise _refuse(why, "remove them, or open another folder as the workspace") from error
+    if not survey.whole:
+        raise _refuse(
+            "the workspace is too large to find what has to be hidden from it", "open a smaller folder as the workspace"
+        )
+    shut: set[str] = set()
+    for relative, _, _, chosen, odd, _ in survey.telling:
+        if shut and _is_within(relative, shut):
+            continue
+        prefix = f"{relative}/" if relative else ""
+        denied = [each for each in chosen if reads.denied(prefix + each)]
+        shut.update(prefix + each for each in denied)
+        yield from (root / (prefix + each).removeprefix(f"{name}/" if name else "") for each in (*odd, *denied))
+
+
+def _is_within(relative: str, folders: Container[str]) -> bool:
+    return relative in folders or any(relative[: slash.start()] in folders for slash in re.finditer("/", relative))
 
 
 def _refuse(why: str, fix: str) -> ToolError:

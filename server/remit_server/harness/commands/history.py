@@ -18,6 +18,7 @@ from remit_server.workspace.git_file import read_git_file
 from remit_server.workspace.git_folder import MAX_INDEX_BYTES
 from remit_server.workspace.git_linked import Folders, find_folders
 from remit_server.workspace.git_nested import nested_repositories
+from remit_server.workspace.trees.known_folders import LookAgain
 
 # Each name once, of all commits that a ref or one of $@ leads to; those of what is staged come with them.
 _PAST = f"{GIT} log --stdin --ignore-missing --all -m --no-renames --format= --name-only -z"
@@ -41,13 +42,21 @@ class PastPaths:
     _paths: tuple[str, ...] | None = None
     _answered: tuple[object, bool] | None = None
 
-    async def hold(self, denied: Callable[[str], bool], by: object, ctx: ToolContext, sandbox: Sandbox) -> bool:
+    async def hold(
+        self,
+        denied: Callable[[str], bool],
+        by: object,
+        survey: LookAgain,
+        ctx: ToolContext,
+        sandbox: Sandbox,
+    ) -> bool:
         """Whether one of the paths is `denied`, which says the same as long as `by` is equal; also where git cannot
-        tell which there are. False where there is no repository that git could read.
+        tell which there are. False where there is no repository that git could read. `survey` is of the
+        workspace's folders.
         """
         root = ctx.workspace.root
         folders = await asyncio.to_thread(find_folders, root)
-        others = await asyncio.to_thread(other_repositories, root, folders)
+        others = await asyncio.to_thread(other_repositories, root, folders, survey)
         all_ = (*([folders] if folders else []), *(others or ()))
         stamp = await asyncio.to_thread(lambda: tuple(each for part in all_ for each in _stamps(part)))
         if others is None:
@@ -71,10 +80,10 @@ def _is_kept(path: str, prefix: str, denied: Callable[[str], bool]) -> bool:
     return not path.startswith(prefix) or denied(path.removeprefix(prefix))
 
 
-def other_repositories(root: Path, folders: Folders | None) -> tuple[Folders, ...] | None:
+def other_repositories(root: Path, folders: Folders | None, survey: LookAgain) -> tuple[Folders, ...] | None:
     """Returns the repositories of submodules, and those of their own in the workspace at `root`, whose repository is
     `folders`; None where they are too many to be gone through."""
-    nested = nested_repositories(root)
+    nested = nested_repositories(root, survey)
     if nested is None:
         return None
     submodules = tuple(folders.submodules()) if folders else ()

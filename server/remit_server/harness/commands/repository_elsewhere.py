@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,11 +12,12 @@ from tempfile import NamedTemporaryFile
 from remit_governance.policy.matching.history import is_git
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.values import Action
-from remit_server.harness.commands.hidden_paths import find_hidden_paths
+from remit_server.harness.commands.hidden_paths import DeniedReads, find_hidden_paths
 from remit_server.harness.commands.history import other_repositories
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.tools.git.narrow_index import narrow_index
 from remit_server.workspace.git_linked import GIT, find_folders
+from remit_server.workspace.trees.known_folders import KnownFolders, LookAgain
 
 _ACROSS_MOUNTS = {"GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
 """The workspace is mounted by itself, and git would look no further up."""
@@ -51,20 +52,20 @@ class Sight:
             yield replace(given, in_place_of=seen, environment=environment)
 
 
-def find_sight(root: Path, denied: Callable[[str], bool]) -> Sight:
-    """Returns what a command in the workspace `root` sees of it and of its repository, where `denied` says of a
-    relative path whether policy denies reading it: of the repository by its names in a plain `.git`.
+def find_sight(root: Path, reads: DeniedReads, known: KnownFolders) -> Sight:
+    """Returns what a command in the workspace `root` sees of it and of its repository: of the repository what policy
+    lets it see by the names in a plain `.git`.
 
     Raises ToolError and OSError as `find_hidden_paths` does.
     """
-    hidden = find_hidden_paths(root, denied)
+    hidden = find_hidden_paths(root, reads, known)
     folders = find_folders(root)
-    if folders is None or denied(GIT):
+    if folders is None or reads.denied(GIT):
         return Sight((), hidden)
     index = (folders.own / "index", narrow_index(folders)) if folders.prefix else None
     outside = [(path, folders.name_of(path)) for path in folders.shown() if not path.is_relative_to(root)]
-    shown = [(path, name) for path, name in outside if not denied(name)]
-    below = (found for path, name in shown if path.is_dir() for found in _hidden_below(path, name, denied))
+    shown = [(path, name) for path, name in outside if not reads.denied(name)]
+    below = (found for path, name in shown if path.is_dir() for found in find_hidden_paths(path, reads, known, name))
     readable = tuple(path for path, _ in shown)
     if index is None:
         return Sight(readable, (*hidden, *below))
@@ -78,11 +79,7 @@ def find_sight(root: Path, denied: Callable[[str], bool]) -> Sight:
     return Sight(readable, (*hidden, *below), (place, data), between)
 
 
-def _hidden_below(folder: Path, name: str, denied: Callable[[str], bool]) -> tuple[Path, ...]:
-    return find_hidden_paths(folder, lambda relative: denied(f"{name}/{relative}"))
-
-
-def past_objects(root: Path, actions: Iterable[Action]) -> tuple[Path, ...]:
+def past_objects(root: Path, actions: Iterable[Action], survey: LookAgain) -> tuple[Path, ...]:
     """Returns git's objects, those of submodules and of repositories in folders too, where they hold what policy denies
     reading and no command of git's was asked about."""
     past = [action for action in actions if action.history]
@@ -90,6 +87,6 @@ def past_objects(root: Path, actions: Iterable[Action]) -> tuple[Path, ...]:
     if not past or any(map(is_git, commands)):
         return ()
     folders = find_folders(root)
-    others = other_repositories(root, folders) or ()
+    others = other_repositories(root, folders, survey) or ()
     objects = (each.common / "objects" for each in (*([folders] if folders else []), *others))
     return tuple(path for path in objects if path.is_dir())

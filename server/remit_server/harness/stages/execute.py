@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import assert_never
 
 from remit_governance.values import Effect
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.commands.attempts import Attempts
-from remit_server.harness.commands.hidden_paths import deny_reading
+from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.commands.inside import Inside
 from remit_server.harness.commands.live_output import show_live
 from remit_server.harness.commands.repository_elsewhere import find_sight, past_objects
@@ -21,6 +22,7 @@ from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.authorise import Authorised
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.spec import CommandPlan, CommitPlan, Outcome, ReadPlan, WritePlan
+from remit_server.workspace.git_nested import KEPT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,16 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
     proposal = authorised.proposal
     parts, tool = ctx.parts, proposal.tool.name
     rules = parts.rulebook
-    denied = deny_reading(
-        rules.policy, lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template)
+    reads = DeniedReads(
+        rules.denied_reads(),
+        lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template),
     )
     root = parts.workspace.root
-    seen = await retry_read(lambda: asyncio.to_thread(find_sight, root, denied), record.record_retry)
-    seen = replace(seen, hidden=(*seen.hidden, *past_objects(root, proposal.actions)))
+    seen = await retry_read(lambda: asyncio.to_thread(find_sight, root, reads, parts.folders), record.record_retry)
+    past = past_objects(
+        root, proposal.actions, partial(parts.folders.survey, root, reads.denials.among, within_s=KEPT_S)
+    )
+    seen = replace(seen, hidden=(*seen.hidden, *past))
     started_ns = time.time_ns()
     inside = Inside(authorised.permit, record, parts.sandbox.name, plan.spec.template)
     attempts = Attempts(inside.admit, inside.record_attempt)

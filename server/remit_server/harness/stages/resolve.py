@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
 
 from remit_governance.values import Action, SandboxName, Verdict
 from remit_governance.workflow.test_files import locked_files
-from remit_server.harness.commands.hidden_paths import deny_reading
+from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import RUN_INSIDE, action_for, judge_path
 from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import Target, Tool, ToolContext
+from remit_server.workspace.git_nested import KEPT_S
 from remit_server.workspace.paths.hard_links import HardLinks
 
 
@@ -126,7 +128,8 @@ async def _mark_history(resolved: ResolvedCall, ctx: CallContext) -> tuple[Actio
         return actions
     by = (parts.rulebook.policy.version, action_for(ctx.turn, resolved.tool.name, "fs.read", None))
     rules, tool = parts.rulebook, resolved.tool.name
-    denied = deny_reading(rules.policy, lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path))
-    if not await parts.past.hold(denied, by, resolved.tool_context, parts.sandbox):
+    reads = DeniedReads(rules.denied_reads(), lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path))
+    survey = partial(parts.folders.survey, parts.workspace.root, reads.denials.among, within_s=KEPT_S)
+    if not await parts.past.hold(reads.denied, by, survey, resolved.tool_context, parts.sandbox):
         return actions
     return tuple(replace(a, history=True) if a.syscall == "process.exec" else a for a in actions)

@@ -50,8 +50,11 @@ WHERE = (
 )
 LIST = "Ask me to `list the files`"
 HELP = {"what": WHAT, "where": WHERE}
-MOST_SHOWN = 4_000
+MOST_SHOWN = 6_000
+LEFT_OUT = "(The rest is left out: {characters} characters.)"
+LINES_LEFT_OUT = "(These are lines {first} to {last} of {all}.)"
 _LINE = re.compile(r"(\d+)[|:](.*)")
+_LINES = re.compile(r"\(lines (\d+)-(\d+) of (\d+); more with offset ")
 _IN_PART = re.compile(r"written in part: the person accepted (\d+) of (\d+) changes")
 _PROSE = re.compile(r"\.(?:md|rst|txt|adoc|html?)$|(?:^|/)[A-Z_-]+$")
 """Files that tell of names, and define none."""
@@ -80,7 +83,16 @@ def answer(route: Routed, result: str) -> Ending:
             f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}."
         )
     text = _reviewed(result) if route.intent is Intent.CODE else None
-    return Ending((text or _ANSWERS.get(route.tool, _as_told)(route, result))[:MOST_SHOWN], done=True)
+    return Ending(bounded(text or _ANSWERS.get(route.tool, _as_told)(route, result)), done=True)
+
+
+def bounded(text: str) -> str:
+    """Returns a text as it is shown: whole lines, or whole names of one, and how much is left out."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    shown = text[:MOST_SHOWN]
+    end = max(shown.rfind("\n"), shown.rfind(", ") + 1) or MOST_SHOWN
+    return f"{shown[:end]}\n\n{LEFT_OUT.format(characters=f'{len(text) - end:,}')}"
 
 
 def answer_edit(edit: LineEdit, result: str) -> Ending:
@@ -129,8 +141,11 @@ def _listed(route: Routed, result: str) -> str:
 
 
 def _shown(route: Routed, result: str) -> str:
-    lines = [match[2] for line in result.split("\n")[1:] if (match := _LINE.fullmatch(line))]
-    return "\n".join(lines) if lines else f"{route.arguments['path']} is empty."
+    head, *rest = result.split("\n")
+    lines = [match[2] for line in rest if (match := _LINE.fullmatch(line))]
+    part = _LINES.search(head)
+    told = f"\n\n{LINES_LEFT_OUT.format(first=part[1], last=part[2], all=part[3])}" if part else ""
+    return "\n".join(lines) + told if lines else f"{route.arguments['path']} is empty."
 
 
 @dataclass(frozen=True, slots=True)

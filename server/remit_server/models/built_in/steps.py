@@ -15,7 +15,6 @@ from pydantic import JsonValue
 from remit_governance.values import Intent
 from remit_server.models.built_in.answers import (
     HELP,
-    MOST_SHOWN,
     NO_DEFINITION,
     NOT_FOUND,
     SOME,
@@ -24,6 +23,7 @@ from remit_server.models.built_in.answers import (
     answer,
     answer_edit,
     answer_shown,
+    bounded,
     definitions,
     files_found,
 )
@@ -189,7 +189,7 @@ def _show(shown: Shown, turn: Turn, offered: Offered) -> Routed | Ending | None:
         return Ending(NO_DEFINITION.format(name=shown.name))
     place = found[0]
     if turn.call.name == "read_file":
-        return Ending(answer_shown(place, turn.result)[:MOST_SHOWN], done=True)
+        return Ending(bounded(answer_shown(place, turn.result)), done=True)
     lines: dict[str, JsonValue] = {"offset": place.line, "limit": MOST_SHOWN_LINES}
     return Routed(Intent.ANALYZE, "read_file", {"path": place.path, **lines})
 
