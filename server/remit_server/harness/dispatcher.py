@@ -39,8 +39,8 @@ from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context,
 from remit_server.harness.stages.state import check_state
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget import refuse_locked
+from remit_server.harness.workflow.exempted_edits import refuse_beyond
 from remit_server.harness.workflow.follow import follow_outcome, following, note_changes, say_what_stays
-from remit_server.harness.workflow.types_alone import refuse_code
 from remit_server.harness.writes.collected_plan import actions_of, arguments_of, review_tool
 from remit_server.harness.writes.syntax import refuse_broken
 from remit_server.models.ports import ToolSpec
@@ -128,7 +128,7 @@ class Dispatcher:
             judged = await self._judge(parsed, ctx, record)
         prepared = await prepare(judged, ctx, record)
         if isinstance(prepared.proposal.plan, WritePlan):
-            await asyncio.to_thread(refuse_code, prepared.proposal.plan.changes, ctx.turn)
+            await asyncio.to_thread(refuse_beyond, prepared.proposal.plan.changes, ctx.turn, ctx.parts.workspace)
             if ctx.turn.careful:
                 await asyncio.to_thread(refuse_broken, prepared.proposal.plan.changes)
         return prepared

@@ -205,3 +205,61 @@ async def test_THR_workflow_no_exemption_opens_what_tests_compare_with(make_benc
     assert state(bench) == "planning"
     assert all(f"`{path}` is of the tests" in reasons(bench) for path in wanted.values())
     assert all((bench.workspace / path).read_text() == '{"apple": 3}\n' for path in wanted.values())
+
+
+def exempted(category: str, path: str, *steps: Any) -> tuple[Any, ...]:
+    asked = {"calls": [intent("PLAN"), call("workflow_request_exemption", category=category, paths=[path], reason="x")]}
+    return (read(path), asked, *steps, DONE)
+
+
+EXAMPLE = "# Shop\n\n>>> total([1, 2])\n3\n"
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg">\n<path d="M0 0"/>\n{}</svg>\n'
+
+
+@pytest.mark.parametrize(
+    ("configured", "text", "taken"),
+    [
+        ("--doctest-glob='*.md'", EXAMPLE.replace("3", "0"), False),
+        ("--doctest-glob='*.md'", EXAMPLE.replace(">>> total([1, 2])\n3\n", ""), False),
+        ("--doctest-glob='*.md'", EXAMPLE + "\n>>> total([])\n0\n", False),
+        ("--doctest-glob='*.md'", EXAMPLE.replace("# Shop", "# The shop"), True),
+        ("-q", EXAMPLE.replace("3", "0"), True),
+    ],
+)
+async def test_THR_workflow_no_exemption_opens_examples_that_tests_run(
+    make_bench: Any, configured: str, text: str, taken: bool
+) -> None:
+    bench = await begin(make_bench, PROJECT, *exempted("documentation", "README.md", write("README.md", text)))
+    (bench.workspace / "README.md").write_text(EXAMPLE)
+    (bench.workspace / "pytest.ini").write_text(f"[pytest]\naddopts = {configured}\n")
+    await bench.ask("Say more of the shop")
+    assert (bench.workspace / "README.md").read_text() == (text if taken else EXAMPLE)
+    denied = [event.error.code for event in bench.of("tool_result") if event.error is not None]
+    assert denied == ([] if taken else ["denied"])
+
+
+@pytest.mark.parametrize(
+    ("more", "taken"),
+    [
+        ("<script>fetch('/')</script>\n", False),
+        ("<svg:script href='x.js'/>\n", False),
+        ("<rect onload = 'f()'/>\n", False),
+        ("<a href='&#106;avascript:f()'/>\n", False),
+        ("<foreignObject/>\n", False),
+        ("<rect width='1'/>\n", True),
+    ],
+)
+async def test_THR_workflow_no_exemption_opens_what_runs_in_a_picture(make_bench: Any, more: str, taken: bool) -> None:
+    old, new = DRAWING.format(""), DRAWING.format(more)
+    bench = await begin(make_bench, PROJECT, *exempted("asset_update", "logo.svg", write("logo.svg", new)))
+    (bench.workspace / "logo.svg").write_text(old)
+    await bench.ask("Draw more")
+    assert (bench.workspace / "logo.svg").read_text() == (new if taken else old)
+
+
+async def test_THR_workflow_no_command_writes_beyond_an_exemption(make_bench: Any) -> None:
+    line = "printf '<svg onload=\"f()\"/>' > logo.svg"
+    bench = await begin(make_bench, PROJECT, *exempted("asset_update", "logo.svg", command(line)))
+    (bench.workspace / "logo.svg").write_text(DRAWING.format(""))
+    await bench.ask("Draw more")
+    assert (bench.workspace / "logo.svg").read_text() == DRAWING.format("")

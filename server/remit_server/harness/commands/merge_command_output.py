@@ -29,7 +29,7 @@ from remit_server.harness.judgement import action_for, answer_again, answered_by
 from remit_server.harness.permit import mint_permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn
-from remit_server.harness.workflow.types_alone import changes_of_code
+from remit_server.harness.workflow.exempted_edits import edits_beyond
 from remit_server.harness.writes.agent_trace import AgentTrace
 from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import Merger, stale
@@ -77,8 +77,8 @@ class CommandMerge:
         workspace, documents = self.merger.workspace, self.merger.documents
         found = await asyncio.to_thread(find_changes, output.left, workspace, documents, started_ns)
         self.record.note_policy(self.rulebook.policy.version)
-        code = await asyncio.to_thread(changes_of_code, found.changes, self.turn)
-        found = without_paths(found, code)
+        beyond = await asyncio.to_thread(edits_beyond, found.changes, self.turn, workspace)
+        found = without_paths(found, beyond)
         plan = self.proposal.plan
         keeps = not isinstance(plan, CommandPlan) or plan.keeps_folders
         folders = [each for each in found.folders if keeps or not each.made]
