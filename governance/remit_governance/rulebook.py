@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from remit_governance.capabilities import TokenBook
 from remit_governance.permissions.permissions import PermissionConfig
 from remit_governance.permissions.workspace_identity import WorkspaceIdentity
-from remit_governance.policy.decision.denials import Denials, find_denials
+from remit_governance.policy.decision.rule_paths import RulePaths, find_denied_paths, find_own_paths
 from remit_governance.policy.rules import Policy
 
 
@@ -22,14 +23,24 @@ class Rulebook:
     permissions: PermissionConfig = field(default_factory=PermissionConfig)
     tokens: TokenBook = field(default_factory=TokenBook)
     here: WorkspaceIdentity | None = None
-    _denials: tuple[Policy, Denials] | None = field(default=None, init=False, repr=False)
+    _paths: tuple[Policy, dict[str, RulePaths]] | None = field(default=None, init=False, repr=False)
 
-    def denied_reads(self) -> Denials:
-        """Returns which paths the policy may deny reading: the same value as long as it is in force."""
-        policy, known = self.policy, self._denials
-        if known is None or known[0] is not policy:
-            known = self._denials = policy, find_denials(policy, "fs.read")
-        return known[1]
+    def denied_paths(self, syscall: str) -> RulePaths:
+        """Returns for which paths the policy may deny the syscall: the same value as long as it is in force."""
+        return self._known(f"denied {syscall}", lambda policy: find_denied_paths(policy, syscall))
+
+    def own_paths(self, syscall: str) -> RulePaths:
+        """Returns for which paths the policy may decide otherwise than for most."""
+        return self._known(f"own {syscall}", lambda policy: find_own_paths(policy, syscall))
+
+    def _known(self, name: str, find: Callable[[Policy], RulePaths]) -> RulePaths:
+        policy = self.policy
+        if self._paths is None or self._paths[0] is not policy:
+            self._paths = policy, {}
+        known = self._paths[1]
+        if name not in known:
+            known[name] = find(policy)
+        return known[name]
 
     def replace(self, policy: Policy, permissions: PermissionConfig) -> int:
         """Put others in force; every token of another policy ends with it. Returns how many did."""

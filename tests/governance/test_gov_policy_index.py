@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
 
-from remit_governance.policy.decision.denials import find_denials
 from remit_governance.policy.decision.evaluate import NO_RULE, evaluate
+from remit_governance.policy.decision.rule_paths import find_denied_paths, find_own_paths
 from remit_governance.policy.language.compile import compile_policy
 from remit_governance.policy.language.load import Source, default_source
 from remit_governance.policy.language.policy_form import MatchForm
@@ -139,6 +139,22 @@ RULE_SETS = st.lists(
     max_size=4,
 )
 
+_MATCHES = st.fixed_dictionaries(
+    {},
+    optional={
+        "path_glob": st.lists(st.sampled_from(["**"]) | GLOBS, min_size=1, max_size=3),
+        "syscall": st.sampled_from([["fs.read"], ["fs.write"]]),
+        "tool": st.sampled_from([["read_file"], ["list_files"]]),
+    },
+)
+RULE_FORMS = st.lists(
+    st.fixed_dictionaries(
+        {"match": _MATCHES, "action": st.sampled_from(["allow", "deny", "require_review"])},
+        optional={"except": st.lists(_MATCHES, min_size=1, max_size=2)},
+    ),
+    max_size=4,
+)
+
 
 @settings(max_examples=examples(1000), deadline=None)
 @given(matches=RULE_SETS, path=PATHS, tool=st.sampled_from([None, "read_file"]), fold_case=st.booleans())
@@ -150,9 +166,26 @@ def test_no_rule_denies_a_path_of_which_it_is_said_that_none_can_and_some_call_i
     policy = compile_policy([default_source(), Source("p.yaml", text)], fold_case)
     decision = evaluate(policy, Action("fs.read", path, tool=tool))
     denied = decision.verdict is Verdict.DENY and decision.deciding.code != NO_RULE
-    asked = find_denials(policy, "fs.read").may_deny(path)
+    asked = find_denied_paths(policy, "fs.read").concern(path)
     # A rule of these speaks of this one tool, or of all.
     assert asked is denied or (asked and tool is None)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(forms=RULE_FORMS, paths=st.lists(PATHS, min_size=1, max_size=6), fold_case=st.booleans())
+def test_of_paths_that_no_rule_speaks_of_all_are_judged_alike(
+    forms: list[dict[str, object]], paths: list[str], fold_case: bool
+) -> None:
+    rules = [{"name": f"r{n}", **form} for n, form in enumerate(forms)]
+    text = json.dumps({"version": 1, "capabilities": rules})
+    policy = compile_policy([default_source(), Source("p.yaml", text)], fold_case)
+    own = find_own_paths(policy, "fs.read")
+    verdicts = {
+        evaluate(policy, Action("fs.read", path, tool="read_file", intent=Intent.ANALYZE)).verdict
+        for path in (*paths, "qxzjv.txt")
+        if not own.concern(path)
+    }
+    assert len(verdicts) <= 1
 
 
 @settings(max_examples=examples(500), deadline=None)
@@ -162,13 +195,13 @@ def test_of_the_names_in_a_folder_those_may_be_denied_of_which_it_is_said_by_the
 ) -> None:
     rules = [{"name": f"r{n}", "match": match, "action": "deny"} for n, match in enumerate(matches)]
     text = json.dumps({"version": 1, "capabilities": rules})
-    denials = find_denials(compile_policy([default_source(), Source("p.yaml", text)], fold_case), "fs.read")
+    denials = find_denied_paths(compile_policy([default_source(), Source("p.yaml", text)], fold_case), "fs.read")
     walked = [path for path in paths if path == normalise(path) and not outside(path)]
     # Twice: what has been found harmless in one folder is not looked at again in another.
     for path in (*walked, *walked):
         folder, _, name = path.rpartition("/")
         assert denials.among(folder, [name, "x"]) == [
-            each for each in (name, "x") if denials.may_deny(f"{folder}/{each}" if folder else each)
+            each for each in (name, "x") if denials.concern(f"{folder}/{each}" if folder else each)
         ]
 
 
@@ -194,7 +227,7 @@ def test_of_the_names_in_a_folder_those_may_be_denied_of_which_it_is_said_by_the
     ],
 )
 def test_the_packaged_policy_is_asked_about_few_paths(path: str, asked: bool) -> None:
-    assert find_denials(compile_policy([default_source()]), "fs.read").may_deny(path) is asked
+    assert find_denied_paths(compile_policy([default_source()]), "fs.read").concern(path) is asked
 
 
 @rows(
@@ -202,4 +235,4 @@ def test_the_packaged_policy_is_asked_about_few_paths(path: str, asked: bool) ->
     [("deploy/.ENV", True), ("Keys/ID_RSA.old/x", True), ("n\u00c9/.ENV", True), ("Config/App.py", False)],
 )
 def test_it_is_asked_about_every_spelling_where_a_file_system_ignores_case(path: str, asked: bool) -> None:
-    assert find_denials(compile_policy([default_source()], fold_case=True), "fs.read").may_deny(path) is asked
+    assert find_denied_paths(compile_policy([default_source()], fold_case=True), "fs.read").concern(path) is asked

@@ -82,6 +82,7 @@ class Rule:
     it never holds for one of the syscalls that it `spares`.
     `paths` is what the match says of paths alone, None where it has no `path_glob`. `suspects` holds for what a deny
     may mean, and asks about. `wild` is how many characters of globs with wildcards it takes to ask.
+    Without `by_path` it speaks of every path of the workspace, or of none.
     `grants` is false for a review that may only tighten (a built-in's, a project's): it turns an allow
     into a review, but does not stand in for one. `standing` says whether a standing answer may answer its review.
     `intents` are those that its match names, None where it names none.
@@ -98,6 +99,7 @@ class Rule:
     keys: tuple[KeyGroups, ...] = (ANYTHING,)
     excepted: Condition | None = None
     wild: int = 0
+    by_path: bool = True
     constraints: Constraints = Constraints()
     grants: bool = True
     standing: bool = True

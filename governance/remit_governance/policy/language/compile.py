@@ -252,6 +252,7 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         keys=keys_of_match(form.match, fold_case),
         excepted=any_of([compile_match(item, fold_case) for item in _exceptions(form, source)]),
         wild=_wild_chars(form),
+        by_path=any(each.path_glob not in {None, _EVERY_PATH} for each in (form.match, *_exceptions(form, source))),
         constraints=_constraints(form.constraints),
         grants=not source.project,
         standing=form.standing_answer,
@@ -259,6 +260,9 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         file=source.file,
         line=line,
     )
+
+
+_EVERY_PATH = ("**",)
 
 
 def _exceptions(form: RuleForm, source: Source) -> tuple[MatchForm, ...]:

@@ -9,8 +9,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from remit_governance.policy.decision.denials import find_denials
 from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.policy.decision.rule_paths import find_denied_paths
 from remit_governance.values import Action, Intent
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
@@ -110,7 +110,9 @@ def _sight(here: Path) -> Sight:
             "fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=tags_of("model", "run_command")
         )
         policy = in_force.policy
-        reads = DeniedReads(find_denials(policy, "fs.read"), lambda path: evaluate(policy, replace(asked, path=path)))
+        reads = DeniedReads(
+            find_denied_paths(policy, "fs.read"), lambda path: evaluate(policy, replace(asked, path=path))
+        )
         return find_sight(here, reads, KnownFolders())
     finally:
         in_force.close()

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from remit_governance.policy.decision.denials import Denials
 from remit_governance.policy.decision.evaluate import NO_RULE
+from remit_governance.policy.decision.rule_paths import RulePaths
 from remit_governance.values import Decision, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -26,15 +26,15 @@ MAX_HIDDEN = 2_000
 
 @dataclass(frozen=True, slots=True)
 class DeniedReads:
-    """Which paths policy denies reading: `denials` are those of which its names alone do not tell that it does not, and
-    `look` is what it says of one. What no rule speaks of is the command's own business."""
+    """Which paths policy denies reading: `paths` are those that a rule may deny, as far as names tell, and `look` is
+    what it says of one. What no rule speaks of is the command's own business."""
 
-    denials: Denials
+    paths: RulePaths
     look: Callable[[str], Decision]
 
     def denied(self, relative: str) -> bool:
         """Returns whether a rule denies reading a path, relative to the workspace."""
-        if not self.denials.may_deny(relative):
+        if not self.paths.concern(relative):
             return False
         decision = self.look(relative)
         return decision.verdict is Verdict.DENY and decision.deciding.code != NO_RULE
@@ -87,7 +87,7 @@ def _inodes(path: Path) -> Iterator[int]:
 
 def _walk(root: Path, reads: DeniedReads, folders: KnownFolders, name: str) -> Iterator[Path]:
     try:
-        survey = folders.survey(root, reads.denials.among, name)
+        survey = folders.survey(root, reads.paths.among, name)
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             raise

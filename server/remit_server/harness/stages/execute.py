@@ -70,14 +70,12 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
     parts, tool = ctx.parts, proposal.tool.name
     rules = parts.rulebook
     reads = DeniedReads(
-        rules.denied_reads(),
+        rules.denied_paths("fs.read"),
         lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template),
     )
     root = parts.workspace.root
     seen = await retry_read(lambda: asyncio.to_thread(find_sight, root, reads, parts.folders), record.record_retry)
-    past = past_objects(
-        root, proposal.actions, partial(parts.folders.survey, root, reads.denials.among, within_s=KEPT_S)
-    )
+    past = past_objects(root, proposal.actions, partial(parts.folders.survey, root, reads.paths.among, within_s=KEPT_S))
     seen = replace(seen, hidden=(*seen.hidden, *past))
     started_ns = time.time_ns()
     inside = Inside(authorised.permit, record, parts.sandbox.name, plan.spec.template)

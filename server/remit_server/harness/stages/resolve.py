@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from remit_governance.policy.decision.rule_paths import RulePaths
 from remit_governance.values import Action, SandboxName, Verdict
 from remit_governance.workflow.test_files import locked_files
 from remit_server.harness.commands.hidden_paths import DeniedReads
@@ -49,12 +50,19 @@ async def resolve_targets(parsed: ParsedCall, ctx: CallContext) -> ResolvedCall:
 
 def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
     """Returns what a call of `tool` may look at, as policy says of the turn."""
-    links = HardLinks(parts.workspace.root)
+    links, rules = HardLinks(parts.workspace.root), parts.rulebook
+    most: dict[RulePaths, bool] = {}
+
+    def allows(syscall: str, path: str) -> bool:
+        own = rules.own_paths(syscall)
+        if own.concern(path):
+            return judge_path(rules, turn, tool, syscall, path).verdict is Verdict.ALLOW
+        if own not in most:  # one verdict about all paths that no rule names
+            most[own] = judge_path(rules, turn, tool, syscall, path).verdict is Verdict.ALLOW
+        return most[own]
 
     def permits(syscall: str, path: str) -> bool:
-        names = (path, *(links.other_names(path) if syscall == "fs.read" else ()))
-        decisions = (judge_path(parts.rulebook, turn, tool, syscall, name) for name in names)
-        return all(decision.verdict is Verdict.ALLOW for decision in decisions)
+        return all(allows(syscall, name) for name in (path, *(links.other_names(path) if syscall == "fs.read" else ())))
 
     return ToolContext(
         parts.workspace,
@@ -128,8 +136,8 @@ async def _mark_history(resolved: ResolvedCall, ctx: CallContext) -> tuple[Actio
         return actions
     by = (parts.rulebook.policy.version, action_for(ctx.turn, resolved.tool.name, "fs.read", None))
     rules, tool = parts.rulebook, resolved.tool.name
-    reads = DeniedReads(rules.denied_reads(), lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path))
-    survey = partial(parts.folders.survey, parts.workspace.root, reads.denials.among, within_s=KEPT_S)
+    reads = DeniedReads(rules.denied_paths("fs.read"), lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path))
+    survey = partial(parts.folders.survey, parts.workspace.root, reads.paths.among, within_s=KEPT_S)
     if not await parts.past.hold(reads.denied, by, survey, resolved.tool_context, parts.sandbox):
         return actions
     return tuple(replace(a, history=True) if a.syscall == "process.exec" else a for a in actions)

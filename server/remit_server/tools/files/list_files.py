@@ -44,8 +44,8 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
     shown: list[str] = []
     total = without_name = 0
     counted_all = True
-    for relative in files_below(ctx, base, limits):
-        if glob.matches(relative[prefix:]) and ctx.permits("fs.list", policy_name(relative)):
+    for relative in files_below(ctx, base, limits, lambda path: glob.matches(path[prefix:])):
+        if ctx.permits("fs.list", policy_name(relative)):
             if UNUSABLE.search(relative):
                 without_name += 1
                 continue

@@ -32,17 +32,19 @@ from remit_server.workspace.trees.walk import (
 _Named = tuple[Iterable[str], Callable[[str], bool]]
 
 
-def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits) -> Iterator[str]:
-    """The paths that `walk_open` yields. Raises ToolError where `base` is no folder."""
+def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits, wanted: Callable[[str], bool]) -> Iterator[str]:
+    """The paths that `walk_open` yields, but for those that are not `wanted`. Raises ToolError where `base` is no
+    folder."""
 
     def others() -> _Named | None:
         listing = _listing(ctx, base, limits)
         if listing is None:
             return None
         limits.closed.update(filter(is_not_too_deep, listing.closed))
-        return listing.paths, _listing_filter(ctx, base)
+        return filter(wanted, listing.paths), _listing_filter(ctx, base)
 
-    return (path for path, _ in with_made(ctx, base, _walk_first(ctx, base, limits, others)))
+    found = (path for path, _ in with_made(ctx, base, _walk_first(ctx, base, limits, others)))
+    return filter(wanted, found)
 
 
 def files_to_search(
@@ -86,7 +88,8 @@ def _walk_first(
         yield from (place for place in walk_open(ctx.workspace, base, limits) if by_names(place[0]) > last)
         return
     paths, is_listed = named
-    yield from ((path, None) for path in sorted(paths, key=by_names) if by_names(path) > last and is_listed(path))
+    rest = [path for path in paths if by_names(path) > last]
+    yield from ((path, None) for path in sorted(rest, key=by_names) if is_listed(path))
 
 
 def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool]:

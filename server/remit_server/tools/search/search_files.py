@@ -117,8 +117,8 @@ def _why_none(found: Search) -> list[str]:
     glob, base = query.glob, query.base
     if glob is not None and base.absolute.is_dir():
         prefix = 0 if base.relative == "." else len(base.relative) + 1
-        below = files_below(ctx, base, limits)
-        seen = any(glob.matches(path[prefix:]) and ctx.permits("fs.read", policy_name(path)) for path in below)
+        below = files_below(ctx, base, limits, lambda path: glob.matches(path[prefix:]))
+        seen = any(ctx.permits("fs.read", policy_name(path)) for path in below)
         if not seen and not limits.stopped:
             why.append(f"no file below {base.relative} matches the file_pattern `{glob.text}`{glob.hint}")
     return why

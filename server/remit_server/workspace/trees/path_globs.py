@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from string import ascii_letters, digits
 
 from remit_governance.globs import MAX_GLOB_CHARS, PathMatcher, glob_expression, match_any
 from remit_server.errors import ToolError
 
 _MAX_ALTERNATIVES = 64
+_LITERAL = f"{ascii_letters}{digits}_.-"
+"""What a glob takes as it is."""
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 
 
@@ -22,6 +25,8 @@ class Glob:
 
     text: str
     _matches: PathMatcher | None = field(repr=False, compare=False)
+    _ends: tuple[str, ...] = field(default=("",), repr=False, compare=False)
+    """How all that matches ends: most paths are told by that."""
 
     @property
     def hint(self) -> str:
@@ -30,7 +35,7 @@ class Glob:
 
     def matches(self, relative: str) -> bool:
         """Returns whether a path with `/`, relative to where the glob is anchored, matches as a whole."""
-        return self._matches is not None and self._matches(relative)
+        return self._matches is not None and relative.endswith(self._ends) and self._matches(relative)
 
 
 def parse_glob(text: str) -> Glob:
@@ -54,8 +59,10 @@ def parse_glob(text: str) -> Glob:
             raise _unusable(text, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
     if unclosed := next(filter(None, map(_find_unclosed, finished)), None):
         raise _unusable(text, f"its `{unclosed}` is never closed; `[{unclosed}]` stands for that character itself")
-    expressions = (glob_expression(_plain(one), below=False) for one in finished)
-    return Glob(text, match_any(each for each in expressions if each is not None))
+    spelled = [_plain(one) for one in finished]
+    expressions = (glob_expression(one, below=False) for one in spelled)
+    ends = tuple(one[len(one.rstrip(_LITERAL)) :] for one in spelled)
+    return Glob(text, match_any(each for each in expressions if each is not None), ends)
 
 
 def _unusable(text: str, why: str) -> ToolError:

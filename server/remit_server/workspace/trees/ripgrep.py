@@ -16,7 +16,7 @@ import re
 import selectors
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,15 +26,15 @@ from remit_server.workspace.trees.exclude import folds_case
 from remit_server.workspace.trees.walk import Limits, find_cut, ignore_files_above, ripgrep_passes_over
 
 _FLAGS = (
-    # Files over its size limit are skipped silently, but for its debug messages.
-    *("--no-config", "--no-ignore-messages", "--debug", "--color=never", "--null", "--hidden", "--no-follow"),
+    *("--no-config", "--no-ignore-messages", "--color=never", "--null", "--hidden", "--no-follow"),
     # Of itself it obeys `.gitignore` files only, with or without a repository around them, and is given all others;
     # but ripgrep 13 has a defect and still obeys `.rgignore` files.
     *("--no-require-git", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global", "--no-ignore-parent"),
     *("--glob=!.git", f"--glob=!{TEMPORARY_PREFIX}*"),
 )
 # Files as bytes: the expression covers encodings. Memory maps would crash it when files shrink.
-_MATCHING = ("--files-with-matches", "--no-unicode", "--text", "--encoding=none", "--no-mmap", "--no-crlf")
+# Files over its size limit are skipped silently, but for its debug messages.
+_MATCHING = ("--debug", "--files-with-matches", "--no-unicode", "--text", "--encoding=none", "--no-mmap", "--no-crlf")
 _MAX_OUTPUT = 64 * 1024 * 1024
 _MAX_REMARKS = 1024 * 1024
 _TOO_LARGE = re.compile(rb"(?:rg: )?DEBUG\|.*: ignoring (.+): \d+ bytes")
@@ -95,9 +95,15 @@ def list_with_ripgrep(
     above = [f"--ignore-file={path}" for path in ignore_files_above(workspace, base)]
     above += ["--ignore-file-case-insensitive"] if folds_case(workspace) else []
     where = "/".join((".", *base.names))
-    found = _run([program, *_FLAGS, *above, *about, *what, "--", where], workspace.root, limits)
-    # By a name that is asked for, as an ignore file that ripgrep reads otherwise may hide itself.
-    lists = _run([program, *_FLAGS, *above, "--files", "--glob=.gitignore", "--", where], workspace.root, limits)
+    found, lists = _run(
+        [
+            [program, *_FLAGS, *above, *about, *what, "--", where],
+            # By a name that is asked for, as an ignore file that ripgrep reads otherwise may hide itself.
+            [program, *_FLAGS, *above, "--files", "--glob=.gitignore", "--", where],
+        ],
+        workspace.root,
+        limits,
+    )
     # Those of the folders above `base` count too.
     names = [f"{'/'.join(base.names[:depth])}/.gitignore" for depth in range(len(base.names) + 1)]
     below = () if lists is None else lists.paths
@@ -107,24 +113,36 @@ def list_with_ripgrep(
     return found
 
 
-def _run(argv: Sequence[str], folder: Path, limits: Limits) -> Listing | None:
-    try:
-        process = subprocess.Popen(
-            argv, cwd=folder, env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-    except OSError:
-        return None
-    with process:
+def _run(lines: Sequence[Sequence[str]], folder: Path, limits: Limits) -> list[Listing | None]:
+    """Runs some ripgreps beside each other; returns what each has listed."""
+    with contextlib.ExitStack() as running:
         try:
-            output, remarks, ended = _drain(process, limits)
+            begun = [running.enter_context(_begun(argv, folder)) for argv in lines]
+        except OSError:
+            return [None for _ in lines]
+        return [_listed(process, limits) for process in begun]
+
+
+@contextlib.contextmanager
+def _begun(argv: Sequence[str], folder: Path) -> Generator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        argv, cwd=folder, env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            yield process
         finally:
             process.kill()
+
+
+def _listed(process: subprocess.Popen[bytes], limits: Limits) -> Listing | None:
+    output, remarks, ended = _drain(process, limits)
     closed = _names_in(_CLOSED, remarks)
     # 1: nothing found. 2: some files could not be read, which the walk skips as well, or it failed to start.
     if ended and process.returncode not in {0, 1} and not (process.returncode == 2 and closed):
         return None
-    names = output[: output.rfind(b"\0") + 1].split(b"\0")[:-1]
-    return Listing((*map(_relative, names), *_names_in(_TOO_LARGE, remarks)), closed, ended)
+    names = os.fsdecode(output[: output.rfind(b"\0") + 1]).split("\0")[:-1]
+    found = tuple(name.removeprefix("./") for name in names)
+    return Listing((*found, *_names_in(_TOO_LARGE, remarks)), closed, ended)
 
 
 def _names_in(remark: re.Pattern[bytes], remarks: bytes) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""Tells, mostly by its names alone, that no rule can deny a path: a walk over a workspace asks about every file
-(POL-09).
+"""Tells, mostly by its names alone, that no rule can deny a path, or that none speaks of it: a walk over a workspace
+asks about every file (POL-09).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,18 +14,19 @@ from remit_governance.policy.matching.paths import fold, normalise, outside
 from remit_governance.policy.rules import Policy, Rule, Subject
 from remit_governance.values import Action, Verdict
 
-MayDeny = Callable[[str], bool]
+Concerns = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Denials:
-    """The denials of one syscall, as far as paths tell.
+class RulePaths:
+    """The paths that some rules are about, as far as paths tell.
 
-    `may_deny` says whether a rule may deny a path, relative to the workspace. `among` returns those of the names in a
-    folder for which that holds: the folder as a relative path, `""` for the workspace itself, names without a slash.
+    `concern` says whether one of the rules may be about a path, relative to the workspace. `among` returns those of the
+    names in a folder for which that holds: the folder as a relative path, `""` for the workspace itself, names without
+    a slash.
     """
 
-    may_deny: MayDeny
+    concern: Concerns
     among: Callable[[str, Iterable[str]], list[str]]
 
 
@@ -36,30 +37,46 @@ _MOST_NAMES = 100_000
 """Names that are kept with what is known of them: those of folders come back with every file in them."""
 
 
-def find_denials(policy: Policy, syscall: str) -> Denials:
+def find_denied_paths(policy: Policy, syscall: str) -> RulePaths:
     """Returns which paths a rule may deny the syscall for.
 
     None is left out that `evaluate` denies by a rule, whatever else the action is, and none in the workspace is among
     them that no rule speaks of.
     """
+    return _find(policy, [rule for rule in _speaking(policy, syscall) if rule.verdict is Verdict.DENY], syscall)
+
+
+def find_own_paths(policy: Policy, syscall: str) -> RulePaths:
+    """Returns the paths for which a rule may decide otherwise than for most: `evaluate` comes to one verdict about all
+    others, as long as the action is the same but for its path."""
+    return _find(policy, [rule for rule in _speaking(policy, syscall) if rule.by_path], syscall)
+
+
+def _speaking(policy: Policy, syscall: str) -> Iterator[Rule]:
+    for layer in policy.layers:
+        for rule in layer.rules:
+            if syscall in rule.syscalls if rule.syscalls is not None else syscall not in rule.spares:
+                yield rule
+
+
+def _find(policy: Policy, rules: Sequence[Rule], syscall: str) -> RulePaths:
     if policy.extension is not None:
-        return Denials(_always, lambda _, names: list(names))
-    rules = [rule for layer in policy.layers for rule in layer.rules if _may_deny(rule, syscall)]
+        return RulePaths(_always, lambda _, names: list(names))
     keys = [key for rule in rules for key in _keys_of(rule)]
     has_key = _always if None in keys else _compile([key for key in keys if key is not None])
-    # A key is a part of what a glob says: most paths that have one are denied by no rule.
+    # A key is a part of what a glob says: most paths that have one are matched by no rule.
     matches = any_of([rule.paths or _any_subject for rule in rules if rule.keys != OUTSIDE_ALONE]) or _any_subject
 
-    def may_deny(path: str) -> bool:
+    def concern(path: str) -> bool:
         plain = normalise(path)
         return outside(plain) or (has_key(plain) and matches(Subject.of(Action(syscall, plain))))
 
     above = frozenset(key[1].rpartition("/")[0] for key in keys if key is not None and key[0] == "prefix")
-    return Denials(may_deny, _search_folders(has_key, may_deny, above))
+    return RulePaths(concern, _search_folders(has_key, concern, above))
 
 
 def _search_folders(
-    has_key: MayDeny, may_deny: MayDeny, above: frozenset[str]
+    has_key: Concerns, concern: Concerns, above: frozenset[str]
 ) -> Callable[[str, Iterable[str]], list[str]]:
     """Returns `among`, where `above` are the folders in which a path of its own has a key: most names of a workspace
     come back in many folders, and are looked at once."""
@@ -75,9 +92,9 @@ def _search_folders(
     def among(folder: str, names: Iterable[str]) -> list[str]:
         if folder in above or folder.lower() in above or has_key(folder):
             prefix = f"{folder}/" if folder else ""
-            return [name for name in names if may_deny(prefix + name)]
+            return [name for name in names if concern(prefix + name)]
         rest = [name for name in names if name not in harmless and not is_harmless(name)]
-        return [name for name in rest if may_deny(f"{folder}/{name}" if folder else name)]
+        return [name for name in rest if concern(f"{folder}/{name}" if folder else name)]
 
     return among
 
@@ -92,13 +109,8 @@ def _any_subject(subject: Subject) -> bool:
     return True
 
 
-def _may_deny(rule: Rule, syscall: str) -> bool:
-    speaks = syscall in rule.syscalls if rule.syscalls is not None else syscall not in rule.spares
-    return rule.verdict is Verdict.DENY and speaks
-
-
 def _keys_of(rule: Rule) -> Iterator[Key | None]:
-    """Yields keys of which a path that the rule denies has at least one; None where it may deny any path."""
+    """Yields keys of which a path that the rule is about has at least one; None where it may be about any path."""
     groups = next((group for group in rule.keys if _is_of_paths(group)), ANYTHING)
     for keys in groups:
         of_path = [key for key in keys if key[0] in _PATH_KINDS or key == OUTSIDE]
@@ -115,7 +127,7 @@ def _is_of_paths(group: KeyGroups) -> bool:
     return all(any(kind in _PATH_KINDS or (kind, value) == OUTSIDE for kind, value in keys) for keys in group)
 
 
-def _compile(keys: list[Key]) -> MayDeny:
+def _compile(keys: list[Key]) -> Concerns:
     """Returns whether a path, as it is normalised, has one of the keys, in the spelling of any file system."""
     prefixes, parts, starts, ends, middles = (
         tuple({value for each, value in keys if each == kind}) for kind in _PATH_KINDS
