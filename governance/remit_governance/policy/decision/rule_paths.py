@@ -33,6 +33,7 @@ class RulePaths:
 OUTSIDE_ALONE: tuple[KeyGroups, ...] = (((OUTSIDE,),),)
 """The keys of a rule about what is outside the workspace."""
 _PATH_KINDS = ("prefix", "part", "start", "end", "middle")
+_NO_NAMES = frozenset({"", ".", ".."})
 _MOST_NAMES = 100_000
 """Names that are kept with what is known of them: those of folders come back with every file in them."""
 
@@ -67,36 +68,51 @@ def _find(policy: Policy, rules: Sequence[Rule], syscall: str) -> RulePaths:
     # A key is a part of what a glob says: most paths that have one are matched by no rule.
     matches = any_of([rule.paths or _any_subject for rule in rules if rule.keys != OUTSIDE_ALONE]) or _any_subject
 
-    def concern(path: str) -> bool:
+    def look(path: str) -> bool:
         plain = normalise(path)
         return outside(plain) or (has_key(plain) and matches(Subject.of(Action(syscall, plain))))
 
     above = frozenset(key[1].rpartition("/")[0] for key in keys if key is not None and key[0] == "prefix")
-    return RulePaths(concern, _search_folders(has_key, concern, above))
+    return _remembering(has_key, look, above)
 
 
-def _search_folders(
-    has_key: Concerns, concern: Concerns, above: frozenset[str]
-) -> Callable[[str, Iterable[str]], list[str]]:
-    """Returns `among`, where `above` are the folders in which a path of its own has a key: most names of a workspace
-    come back in many folders, and are looked at once."""
-    harmless: set[str] = set()
+def _remembering(has_key: Concerns, look: Concerns, above: frozenset[str]) -> RulePaths:
+    """Returns the paths that `look` finds, where `above` are the folders in which a path of its own has a key: most
+    names and folders of a workspace come back, and are looked at once."""
+    names, folders = set[str](), set[str]()
 
     def is_harmless(name: str) -> bool:
-        if not name.isascii() or has_key(name):
+        """Returns whether a name has no key in a folder that has none; it is remembered."""
+        if name in names:
+            return True
+        if not name.isascii() or name in _NO_NAMES or "\0" in name or has_key(name):
             return False
-        if len(harmless) < _MOST_NAMES:
-            harmless.add(name)
+        if len(names) < _MOST_NAMES:
+            names.add(name)
         return True
 
-    def among(folder: str, names: Iterable[str]) -> list[str]:
-        if folder in above or folder.lower() in above or has_key(folder):
-            prefix = f"{folder}/" if folder else ""
-            return [name for name in names if concern(prefix + name)]
-        rest = [name for name in names if name not in harmless and not is_harmless(name)]
-        return [name for name in rest if concern(f"{folder}/{name}" if folder else name)]
+    def is_plain(folder: str) -> bool:
+        """Returns whether nothing that a folder is in, nor the folder, has a key; it is remembered."""
+        if folder in folders:
+            return True
+        if folder in above or folder.lower() in above:
+            return False
+        if folder and (normalise(folder) != folder or outside(folder) or has_key(folder)):
+            return False
+        if len(folders) < _MOST_NAMES:
+            folders.add(folder)
+        return True
 
-    return among
+    def concern(path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return not (is_harmless(name) and is_plain(folder)) and look(path)
+
+    def among(folder: str, found: Iterable[str]) -> list[str]:
+        prefix = f"{folder}/" if folder else ""
+        rest = [name for name in found if name not in names and not is_harmless(name)] if is_plain(folder) else found
+        return [name for name in rest if look(prefix + name)]
+
+    return RulePaths(concern, among)
 
 
 def _always(path: str) -> bool:

@@ -41,10 +41,12 @@ def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits, wanted: C
         if listing is None:
             return None
         limits.closed.update(filter(is_not_too_deep, listing.closed))
-        return filter(wanted, listing.paths), _listing_filter(ctx, base)
+        known.update(filter(wanted, listing.paths))
+        return known, _listing_filter(ctx, base)
 
+    known: set[str] = set()
     found = (path for path, _ in with_made(ctx, base, _walk_first(ctx, base, limits, others)))
-    return filter(wanted, found)
+    return (path for path in found if path in known or wanted(path))
 
 
 def files_to_search(

@@ -12,6 +12,8 @@ from remit_server.errors import ToolError
 _MAX_ALTERNATIVES = 64
 _LITERAL = f"{ascii_letters}{digits}_.-"
 """What a glob takes as it is."""
+_ANY_BEFORE = re.compile(rf"(?:\*\*/)*\*+[{_LITERAL}]*")
+"""Globs of what ends like that, whatever stands before."""
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 
 
@@ -62,6 +64,8 @@ def parse_glob(text: str) -> Glob:
     spelled = [_plain(one) for one in finished]
     expressions = (glob_expression(one, below=False) for one in spelled)
     ends = tuple(one[len(one.rstrip(_LITERAL)) :] for one in spelled)
+    if all(map(_ANY_BEFORE.fullmatch, finished)):
+        return Glob(text, lambda _: True, ends)
     return Glob(text, match_any(each for each in expressions if each is not None), ends)
 
 
