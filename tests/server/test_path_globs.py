@@ -12,7 +12,26 @@ from remit_server.workspace.trees import path_globs
 from remit_server.workspace.trees.path_globs import parse_glob
 
 PIECES = st.sampled_from(
-    ["*", "**", "*.py", "**.py", "?.py", "[ab]", "a", "b.py", ".", ".env", "a b", "x ", "\\", "\\*", "é", "*é", "#a", "!a"]
+    [
+        "*",
+        "**",
+        "*.py",
+        "**.py",
+        "?.py",
+        "[ab]",
+        "a",
+        "b.py",
+        ".",
+        ".env",
+        "a b",
+        "x ",
+        "\\",
+        "\\*",
+        "é",
+        "*é",
+        "#a",
+        "!a",
+    ]
 )
 GLOBS = st.builds(
     lambda lead, parts, tail: lead + "/".join(parts) + tail,
