@@ -1,6 +1,6 @@
-"""What a first question to the built-in model costs, part by part, and how much of it is the model's.
+"""What a first question to the built-in model costs, part by part.
 
-`remit "look up the definition of total_sum"` in a small repository, each run a process of its own, after one that has
+`remit "which file defines f?"` in a small repository, each run a process of its own, after one that has
 answered: page cache warm, bytecode written, audit log and key there. Beside it Python that does nothing and, where it
 is named, the `remit` of another checkout, by turns in the same run. Processor time is of all processes.
 """
@@ -20,8 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-QUESTION = "look up the definition of total_sum"
-"""What no rule takes: the built-in model's process answers it."""
+QUESTION = "which file defines f?"
 IMPORTS = re.compile(r"^import time:\s+(\d+) \|\s+\d+ \| +(\S+)$", re.MULTILINE)
 
 

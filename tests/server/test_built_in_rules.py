@@ -446,6 +446,8 @@ async def built_in(folder: Path) -> AsyncIterator[Bench]:
 
 DONE = [
     ("which files are there?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
+    ("find the definition of curry", "completed", "It is defined in tools.py, line 3."),
+    ("look up the definition of the function curry()", "completed", "It is defined in tools.py, line 3."),
     ("where is curry defined?", "completed", "It is defined in tools.py, line 3."),
     ("where is RATE defined?", "completed", "It is defined in a_table.py, line 1."),
     ("where is size defined?", "completed", "It is defined in tools.py, line 4."),

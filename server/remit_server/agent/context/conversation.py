@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from remit_server.agent.context.budget import Count
+from remit_server.agent.context.budget import Count, count_chars
 from remit_server.models.ports import Message
 
 
@@ -38,6 +38,8 @@ class Conversation:
     pins: tuple[str, ...] = ()
     counted: Count | None = None
     keep: Callable[[Entry, str | None], None] = keep_nothing
+    _chars: list[int] = field(default_factory=list[int], init=False, repr=False, compare=False)
+    """Of each message, as far as they have been counted: what is said once is counted once."""
 
     def say(self, message: Message, words: str | None = None) -> None:
         """Appends a message; `words` are the person's own ones in it, None for a message of Remit's."""
@@ -55,6 +57,14 @@ class Conversation:
         if self.condensed is None:
             return tuple(self.messages)
         return (*self.condensed.prefix, *self.messages[self.condensed.upto :])
+
+    @property
+    def sent_chars(self) -> int:
+        """What the messages that the model is sent come to in characters."""
+        self._chars += [count_chars((message,)) for message in self.messages[len(self._chars) :]]
+        if self.condensed is None:
+            return sum(self._chars)
+        return count_chars(self.condensed.prefix) + sum(self._chars[self.condensed.upto :])
 
     def rewind(self) -> None:
         """Sends everything again."""

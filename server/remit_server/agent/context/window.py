@@ -85,7 +85,7 @@ class Window:
         if budget is None:
             return self.profile.most_shown
         count = self._count(intents)
-        left = budget.threshold - count.estimate(count_chars((*self.conversation.sent, reply)))
+        left = budget.threshold - count.estimate(self.conversation.sent_chars + count_chars((reply,)))
         room = max(left, int(budget.room * NEWEST_STEP)) / count.per_char
         tools = sum(call.name != SELECT_INTENT for call in reply.calls)
         return max(int(room) // max(tools, 1), LEAST_RESULT)
@@ -96,7 +96,7 @@ class Window:
             self._note(finished.context_tokens)
 
     def _note(self, tokens: int) -> None:
-        chars, before = count_chars(self.conversation.sent), self.conversation.counted
+        chars, before = self.conversation.sent_chars, self.conversation.counted
         self.conversation.counted = Count(chars, tokens) if before is None else before.then(chars, tokens)
 
     def _budget(self, window: int, intents: Intents) -> Budget:
@@ -116,7 +116,7 @@ class Window:
         return Count(count_chars(system), round(count_chars(told) * GUESSED_TOKENS_PER_CHAR))
 
     def _tokens(self, intents: Intents) -> int:
-        return self._count(intents).estimate(count_chars(self.conversation.sent))
+        return self._count(intents).estimate(self.conversation.sent_chars)
 
     async def _condense(self, budget: Budget, intents: Intents, *, ask: bool) -> None:
         before = self._tokens(intents)
