@@ -114,9 +114,10 @@ def fill(workspace: Path, size: int) -> None:
                 file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"x_{number} = {number}\n")
     (workspace / ".gitignore").write_text("node_modules/\n")
-    git = ["git", "-C", str(workspace), "-c", "user.name=n", "-c", "user.email=e@x"]
+    git = ["git", "-C", str(workspace), "-c", "user.name=n", "-c", "user.email=e@x", "-c", "gc.auto=0"]
     for words in (["init", "-q", "--template="], ["add", "."], ["commit", "-qm", "all"], ["status", "-s"]):
         subprocess.run([*git, *words], check=True, stdout=subprocess.DEVNULL)
+    os.sync()  # else the first call waits for the disk
 
 
 def table(report: Mapping[str, Mapping[str, float]]) -> str:
