@@ -132,3 +132,13 @@ def test_SEC_02_within_a_while_nothing_is_looked_at(tree: Tree) -> None:
     (tree.root / "c/.env").write_text("x")
     assert tree.known.survey(tree.root, tree.choose, within_s=60.0).telling == ()
     assert [folder.relative for folder in tree.known.survey(tree.root, tree.choose).telling] == ["c"]
+
+
+def test_SEC_02_a_tree_that_is_named_by_a_link_is_seen_to_change(tree: Tree) -> None:
+    """A repository's own folder may be such a link."""
+    link = tree.root.parent / f"{tree.root.name}-link"
+    link.symlink_to(tree.root)
+    tree.root = link
+    assert (tree.walk(), tree.walk()) == ({}, {})
+    (tree.root / ".env").write_text("x")
+    assert tree.walk()[""].chosen == (".env",)

@@ -123,7 +123,7 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
     return waiting ? null : <Working read={turn.read} />;
   }
   // Not all that was asked for was done: then it has no check mark either.
-  const [icon, word] = turn.status === 'completed' && turn.reason ? ['info', 'Partly done'] as const : ENDINGS[turn.status];
+  const [icon, word] = turn.status === 'completed' && turn.reason ? ['info', 'Not all done'] as const : ENDINGS[turn.status];
   const calls = turn.items.filter((item) => item.kind === 'tool').length;
   const tokens = turn.usage ? turn.usage.prompt_tokens + turn.usage.completion_tokens : 0;
   const took = turn.started && turn.ended ? Date.parse(turn.ended) - Date.parse(turn.started) : null;

@@ -266,7 +266,7 @@ describe('how a turn ended', () => {
   test.each([
     ['a turn that did nothing is not done', completed({ status: 'declined', reason: 'no such <file>' }), 'Not done · no such &lt;file>', 'codicon-check'],
     ['a no of the person is a denial', completed({ status: 'denied', reason: 'you said no' }), 'Denied · you said no', 'codicon-check'],
-    ['a no to one of several changes is told', completed({ reason: 'you said no' }), 'Partly done · you said no', 'codicon-check'],
+    ['a no to one of several changes is told', completed({ reason: 'you said no' }), 'Not all done · you said no', 'codicon-check'],
     ['all that was asked was done', completed(), 'Done', 'Not done'],
   ])('%s', (_name, end, shown, absent) => {
     const html = drawn(started, end);

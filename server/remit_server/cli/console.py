@@ -50,7 +50,7 @@ from remit_server.runtime.ended_calls import changed_files, changed_in_all, dura
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
-    "completed": ("∅ partly done:", "yellow"),
+    "completed": ("∅ not all done:", "yellow"),
     "declined": ("∅ not done:", "yellow"),
     "denied": ("✗ not done:", "red"),
     "failed": ("✗", "red"),

@@ -49,7 +49,7 @@ def read(path: Path) -> tuple[int, list[str]]:
 async def test_output_exit_code_and_duration_are_in_the_message(start_real, tmp_path):
     client, (message,) = await ran(start_real, tmp_path, "echo one; printf two", "echo three >&2; exit 3")
     assert without_times(message["message"]).split("\n") == [
-        "That was it. (partly done: the last command failed: exit code 3)",
+        "That was it. (not all done: the last command failed: exit code 3)",
         "$ echo one; printf two",
         "one",
         "two",

@@ -123,7 +123,7 @@ def describe_ending(result: RunResult, called: str = "") -> str:
         text += f"\nChanged: {', '.join(changed_files(result.changes))}"
     if result.reason is None:
         return text
-    how = "partly done" if result.status == "completed" else result.status
+    how = "not all done" if result.status == "completed" else result.status
     return f"{text} ({how}: {result.reason})"
 
 

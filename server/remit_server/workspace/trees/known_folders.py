@@ -62,6 +62,7 @@ class _Tree:
     """The folders of a tree, each by its place, and what was last found; `settled` are those that tell whether that is
     still so, None where not all can."""
 
+    root: str
     choose: Choose
     device: int | None
     folders: dict[str, tuple[_Times, Folder]] = field(default_factory=dict[str, tuple[_Times, Folder]])
@@ -72,9 +73,15 @@ class _Tree:
     def is_unchanged(self) -> bool:
         """Returns whether every folder is as it was."""
         try:
-            return self.settled is not None and all(_times(os.lstat(place)) == times for place, times in self.settled)
+            return self.settled is not None and all(self.times(place) == times for place, times in self.settled)
         except OSError:
             return False
+
+    def times(self, place: str) -> _Times:
+        """Returns what changes when a folder does; the root may be named by a link. Raises OSError."""
+        # A Path for each of some thousand folders would cost more than the look.
+        status = os.stat(place, follow_symlinks=place == self.root)  # noqa: PTH116
+        return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 @dataclass(slots=True)
@@ -93,22 +100,22 @@ class KnownFolders:
         """
         tree = self._trees.get(root)
         if tree is None or tree.choose is not choose:
-            tree = self._trees[root] = _Tree(choose, _device_of(root))
+            tree = self._trees[root] = _Tree(str(root), choose, _device_of(root))
         begun = time.monotonic()
         if tree.last is None or begun - tree.at > within_s:
             if tree.last is None or not tree.is_unchanged():
-                tree.last, tree.settled = _walk(tree, str(root), name)
+                tree.last, tree.settled = _walk(tree, name)
             tree.at = begun
         return tree.last
 
 
-def _walk(tree: _Tree, root: str, name: str) -> tuple[Survey, tuple[tuple[str, _Times], ...] | None]:
+def _walk(tree: _Tree, name: str) -> tuple[Survey, tuple[tuple[str, _Times], ...] | None]:
     left, end = MAX_ENTRIES, time.monotonic() + MAX_SECONDS
     telling: list[Folder] = []
     repositories: list[str] = []
     known: dict[str, tuple[_Times, Folder]] = {}
     all_settled = True
-    pending = [(name, root)]
+    pending = [(name, tree.root)]
     while pending:
         relative, place = pending.pop()
         times, folder = _look(tree, relative, place)
@@ -133,7 +140,7 @@ def _walk(tree: _Tree, root: str, name: str) -> tuple[Survey, tuple[tuple[str, _
 def _look(tree: _Tree, relative: str, place: str) -> tuple[_Times | None, Folder]:
     """Returns a folder, and the times by which it will be known again, None where it will not."""
     try:
-        times = _times(os.lstat(place))
+        times = tree.times(place)
         kept = tree.folders.get(place)
         if kept is not None and kept[0] == times:
             return kept
@@ -144,10 +151,6 @@ def _look(tree: _Tree, relative: str, place: str) -> tuple[_Times | None, Folder
         return None, Folder(relative, 0, (), (), (), git=False)
     settled = times[0] == tree.device and time.time_ns() - times[2] > _SETTLED_NS
     return times if settled else None, folder
-
-
-def _times(status: os.stat_result) -> _Times:
-    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 def _scan(choose: Choose, relative: str, place: str) -> Folder:
