@@ -25,6 +25,7 @@ PUBLISHED = (
     "schemas",
     "scripts/docs/site.css",
     "bench/README.md",
+    "bench/growth.svg",
     "client-neovim/README.md",
     "client-emacs/README.md",
     "client-vscode/README.md",
