@@ -39,7 +39,7 @@ class Conversation:
     counted: Count | None = None
     keep: Callable[[Entry, str | None], None] = keep_nothing
     _chars: list[int] = field(default_factory=list[int], init=False, repr=False, compare=False)
-    """Of each message, as far as they have been counted: what is said once is counted once."""
+    """Characters of each message, the first ones: what is said once is counted once."""
 
     def say(self, message: Message, words: str | None = None) -> None:
         """Appends a message; `words` are the person's own ones in it, None for a message of Remit's."""
