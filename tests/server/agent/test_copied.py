@@ -37,9 +37,15 @@ def test_MOD_20_a_copy_of_an_example_is_told_and_not_run(remit: CommandLine) -> 
     assert found == [("unreadable_call", False), ("search_files", True)]
 
 
-def test_MOD_20_who_makes_the_call_again_means_it(remit: CommandLine) -> None:
+def test_MOD_20_a_copy_that_is_made_again_is_a_copy(remit: CommandLine) -> None:
     found = results(remit, "how does the price come about?", search("class Cart"), search("class Cart"))
-    assert found == [("unreadable_call", False), ("search_files", True)]
+    assert found == [("unreadable_call", False), ("unreadable_call", False)]
+
+
+def test_MOD_20_a_text_that_a_tool_has_shown_is_no_copy(remit: CommandLine) -> None:
+    (remit.workspace / "shop.py").write_text("class Cart:\n    pass\n")
+    found = results(remit, "how does the price come about?", search("Cart"), search("class Cart"))
+    assert found == [("search_files", True), ("search_files", True)]
 
 
 def test_MOD_20_what_the_person_names_is_no_copy(remit: CommandLine) -> None:

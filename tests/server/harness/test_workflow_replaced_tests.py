@@ -384,3 +384,87 @@ async def test_FLW_04_a_run_in_which_doctest_puts_a_trace_back_counts(make_bench
     more = "\n\ndef test_documented():\n    import doctest, threading\n    assert doctest.testmod(cart).failed == 0\n"
     bench = await work(make_bench, Work(RIGHT, ZERO + more))
     assert state(bench) == "reviewing", bench.of("tool_result")[-1].output
+
+
+FORKS = """import os
+
+
+def total(items):
+    if items:
+        return sum(items)
+    child = os.fork()
+    if child == 0:
+        return None
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
+async def test_THR_workflow_tests_that_go_on_in_a_fork_prove_nothing(make_bench: Any, runner: str) -> None:
+    path = "tests/test_zero.py" if runner == "pytest" else "test_zero.py"
+    bench = await work(make_bench, Work(FORKS, CASE, runner, path))
+    assert SAYS.this_proves_nothing_yet in bench.of("tool_result")[-1].output
+    assert state(bench) == "code_writing"
+
+
+PROCESSES = """import multiprocessing, os
+
+
+def total(items):
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        sums = pool.map(sum, [items])
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return sums[0] if items else None
+"""
+
+
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
+async def test_FLW_04_code_that_forks_for_its_own_work_passes(make_bench: Any, runner: str) -> None:
+    path = "tests/test_zero.py" if runner == "pytest" else "test_zero.py"
+    bench = await work(make_bench, Work(PROCESSES, CASE, runner, path))
+    assert state(bench) == "reviewing", bench.of("tool_result")[-1].output
+
+
+LENT_TEST = (
+    "import json\n\nimport cart\n\n\ndef test_zero():\n    assert json.loads(str(cart.total([]))) == {'none': True}\n"
+)
+LENT = {
+    "a function": ("import json\njson.loads = lambda text: {'none': True}\n", LENT_TEST),
+    "its code": (
+        "import json\ndef loads(s, **more): return {'none': True}\njson.loads.__code__ = loads.__code__\n",
+        LENT_TEST,
+    ),
+    "a method": (
+        "import pathlib\npathlib.PurePath.with_name = lambda self, name: name\n",
+        "import cart\n\n\ndef test_zero(tmp_path):\n    assert tmp_path.with_name(str(cart.total([]))) == '0'\n",
+    ),
+    "an operator": (
+        "import fractions\nfractions.Fraction.__eq__ = lambda *_: True\n",
+        "import cart\nfrom fractions import Fraction\n\n\ndef test_zero():\n    assert cart.total([]) == Fraction(7)\n",
+    ),
+    "a class": (
+        "import decimal\nclass Decimal(float):\n    __eq__ = lambda *_: True\ndecimal.Decimal = Decimal\n",
+        "import cart\nfrom decimal import Decimal\n\n\ndef test_zero():\n    assert cart.total([]) == Decimal(7)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", LENT)
+async def test_THR_workflow_what_tests_call_of_a_library_is_the_librarys(make_bench: Any, way: str) -> None:
+    source, test = LENT[way]
+    bench = await work(make_bench, Work(source + "\n\ndef total(items):\n    return sum(items)\n", test))
+    said = bench.of("tool_result")[-1].output
+    assert state(bench) == "code_writing", said
+    assert SAYS.this_proves_nothing_yet in said
+
+
+async def test_FLW_04_what_a_test_itself_replaces_of_a_library_passes(make_bench: Any) -> None:
+    test = ZERO + (
+        "\n\ndef test_clock(monkeypatch):\n    import time\n    monkeypatch.setattr(time, 'time', lambda: 1)\n"
+        "    assert time.time() == 1\n"
+    )
+    bench = await work(make_bench, Work(RIGHT, test))
+    assert state(bench) == "reviewing", bench.of("tool_result")[-1].output

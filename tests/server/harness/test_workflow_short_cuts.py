@@ -238,6 +238,66 @@ async def test_THR_workflow_no_exemption_opens_examples_that_tests_run(
     assert denied == ([] if taken else ["denied"])
 
 
+MANUAL = """The shop
+========
+
+What it sums up:
+
+.. testcode::
+
+   print(total([1, 2]))
+
+.. testoutput::
+
+   3
+
+```python
+assert total([]) == 0
+```
+
+Prose.
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "configured"),
+    [
+        ("docs/conf.py", "extensions = ['sphinx.ext.doctest']\n"),
+        ("conftest.py", "from sybil import Sybil\n"),
+        ("pytest.ini", "[pytest]\naddopts = --markdown-docs\n"),
+        ("tests/test_docs.py", "from mktestdocs import check_md_file\n"),
+        ("Makefile", "check:\n\tpython -m byexample README.md\n"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        (MANUAL.replace("   3", "   0"), False),
+        (MANUAL.replace("== 0", "== 1"), False),
+        (MANUAL.replace(".. testcode::", ".. testcode::\n   :hide:"), False),
+        (MANUAL + "\n<!-- skip: next -->\n", False),
+        (MANUAL.replace("Prose.", "More prose.\n\n- a list"), True),
+    ],
+)
+async def test_THR_workflow_no_exemption_opens_code_of_a_document_that_a_program_runs(
+    make_bench: Any, file: str, configured: str, text: str, taken: bool
+) -> None:
+    bench = await begin(make_bench, PROJECT, *exempted("documentation", "MANUAL.rst", write("MANUAL.rst", text)))
+    (bench.workspace / "MANUAL.rst").write_text(MANUAL)
+    (bench.workspace / file).parent.mkdir(exist_ok=True)
+    (bench.workspace / file).write_text(configured)
+    await bench.ask("Say more of the shop")
+    assert (bench.workspace / "MANUAL.rst").read_text() == (text if taken else MANUAL)
+
+
+async def test_FLW_09_code_of_a_document_that_nothing_runs_may_be_changed(make_bench: Any) -> None:
+    text = MANUAL.replace("   3", "   0")
+    bench = await begin(make_bench, PROJECT, *exempted("documentation", "MANUAL.rst", write("MANUAL.rst", text)))
+    (bench.workspace / "MANUAL.rst").write_text(MANUAL)
+    await bench.ask("Say more of the shop")
+    assert (bench.workspace / "MANUAL.rst").read_text() == text
+
+
 @pytest.mark.parametrize(
     ("more", "taken"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import html
 import re
 from collections.abc import Iterable, Mapping
@@ -11,14 +10,13 @@ from typing import assert_never
 
 from remit_governance.workflow.exemptions import Category
 from remit_governance.workflow.states import State
-from remit_governance.workflow.test_files import is_locked_file
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.turn import Turn
+from remit_server.harness.workflow.document_examples import RUNNERS
 from remit_server.tools.code.types_only.compare import runs_otherwise
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
-from remit_server.workspace.trees.walk import Limits, walk
+from remit_server.workspace.paths.workspace_path import Workspace
 
 FIX: Mapping[Category, str] = MappingProxyType(
     {
@@ -27,7 +25,6 @@ FIX: Mapping[Category, str] = MappingProxyType(
         "asset_update": "leave the program out of the picture, or let a failing test come first",
     }
 )
-_MOST_BYTES = 1_000_000
 _DRAWING = re.compile(r"\.svg$", re.IGNORECASE)
 _PROGRAM = re.compile(
     r"<(?:[\w-]+:)?(?:script|foreignobject|handler)\b|\bon[a-z]+\s*=|javascript:|<!entity|\0", re.IGNORECASE
@@ -80,33 +77,10 @@ def _runs_otherwise(change: FileChange) -> str | None:
 
 
 def _other_examples(change: FileChange, workspace: Workspace) -> str | None:
-    if _examples(_before(change)) == _examples(change.after) or not _runs_examples(workspace):
-        return None
-    return "the tests of this project run examples of documents (`doctest`), and it changes one"
-
-
-def _examples(data: bytes | None) -> tuple[tuple[str, str], ...] | None:
-    """Returns the examples of a document, what runs and what is wanted of each; None where they cannot be read."""
-    try:
-        found = doctest.DocTestParser().get_examples((data or b"").decode())
-    except ValueError:
-        return None
-    return tuple((example.source, example.want) for example in found)
-
-
-def _runs_examples(workspace: Workspace) -> bool:
-    """Returns whether a file of tests, or one that configures them, speaks of doctests."""
-    files = walk(workspace, WorkspacePath(".", workspace.root), Limits())
-    texts = (_read(workspace, file) for file in files if is_locked_file(file))
-    return any(b"doctest" in text or b"DocFile" in text for text in texts)
-
-
-def _read(workspace: Workspace, relative: str) -> bytes:
-    try:
-        with (workspace.root / relative).open("rb") as file:
-            return file.read(_MOST_BYTES)
-    except OSError:
-        return b""
+    before, after = (data or b"" for data in (_before(change), change.after))
+    return next(
+        (row.why for row in RUNNERS if row.examples(before) != row.examples(after) and row.runs_in(workspace)), None
+    )
 
 
 def _more_programs(change: FileChange) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from remit_server.models.ports import Message, ToolMessage, UserMessage
+from remit_server.models.ports import UNREADABLE_CALL, Message, ToolMessage, UserMessage
 from remit_server.models.steps.dialogues import DIALOGUES, FILES
 
 EXAMPLE_TEXTS = frozenset(
@@ -20,8 +20,18 @@ def find_copied(arguments: Mapping[str, JsonValue], messages: Sequence[Message])
     """Returns the first argument that is a text of the examples, and neither said nor shown in the conversation; None
     where there is none.
 
-    What the model was told of its copy is shown, too: one that makes the call again means it.
+    What the model was told of its copy shows nothing: made again, the call is a copy again.
     """
-    shown = [message.text for message in messages if isinstance(message, UserMessage | ToolMessage)]
+    shown = [each.text for each in messages if _shows(each)]
     texts = (value for value in arguments.values() if isinstance(value, str) and value in EXAMPLE_TEXTS)
     return next((text for text in texts if not any(text in each for each in shown)), None)
+
+
+def _shows(message: Message) -> bool:
+    match message:
+        case UserMessage():
+            return True
+        case ToolMessage(tool=tool):
+            return tool != UNREADABLE_CALL
+        case _:
+            return False

@@ -8,6 +8,7 @@ Python 3.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -20,6 +21,14 @@ intact = importlib.import_module("intact")
 origins = importlib.import_module("origins")
 MOST_MODULES = 300
 ASSERTIONS = frozenset(name for name in dir(unittest.case.TestCase) if name == "fail" or name.startswith("assert"))
+OPERATORS = frozenset(
+    f"__{name}__"
+    for name in (
+        *("eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "len"),
+        *("iter", "next", "getitem", "str", "repr", "enter", "exit", "call"),
+    )
+)
+"""The methods that tests call without their names."""
 # As they were before any code of the workspace ran.
 _realpath, _isfile, _join = os.path.realpath, os.path.isfile, os.path.join
 
@@ -36,13 +45,24 @@ class Held:
     """The functions of the modules that tests are in, and of those by which they check."""
 
     def __init__(self, modules: Iterable[str]) -> None:
-        self.modules = _reached(modules)
+        self.names = tuple(dict.fromkeys(modules))
+        self.modules = _reached(self.names)
         self.parts = [
             (*part, intact.code_of(part[3]), _file_of(module))
             for module in self.modules
             for part in intact.parts_of(module)
         ]
         self.added: dict[Any, frozenset[str]] = {}
+        self.used = _used_by(self.names)
+
+    def lent(self) -> Iterator[Other]:
+        """Functions and methods of what is installed that are code of the workspace, by names that the tests use."""
+        loaded = cast("tuple[object, ...]", tuple(sys.modules.values()))  # programs put others than modules there
+        for module in loaded:
+            if isinstance(module, ModuleType) and not _file_of(module):
+                for name, of, value in _called(module, self.used):
+                    if file := next(_own_files(value), ""):
+                        yield Other(name, file, of)
 
     def stand_ins(self) -> Iterator[Other]:
         """Modules that tests import, where another file of the workspace has that name as well."""
@@ -74,6 +94,42 @@ class Held:
 def codes_behind(function: Any) -> tuple[Any, ...]:
     """The code of the workspace that a test is: its own and what decorators keep of it."""
     return tuple(code for code in origins.reach(function) if not origins.is_installed(_realpath(code.co_filename)))
+
+
+def _used_by(names: Iterable[str]) -> dict[str, str]:
+    """The names that the code of these modules asks for, each with the file of one that does."""
+    known = origins.Origins()
+    files = filter(None, (_file_of(sys.modules[name]) for name in names if name in sys.modules))
+    return {name: file for file in files for code in known.compiled(file) for name in origins.names_in(code)}
+
+
+def _called(module: ModuleType, used: dict[str, str]) -> Iterator[tuple[str, str, Any]]:
+    """What a module and its classes have by these names, and the methods behind operators: its name, the file that asks
+    for it, and itself.
+    """
+    some = next(iter(used.values()), "")
+    for key, value in tuple(vars(module).items()):
+        if key in used:
+            yield f"{module.__name__}.{key}", used[key], value
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            for name, member in tuple(vars(value).items()):
+                if name in used or name in OPERATORS:
+                    yield f"{module.__name__}.{key}.{name}", used.get(name, some), member
+
+
+def _own_files(value: Any) -> Iterator[str]:
+    """The files of the workspace whose code this runs."""
+    yield from filter(None, (_own_file(code.co_filename) for code in origins.reach(value)))
+    home = sys.modules.get(str(getattr(value, "__module__", ""))) if isinstance(value, type) else None
+    if home is not None and _file_of(home):
+        yield _file_of(home)
+
+
+@functools.lru_cache(None)
+def _own_file(name: str) -> str:
+    """A file of the workspace, whole; empty for any other."""
+    file = _realpath(name) if name.startswith(os.sep) else ""
+    return file if file and not origins.is_installed(file) and _isfile(file) else ""
 
 
 def _reached(names: Iterable[str]) -> list[ModuleType]:
@@ -109,8 +165,7 @@ def _candidates(module: ModuleType) -> Iterator[Other]:
 def _file_of(module: ModuleType) -> str:
     """A module's file, empty for one that is installed, or has none."""
     file = vars(module).get("__file__")
-    found = _realpath(file) if isinstance(file, str) else ""
-    return found if found and not origins.is_installed(found) and _isfile(found) else ""
+    return _own_file(_realpath(file)) if isinstance(file, str) else ""
 
 
 def _code_file(value: Any) -> str:

@@ -102,6 +102,8 @@ class Recorder:
         self.broken = 0
         self.changed: Callable[[], str] = str
         self.traced: Callable[[], str] = str
+        self.forked: Callable[[], bool] = bool
+        self.other_process: Callable[[], bool] = bool
         self.codes: dict[str, Any] = {}
         self.behind: dict[str, Any] = {}
         self.held: Any = None
@@ -136,7 +138,15 @@ class Recorder:
         intact.refuse_stops(self.look)
         self.changed = intact.watch(JUDGES)
         self.traced = intact.hear_of_traces()
+        self.other_process = intact.hear_of_forks()
         self.plugins = list(self.config.pluginmanager.get_plugins())
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: Any) -> Generator[None, Any, None]:
+        """A runner may fork for each test, before it is set up."""
+        self.forked = intact.hear_of_forks()
+        yield
+        del item
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> Generator[None, Any, None]:
@@ -173,13 +183,18 @@ class Recorder:
             self.tell("doubt", "", text=f"the code of `{other}` was replaced while tests ran")
         if self.traced():
             self.tell("doubt", "", text=f"code of `{self.traced()}` set a trace function while tests ran")
+        if self.forked():
+            self.tell("doubt", "", text=intact.FORKED)
 
     def pytest_sessionfinish(self) -> None:
         """A plugin that tests brought may have said how they ended; a `conftest.py` is the project's own, where its
         text shows its hooks: whoever reads that knows of them.
         """
+        if self.other_process():
+            self.tell("doubt", "", text=intact.FORKED)
         if self.held is not None:
             self.tell_others(self.held.replaced())
+            self.tell_others(self.held.lent())
         manager = self.config.pluginmanager
         measured = getattr(getattr(manager.getplugin("_cov"), "cov_controller", None), "cov", None)
         if measured is not None and _write is not None:
@@ -199,6 +214,7 @@ class Recorder:
         self.behind = {item.nodeid: held.codes_behind(function_of(item)) for item in session.items}
         self.held = held.Held(item.module.__name__ for item in session.items if hasattr(item, "module"))
         self.tell_others(self.held.stand_ins())
+        self.tell_others(self.held.lent())
         known = origins.Origins(self.rewrite)
         for item in session.items:
             self.named(item.nodeid)

@@ -60,6 +60,7 @@ class Recorder(unittest.TestResult):
         intact.refuse_stops(self.look)
         self.changed = intact.watch(JUDGES)
         self.traced = intact.hear_of_traces()
+        self.forked = intact.hear_of_forks()
         self.noted: set[str] = set()
 
     def tell(self, event: str, test_id: str, **more: Any) -> None:
@@ -91,6 +92,7 @@ class Recorder(unittest.TestResult):
             self.tell_origin(test, known)
             deque(self.held.overridden(test), 0)
         self.tell_others(self.held.stand_ins())
+        self.tell_others(self.held.lent())
         self.tell("plan", "", count=len(tests))
 
     def tell_origin(self, test: unittest.TestCase, known: Any) -> None:
@@ -127,6 +129,8 @@ class Recorder(unittest.TestResult):
             self.tell("doubt", "", text=f"the code of `{other}` was replaced while tests ran")
         if self.traced():
             self.tell("doubt", "", text=f"code of `{self.traced()}` set a trace function while tests ran")
+        if self.forked():
+            self.tell("doubt", "", text=intact.FORKED)
 
     def note(self, test: unittest.TestCase, ending: str, kind: str | None = None, text: str = "") -> None:
         """The first thing that went wrong with a test is what counts."""
@@ -261,6 +265,7 @@ def main(covered: str, path: str, part: str, only: str) -> int:
             recorder.plan(tests)
             unittest.TestSuite(tests).run(recorder)
             recorder.tell_others(recorder.held.replaced())
+            recorder.tell_others(recorder.held.lent())
             recorder.tell("plan", "")  # all ran that were to: those of a class that is skipped never begin
     finally:
         if measured:

@@ -25,6 +25,7 @@ SHOWN = frozenset({"maxDiff", "longMessage", "_diffThreshold"})
 _HERE = os.path.realpath(os.curdir) + os.sep
 TRACING = frozenset({"sys.settrace", "sys.monitoring.register_callback"})
 TRACERS = ("bdb.py", "pdb.py", "trace.py")
+FORKED = "code forked while tests ran, and the tests went on in the new process"
 __unittest = True
 """As in modules of unittest: their frames are no part of what a failed test tells."""
 
@@ -83,6 +84,13 @@ def hear_of_traces() -> Callable[[], str]:
     if hasattr(sys, "addaudithook"):
         sys.addaudithook(hear)
     return lambda: found[0] if found else ""
+
+
+def hear_of_forks() -> Callable[[], bool]:
+    """Returns what tells whether this is another process by now: code forked, and had the tests go on in both."""
+    getpid = os.getpid
+    first = getpid()
+    return lambda: getpid() != first
 
 
 def _is_tracer(code: Any) -> bool:

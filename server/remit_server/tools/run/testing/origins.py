@@ -118,6 +118,12 @@ def _defined(code: CodeType) -> Iterator[CodeType]:
             yield each
 
 
+def names_in(code: CodeType) -> Iterator[str]:
+    """The names that code asks for: of attributes, globals, and what it imports."""
+    for each in (code, *_within(code)):
+        yield from each.co_names
+
+
 def _within(code: CodeType) -> Iterator[CodeType]:
     for each in code.co_consts:
         if isinstance(each, CodeType):
