@@ -21,6 +21,9 @@ from remit_server.contract import (
     SymbolAttachment,
     TextInput,
 )
+from remit_server.tools.files.list_files import LIST_FILES
+from remit_server.tools.git.git_diff import GIT_DIFF
+from remit_server.tools.run.run_command import RUN_COMMAND
 
 _MENTION = re.compile(r"(?<!\S)@(\"[^\"\n]+\"|[^\s\"]\S*)")
 _ENDS = ".,;:!?)]}"
@@ -78,7 +81,7 @@ def own_command(text: str) -> CallInput:
     if not rest.strip():
         raise NotUnderstood("nothing was run", "no command follows `!`", "try `!git log -3`")
     arguments: dict[str, JsonValue] = {"command": rest.strip(), "network": hosts, **more}
-    return CallInput(tool="run_command", arguments=arguments, intent=Intent.EXECUTE, typed=True)
+    return CallInput(tool=RUN_COMMAND.name, arguments=arguments, intent=Intent.EXECUTE, typed=True)
 
 
 def find_unknown(text: str, kind_of: Callable[[str], str | None]) -> Sequence[str]:
@@ -99,7 +102,7 @@ def kind_of_path(workspace: Path, path: str) -> str | None:
 
 def _attachment(word: str, kind_of: Callable[[str], str | None]) -> Attachment | CallInput | None:
     if word == "diff":
-        return CallInput(tool="git_diff", arguments={}, intent=Intent.ANALYZE)
+        return CallInput(tool=GIT_DIFF.name, arguments={}, intent=Intent.ANALYZE)
     if word == "diagnostics" or word.startswith("diagnostics:"):
         return DiagnosticsAttachment(path=word.partition(":")[2] or None)
     if word.startswith("symbol:") and word != "symbol:":
@@ -111,5 +114,5 @@ def _attachment(word: str, kind_of: Callable[[str], str | None]) -> Attachment |
             return FileAttachment(path=path)
         if kind == "folder":
             below: dict[str, JsonValue] = {"pattern": "**", "path": path.rstrip("/") or "."}
-            return CallInput(tool="list_files", arguments=below, intent=Intent.ANALYZE)
+            return CallInput(tool=LIST_FILES.name, arguments=below, intent=Intent.ANALYZE)
     return None

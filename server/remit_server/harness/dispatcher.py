@@ -44,8 +44,9 @@ from remit_server.harness.workflow.follow import follow_outcome, following, note
 from remit_server.harness.writes.collected_plan import actions_of, arguments_of, review_tool
 from remit_server.harness.writes.syntax import refuse_broken
 from remit_server.models.ports import ToolSpec
-from remit_server.tools.code.get_diagnostics import errors_in_editor
+from remit_server.tools.code.get_diagnostics import GET_DIAGNOSTICS, errors_in_editor
 from remit_server.tools.code.language_server.showing import Seen
+from remit_server.tools.files.read_file import READ_FILE
 from remit_server.tools.spec import Outcome, WritePlan
 
 log = logging.getLogger(__name__)
@@ -83,8 +84,10 @@ class Dispatcher:
         except AlreadySo as so:
             return record.finish_already(so)
         except ToolError as refusal:
-            say_what_stays(refusal, record.call.name, record.turn)
-            await self._say_where(refusal, record)
+            tool = self.parts.tools.get(canonical_tool(record.call.name))
+            say_what_stays(refusal, tool, record.turn)
+            readable = partial(self.may_be_read, turn=record.turn)
+            await point_to_namesakes(refusal, record.call, tool, self.parts.workspace, readable)
             result = record.finish_refused(refusal)
             if isinstance(refusal, RunDenied):
                 raise
@@ -92,11 +95,6 @@ class Dispatcher:
         except BaseException as error:
             record.finish_interrupted(error)
             raise
-
-    async def _say_where(self, refusal: ToolError, record: CallRecord) -> None:
-        tool = self.parts.tools.get(canonical_tool(record.call.name))
-        readable = partial(self.may_be_read, turn=record.turn)
-        await point_to_namesakes(refusal, record.call, tool, self.parts.workspace, readable)
 
     async def _run_stages(self, ctx: CallContext, record: CallRecord) -> CallResult:
         """Runs the stages: each takes a frozen value to the next one, or raises its refusal.
@@ -250,14 +248,12 @@ class Dispatcher:
 
     def may_be_read(self, path: str, turn: Turn) -> bool:
         """Returns whether policy lets a path be read, be it after a question: then a model may name it."""
-        tool = self.parts.tools["read_file"]
-        return (
-            judge_path(self.parts.rulebook, turn, tool.name, "fs.read", path, permit=True).verdict is not Verdict.DENY
-        )
+        rules = self.parts.rulebook
+        return judge_path(rules, turn, READ_FILE.name, "fs.read", path, permit=True).verdict is not Verdict.DENY
 
     async def is_read_unasked(self, path: str, turn: Turn) -> bool:
         """Returns whether `read_file` of a path would run now, with no question to anybody."""
-        ctx = self._context(ToolCall("look", "read_file", {"path": path}), turn, "look")
+        ctx = self._context(ToolCall("look", READ_FILE.name, {"path": path}), turn, "look")
         try:
             resolved = await resolve(parse(admit(ctx), ctx), ctx)
         except (ToolError, OSError):  # the call itself meets it again
@@ -268,7 +264,7 @@ class Dispatcher:
         """Returns the errors that the editor knows of, in files that policy lets be read; None where it cannot say them
         all, or there is none.
         """
-        return await errors_in_editor(make_tool_context("get_diagnostics", turn, self.parts))
+        return await errors_in_editor(make_tool_context(GET_DIAGNOSTICS.name, turn, self.parts))
 
     def declare(self, declared: Declaration, call_id: str, turn: Turn) -> None:
         """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds (INT-03)."""

@@ -21,6 +21,7 @@ from remit_server.harness.callers import CallerName
 from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
 from remit_server.harness.turn_changes import TurnChanges
+from remit_server.tools.table import TEST_RUNS
 from remit_server.wall_clock import timestamp, utc_now
 
 E = TypeVar("E", bound=Event)
@@ -109,7 +110,7 @@ class Turn:
         goes_on = position.state is State.REVIEWING and (self.reopens or position.is_tests_alone)
         return (
             position.take(Trigger.REJECTED)[0]
-            if goes_on and syscall == "fs.write" and tool != "run_tests"
+            if goes_on and syscall == "fs.write" and tool not in TEST_RUNS
             else position
         )
 

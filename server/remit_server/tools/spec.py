@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -18,6 +19,7 @@ from remit_governance.hosts import Endpoint
 from remit_governance.values import Effect
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof.runs import TestCase
+from remit_governance.workflow.states import State
 from remit_governance.workflow.test_files import is_locked_file
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
@@ -54,12 +56,51 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class TestsRan:
+    """What a run of tests came to.
+
+    `cases` say how each test ended, whatever the data for clients leave out. `trouble` is why the report is not
+    believed, `strangers` are tests that come from source, `rival` is another runner than the project's own,
+    `unfinished` counts the tests of which no end is told. `stopped`: it was stopped before its end. `wants_lines`: the
+    runner failed for the lines that ran alone. `lines` are those of the code that ran and that could, if measured.
+    """
+
+    __test__ = False  # pytest would take the name for a class of tests
+
+    runner: str
+    cases: tuple[TestCase, ...]
+    trouble: tuple[str, ...]
+    strangers: tuple[str, ...]
+    rival: str | None
+    unfinished: int
+    stopped: bool
+    wants_lines: bool
+    lines: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """The git trees whose work the person has approved, or none."""
+
+    trees: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ToExempt:
+    """The relative paths of files that an exemption is asked for."""
+
+    paths: tuple[str, ...]
+
+
+Facts = TestsRan | Reviewed | ToExempt
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a call came to: text for the model, data for clients and a one-line summary for people.
 
     `failure` says why Remit stopped what ran: then the call has failed, whatever else is told of it. `retried` says
-    which of many files were read at the second try, `tests` how each test of a run ended: all of them, whatever the
-    data for clients leave out.
+    which of many files were read at the second try. `facts` are what the workflow goes on by.
     """
 
     text: str
@@ -68,7 +109,7 @@ class Outcome:
     exit_code: int | None = None
     failure: ToolError | None = None
     retried: tuple[str, ...] = ()
-    tests: tuple[TestCase, ...] = ()
+    facts: Facts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +286,33 @@ def always(arguments: BaseModel) -> bool:
     return True
 
 
+class Follows(Enum):
+    """What the workflow does with a call of a tool, before it runs or with what it came to (FLW-06)."""
+
+    TESTS = auto()
+    COMMIT = auto()
+    PLAN = auto()
+    EXEMPTION = auto()
+    REVISION = auto()
+    REVIEW = auto()
+    MODE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class InWorkflow:
+    """What a tool is to the workflow.
+
+    `only_in` are the states that have a use for it, all where there are none. `strict_only`: it leads on where the
+    workflow is enforced, and nowhere else. `gives_up`: it gives up an exemption, as long as nothing was changed
+    under it.
+    """
+
+    follows: Follows
+    only_in: frozenset[State] = frozenset()
+    strict_only: bool = False
+    gives_up: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
     """One row of the tool table. A model sees `most_chars` characters of a result: head, tail, how much is missing.
@@ -254,7 +322,10 @@ class Tool(Generic[A]):
     `new_file_argument` names one that the call makes: a tiny model spells there what is there or was said.
     `person_only`: no model is offered it or can call it, and the person's call is their answer to what policy wants
     reviewed. `sees_collected`: it finds every text by `ToolContext.documents` first, so that it sees what its turn has
-    collected; before others run, that is reviewed.
+    collected; before others run, that is reviewed. `past` says what it did to a path (`edited`), which a condensed
+    conversation keeps. `drop_rank` is its place among the tools that a small window goes without, the lowest first;
+    None: it is always offered. `if_named`: it is offered only to a model whose profile names it. `workflow` is what
+    it is to the workflow.
     """
 
     name: str
@@ -269,6 +340,15 @@ class Tool(Generic[A]):
     new_file_argument: str | None = None
     person_only: bool = False
     sees_collected: Callable[[A], bool] = never
+    past: str = ""
+    drop_rank: int | None = None
+    if_named: bool = False
+    workflow: InWorkflow | None = None
+
+    @property
+    def follows(self) -> Follows | None:
+        """What the workflow does with its calls; None where it does nothing."""
+        return None if self.workflow is None else self.workflow.follows
 
     @property
     def schema(self) -> dict[str, Any]:

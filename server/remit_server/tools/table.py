@@ -27,7 +27,7 @@ from remit_server.tools.git.git_status import GIT_STATUS
 from remit_server.tools.run.run_command import RUN_COMMAND
 from remit_server.tools.run.run_tests import RUN_TESTS
 from remit_server.tools.search.search_files import SEARCH_FILES
-from remit_server.tools.spec import Tool
+from remit_server.tools.spec import Follows, Tool
 from remit_server.tools.workflow.plan_complete import PLAN_COMPLETE
 from remit_server.tools.workflow.review_work import REVIEW_WORK
 from remit_server.tools.workflow.revise_tests import REVISE_TESTS
@@ -72,6 +72,9 @@ TOOL_TAGS: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 """The tags of each tool, for policy (POL-19). What a command of `run_command` has written is no trusted write: it is
 found out afterwards."""
+
+TEST_RUNS = frozenset(name for name, tool in TOOLS.items() if tool.follows is Follows.TESTS)
+"""The tools that run tests."""
 
 FILE_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {name: (tool.file_argument,) for name, tool in TOOLS.items() if tool.file_argument is not None}

@@ -17,8 +17,8 @@ from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
 from remit_server.agent.context.tool_budget import (
     DROPPED_FIRST,
-    EDITS_BY_NUMBER,
     FOLLOWED,
+    IF_NAMED,
     LEADS_ON,
     MOST_TOOL_TOKENS,
     context_cost,
@@ -51,7 +51,7 @@ def names(intents: Any) -> set[str]:
 def test_AGT_11_every_tool_fits_a_usual_window() -> None:
     assert sum(map(context_cost, SPECS.values())) <= MOST_TOOL_TOKENS
     assert fit_tools(OFFERED, 16_000) == fit_tools(OFFERED, None)
-    assert names(fit_tools(OFFERED, None)) == set(SPECS) - set(EDITS_BY_NUMBER)
+    assert names(fit_tools(OFFERED, None)) == set(SPECS) - set(IF_NAMED)
 
 
 @rows("profile", [SMALL, SMALL_NATIVE])

@@ -11,18 +11,10 @@ from dataclasses import dataclass
 
 from remit_governance.intents import canonical_tool
 from remit_governance.secrets.redaction import truncate
+from remit_governance.values import Effect
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, UserMessage
+from remit_server.tools.table import TOOLS
 
-_CHANGING = {
-    "write_file": "written",
-    "edit_file": "edited",
-    "replace_lines": "edited",
-    "apply_diff": "changed by a diff",
-    "move_file": "moved",
-    "delete_file": "deleted",
-    "git_commit": "committed",
-}
-_RUNNING = frozenset({"run_command", "run_tests"})
 _REFUSED = "error "
 """How the text of a call begins that did not do what it was to do."""
 
@@ -48,13 +40,14 @@ def facts_of(messages: Sequence[Message]) -> Facts:
     refused: dict[str, str] = {}
     for call, answer in _answered(messages):
         name, line = canonical_tool(call.name), _short(answer.split("\n", 1)[0], _LINE_CHARS)
+        tool = TOOLS.get(name)
         spelled = _short(f"{name} {json.dumps(dict(call.arguments), ensure_ascii=False)}", _LINE_CHARS)
         if answer.startswith(_REFUSED):
             _newest(refused, spelled, line)
-        elif name in _CHANGING:
+        elif tool is not None and tool.past:
             path = call.arguments.get("path") or call.arguments.get("source") or ""
-            _newest(changed, str(path), f"{_CHANGING[name]}: {line}")
-        elif name in _RUNNING:
+            _newest(changed, str(path), f"{tool.past}: {line}")
+        elif tool is not None and tool.effect is Effect.EXECUTE:
             _newest(results, spelled, line)
     first, last = requests[:1], requests[1:][-(_MOST_REQUESTS - 1) :]
     return Facts(

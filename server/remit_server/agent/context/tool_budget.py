@@ -13,6 +13,8 @@ from remit_server.agent.context.budget import GUESSED_TOKENS_PER_CHAR
 from remit_server.models.ports import ToolSpec
 from remit_server.models.profile import LARGE, Profile
 from remit_server.models.tool_words import shown_parameters, without_words
+from remit_server.tools.spec import Follows
+from remit_server.tools.table import TOOLS
 
 Intents = Mapping[Intent, tuple[ToolSpec, ...]]
 
@@ -20,30 +22,16 @@ MOST_TOOL_TOKENS = 3_000
 _SHARE = 0.2
 """Of the window: what the descriptions of tools may take."""
 
-EDITS_BY_NUMBER = ("replace_lines",)
+IF_NAMED = tuple(name for name, tool in TOOLS.items() if tool.if_named)
 """Not offered to a model that is offered everything: it edits exact texts."""
 
-LEADS_ON = frozenset({"plan_complete", "revise_tests", "workflow_request_exemption"})
+LEADS_ON = frozenset(name for name, tool in TOOLS.items() if tool.workflow is not None and tool.workflow.strict_only)
 """Where the workflow is enforced these are offered, and no step gets on without them."""
-FOLLOWED = frozenset({"run_tests", "git_commit"})
+FOLLOWED = frozenset(name for name, tool in TOOLS.items() if tool.follows in {Follows.TESTS, Follows.COMMIT})
 """What the enforced workflow asks for besides."""
 
-DROPPED_FIRST = (
-    "get_references",
-    "get_definition",
-    "git_commit",
-    "get_symbols",
-    "git_diff",
-    "git_status",
-    "get_diagnostics",
-    "move_file",
-    "apply_diff",
-    "repo_map",
-    "delete_file",
-    "run_tests",
-    "list_files",
-    "search_files",
-    "run_command",
+DROPPED_FIRST = tuple(
+    name for _, name in sorted((tool.drop_rank, name) for name, tool in TOOLS.items() if tool.drop_rank is not None)
 )
 """Which tools a small window goes without, the first of them first. What is left reads, writes and edits files, and
 leads on in the workflow where that is enforced."""
@@ -62,7 +50,7 @@ def fit_tools(intents: Intents, window: int | None, profile: Profile = LARGE) ->
     """
     if profile.tools:
         return _chosen(intents, profile)
-    intents = _without_tools(intents, EDITS_BY_NUMBER)
+    intents = _without_tools(intents, IF_NAMED)
     room = MOST_TOOL_TOKENS if window is None else min(MOST_TOOL_TOKENS, int(window * _SHARE))
     return next((offer for offer in _smaller(intents) if _cost(offer) <= room), _last(intents))
 

@@ -27,6 +27,7 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.probe import probe
 from remit_server.sandbox.visible.environment import command_environment, places_of
 from remit_server.sandbox.visible.toolchains import toolchain_mounts
+from remit_server.tools.run.run_command import RUN_COMMAND
 from remit_server.workspace.trees.known_folders import KnownFolders
 
 TIMED_OUT = 124
@@ -107,7 +108,7 @@ def _sight(here: Path) -> Sight:
     in_force = load_in_force(Settings.from_environment(here))
     try:
         asked = Action(
-            "fs.read", tool="run_command", intent=Intent.EXECUTE, caller_tags=tags_of("model", "run_command")
+            "fs.read", tool=RUN_COMMAND.name, intent=Intent.EXECUTE, caller_tags=tags_of("model", RUN_COMMAND.name)
         )
         policy = in_force.policy
         reads = DeniedReads(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from remit_governance.intents import ALIASES
 from remit_server.contract import ErrorCode, ToolResultEvent
 
-RUNS_PROGRAMS = frozenset({"run_command", "run_tests"})
-"""Tools whose result has the program's exit code, unless it was stopped."""
 STOPPED = frozenset({ErrorCode.TIMED_OUT, ErrorCode.STOPPED})
 """The codes of calls whose program ran, and was stopped at a limit."""
 
 
 def ran_program(event: ToolResultEvent) -> bool:
     """Whether the call ran a program, to its end or to a limit."""
-    ran = event.error is None or event.error.code in STOPPED
-    return ran and ALIASES.get(event.tool, event.tool) in RUNS_PROGRAMS
+    return event.exit_code is not None or (event.error is not None and event.error.code in STOPPED)
 
 
 def went_well(event: ToolResultEvent) -> bool:

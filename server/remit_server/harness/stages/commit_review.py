@@ -35,6 +35,7 @@ from remit_server.harness.workflow.moves import propose_commit
 from remit_server.harness.workflow.own_changes import foreign_paths
 from remit_server.harness.workflow.proven_changes import unproven_paths
 from remit_server.harness.workflow.tested_files import paths_left_out, plan_of_all, texts_before, untested_paths
+from remit_server.tools.edit.write_file import WRITE_FILE
 from remit_server.tools.spec import CommitPlan, FileChange
 
 PACKAGED_RULE = "commit"
@@ -164,7 +165,7 @@ def _count_lines(change: FileChange) -> int | None:
 def _is_sensitive(path: str, ctx: CallContext) -> bool:
     """Tells whether any rule but the packaged default's has reading or writing the file denied or reviewed."""
     where = {"mode": Mode.EXPLORE.value, "state": State.EXPLORING.value}
-    actions = [action_for(ctx.turn, "write_file", syscall, path, **where) for syscall in ("fs.read", "fs.write")]
+    actions = [action_for(ctx.turn, WRITE_FILE.name, syscall, path, **where) for syscall in ("fs.read", "fs.write")]
     decisions = decide_actions(ctx.parts.rulebook.policy, actions)
     reasons = (reason for decision in decisions for reason in decision.reasons)
     return any(

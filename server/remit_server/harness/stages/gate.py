@@ -18,8 +18,6 @@ from remit_server.harness.turn import Turn
 from remit_server.models.ports import UNREADABLE_CALL
 from remit_server.tools.spec import Tool
 
-WORKFLOW_TOOLS = frozenset({"plan_complete", "revise_tests", "workflow_request_exemption"})
-
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
@@ -65,7 +63,7 @@ def _offered(turn: Turn, parts: Parts) -> frozenset[str]:
         name
         for name, tool in parts.tools.items()
         if may_call(tool, turn)
-        and (strict or name not in WORKFLOW_TOOLS)
+        and (strict or tool.workflow is None or not tool.workflow.strict_only)
         and (turn.allow_tools is None or name in turn.allow_tools)
     )
 

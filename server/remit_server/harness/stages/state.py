@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from remit_governance.workflow.states import Mode, State
 from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
@@ -13,26 +10,15 @@ from remit_server.harness.context import CallContext
 from remit_server.harness.stages.gate import opened_tools
 from remit_server.harness.stages.parse import ParsedCall
 
-USABLE_IN: Mapping[str, frozenset[State]] = MappingProxyType(
-    {
-        "plan_complete": frozenset({State.PLANNING}),
-        "workflow_request_exemption": frozenset({State.PLANNING, State.TEST_WRITING}),
-        "revise_tests": frozenset({State.CODE_WRITING}),
-        "review_work": frozenset({State.REVIEWING, State.COMMITTING, State.RETROACTIVE_TESTING}),
-    }
-)
-"""The tools that only some states have a use for."""
-GIVING_UP = frozenset({"plan_complete", "workflow_request_exemption"})
-"""Tools that give up an exemption, as long as nothing was changed under it."""
-
 
 def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
     """Returns the call where the state has a use for its tool. Raises ToolError (`tool_unavailable`)."""
-    position, name = ctx.turn.memory.position, parsed.tool.name
-    states = USABLE_IN.get(name)
-    if states is not None and name in GIVING_UP and position.is_exempt:
-        states |= {State.EXPLORING}
-    if states is None or position.state in states or ctx.turn.place_for("fs.write", name).state in states:
+    position, name, part = ctx.turn.memory.position, parsed.tool.name, parsed.tool.workflow
+    if part is None or not part.only_in:
+        return parsed
+    exempt = {State.EXPLORING} if part.gives_up and position.is_exempt else set[State]()
+    states = part.only_in | exempt
+    if {position.state, ctx.turn.place_for("fs.write", name).state} & states:
         return parsed
     intent = ctx.turn.intent.active
     usable = [tool for tool in (opened_tools(intent, ctx.turn, ctx.parts) if intent else ()) if tool != name]

@@ -27,9 +27,9 @@ from remit_server.harness.context import CallContext
 from remit_server.harness.record.audit_append import append
 from remit_server.harness.stages.resolve import ResolvedCall
 from remit_server.harness.workflow.budget_file import read_account, update_account
+from remit_server.tools.spec import Follows
 
 _HELD_EFFECTS = frozenset({Effect.WRITE, Effect.EXECUTE})
-RUN_TESTS = "run_tests"
 
 
 def refuse_locked(resolved: ResolvedCall, ctx: CallContext) -> None:
@@ -37,7 +37,7 @@ def refuse_locked(resolved: ResolvedCall, ctx: CallContext) -> None:
     no test can come before costs nothing, and a commit is held by what it costs itself.
     """
     tool = resolved.tool
-    if tool.effect in _HELD_EFFECTS and tool.name not in {RUN_TESTS, "git_commit"} and _is_held(ctx):
+    if tool.effect in _HELD_EFFECTS and tool.follows not in {Follows.TESTS, Follows.COMMIT} and _is_held(ctx):
         written = [action.path for action in resolved.actions if action.syscall in {"fs.write", "fs.delete"}]
         paths = [path for path in written if path is not None]
         if tool.effect is not Effect.WRITE or not paths or _needs_tests(paths, ctx):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, assert_never
 
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, data_of_tests, unfit_paths
@@ -44,9 +44,9 @@ from remit_server.harness.workflow.tested_files import Tested, digest_tested, is
 from remit_server.harness.workflow.unsaved import name_unsaved
 from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
-from remit_server.tools.spec import CommitPlan, Plan
+from remit_server.tools.spec import CommitPlan, Follows, Plan, Reviewed, ToExempt, Tool
 from remit_server.tools.workflow.review_work import ReviewWorkArguments
-from remit_server.tools.workflow.revise_tests import take_back_code
+from remit_server.tools.workflow.revise_tests import REVISE_TESTS, take_back_code
 from remit_server.tools.workflow.set_mode import SetModeArguments
 from remit_server.tools.workflow.workflow_request_exemption import ExemptionArguments
 from remit_server.workspace.trees.walk import find_ignored
@@ -70,12 +70,12 @@ class Begun:
 async def following(parsed: ParsedCall, plan: Plan, ctx: CallContext) -> AsyncGenerator[Begun]:
     """Moves on before the call runs, and back where it does not come to its end. Raises ToolError."""
     audit, turn = ctx.parts.audit, ctx.turn
-    match parsed.tool.name:
-        case "run_tests":
+    match parsed.tool.follows:
+        case Follows.TESTS:
             begun = Begun(await _snapshot(ctx), await _digest_first(ctx))
             _leave_review_if_changed(begun.tested, ctx)
             move(Trigger.TESTS_STARTED, turn, audit)
-        case "git_commit":
+        case Follows.COMMIT:
             assert isinstance(plan, CommitPlan)
             begun = Begun(committed=tuple(change.path.relative for change in plan.changes))
             move(Trigger.APPROVED, turn, audit)
@@ -93,46 +93,56 @@ async def follow_outcome(
     merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext, record: CallRecord
 ) -> Merged:
     """Moves on by what the call came to, and says so in its result. Raises ToolError where a control tool is held."""
-    before = ctx.turn.memory.position.state
-    said = unsaved = ""
-    match parsed.tool.name:
-        case "run_tests":
-            unsaved = await name_unsaved(ctx)
-            said = "; ".join(filter(None, [await _follow_tests(merged, begun, parsed, ctx), unsaved]))
-        case "plan_complete":
-            await _complete_plan(ctx)
-        case "workflow_request_exemption":
-            await _exempt(merged, parsed, ctx)
-        case "set_mode":
-            assert isinstance(parsed.arguments, SetModeArguments)
-            refuse_mode(Mode(parsed.arguments.mode), ctx)
-            set_mode(Mode(parsed.arguments.mode), ctx.turn, ctx.parts.audit)
-        case "revise_tests":
-            _go_on(ctx)
-            said = await _revise_tests(ctx)
-        case "review_work":
-            _review(merged, parsed, ctx)
-        case "git_commit":
-            said = count_commit(begun.committed, ctx)
-            move(Trigger.COMMITTED, ctx.turn, ctx.parts.audit)
-        case _:
-            pass
+    before, follows = ctx.turn.memory.position.state, parsed.tool.follows
+    said = await _move_on(merged, begun, parsed, ctx)
+    unsaved = await name_unsaved(ctx) if follows is Follows.TESTS else ""
     if record.changed:
-        note_changes(ctx, by_run=parsed.tool.name == "run_tests")
-    if parsed.tool.name == "run_tests":
+        note_changes(ctx, by_run=follows is Follows.TESTS)
+    if follows is Follows.TESTS:
         # What the run itself left behind is no later change.
         measured = ctx.turn.memory.measured = _measured(merged, parsed, ctx)
         if measured is not None:
             count_run(measured, ctx, is_committed=await asyncio.to_thread(is_committed, ctx))
+    said = "; ".join(filter(None, [said, unsaved]))
     moved = ctx.turn.memory.position.state is not before
     notes = [note for note in (said, describe(ctx.turn.memory.position) if moved or said else "") if note]
-    tells = ctx.turn.memory.position.mode is Mode.STRICT or parsed.tool.name == "git_commit" or bool(unsaved)
+    tells = ctx.turn.memory.position.mode is Mode.STRICT or follows is Follows.COMMIT or bool(unsaved)
     if not notes or not tells:
         return merged
     summary = "; ".join([merged.outcome.summary, *([said] if said else [])])
     return replace(
         merged, outcome=replace(merged.outcome, text="\n".join([merged.outcome.text, *notes]), summary=summary)
     )
+
+
+async def _move_on(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
+    """Moves on by what the call came to; returns what there is to say about it. Raises ToolError where it is held."""
+    follows = parsed.tool.follows
+    match follows:
+        case Follows.TESTS:
+            return await _follow_tests(merged, begun, parsed, ctx)
+        case Follows.COMMIT:
+            said = count_commit(begun.committed, ctx)
+            move(Trigger.COMMITTED, ctx.turn, ctx.parts.audit)
+            return said
+        case Follows.REVISION:
+            _go_on(ctx)
+            return await _revise_tests(ctx)
+        case Follows.PLAN:
+            await _complete_plan(ctx)
+        case Follows.EXEMPTION:
+            await _exempt(merged, parsed, ctx)
+        case Follows.REVIEW:
+            _review(merged, parsed, ctx)
+        case Follows.MODE:
+            assert isinstance(parsed.arguments, SetModeArguments)
+            refuse_mode(Mode(parsed.arguments.mode), ctx)
+            set_mode(Mode(parsed.arguments.mode), ctx.turn, ctx.parts.audit)
+        case None:
+            pass
+        case _:
+            assert_never(follows)
+    return ""
 
 
 async def _snapshot(ctx: CallContext) -> TestFiles | None:
@@ -263,7 +273,8 @@ async def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
     """Grants an exemption whose paths all fit. Raises ToolError where one does not: tests come first then."""
     assert isinstance(parsed.arguments, ExemptionArguments)
     category = parsed.arguments.category
-    paths = _paths(merged)
+    assert isinstance(merged.outcome.facts, ToExempt)
+    paths = merged.outcome.facts.paths
     unfit = unfit_paths(category, paths, ctx.parts.rulebook.policy.exemptions)
     if unfit:
         raise ToolError(
@@ -294,14 +305,9 @@ async def _has_tests_of_plan(ctx: CallContext) -> bool:
     return before is not None and not before.differing(await _read_tests(ctx))
 
 
-def _paths(merged: Merged) -> tuple[str, ...]:
-    found = merged.outcome.data.get("paths")
-    return tuple(map(str, found)) if isinstance(found, list) else ()
-
-
 async def _revise_tests(ctx: CallContext) -> str:
     """Goes back to the tests where all code is taken back; says what is not, where the person left some of it."""
-    looks = make_tool_context("revise_tests", ctx.turn, ctx.parts)
+    looks = make_tool_context(REVISE_TESTS.name, ctx.turn, ctx.parts)
     todo, left = await asyncio.to_thread(take_back_code, looks)
     said = move(
         Trigger.TESTS_REVISED,
@@ -320,7 +326,8 @@ def _review(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
     """Takes the person's answer to the review. Raises ToolError where nothing is under review."""
     assert isinstance(parsed.arguments, ReviewWorkArguments)
     if parsed.arguments.answer == "approve":
-        trees = frozenset(cast("list[str]", merged.outcome.data["trees"]))
+        assert isinstance(merged.outcome.facts, Reviewed)
+        trees = merged.outcome.facts.trees
         _require(Trigger.APPROVED, ctx, lambda at: replace(at, approved=trees))
         return
     if parsed.arguments.answer == "tests":
@@ -352,9 +359,9 @@ def _go_on(ctx: CallContext) -> None:
     ctx.turn.reopens = False
 
 
-def say_what_stays(refusal: ToolError, tool: str, turn: Turn) -> None:
+def say_what_stays(refusal: ToolError, tool: Tool[Any] | None, turn: Turn) -> None:
     """Has a refusal of `revise_tests` say that the tests stay locked (FLW-13)."""
-    if tool == "revise_tests" and turn.memory.position.state is State.CODE_WRITING:
+    if tool is not None and tool.follows is Follows.REVISION and turn.memory.position.state is State.CODE_WRITING:
         refusal.fix = f"{refusal.fix}; until then the tests stay locked"
 
 

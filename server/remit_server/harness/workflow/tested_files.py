@@ -14,7 +14,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.stages.resolve import make_tool_context
 from remit_server.harness.workflow.test_snapshot import digest_files
-from remit_server.tools.git.git_commit import NothingDiffers, commit_of_all
+from remit_server.tools.git.git_commit import GIT_COMMIT, NothingDiffers, commit_of_all
 from remit_server.tools.spec import CommitPlan, FileChange
 from remit_server.workspace.content.files import digest_of
 
@@ -41,7 +41,7 @@ async def digest_tested(ctx: CallContext) -> Tested:
     paths = {path for change in changes for path in (change.path, change.moved_from) if path}
     changed = await digest_files(ctx.parts.workspace, paths)
     try:
-        commit = await asyncio.to_thread(commit_of_all, make_tool_context("git_commit", ctx.turn, ctx.parts))
+        commit = await asyncio.to_thread(commit_of_all, make_tool_context(GIT_COMMIT.name, ctx.turn, ctx.parts))
     except NothingDiffers:
         return Tested(changed, committed={})
     except ToolError:
@@ -66,7 +66,7 @@ def _texts_of(committed: Mapping[str, bytes | None], now: TestFiles) -> Mapping[
 def plan_of_all(ctx: CallContext) -> CommitPlan | None:
     """Returns the commit that everything would be in; None where there is none that could be told to be the same."""
     try:
-        return commit_of_all(make_tool_context("git_commit", ctx.turn, ctx.parts))
+        return commit_of_all(make_tool_context(GIT_COMMIT.name, ctx.turn, ctx.parts))
     except ToolError:
         return None
 
@@ -74,7 +74,7 @@ def plan_of_all(ctx: CallContext) -> CommitPlan | None:
 def is_committed(ctx: CallContext) -> bool:
     """Tells whether no file differs from the last commit; not where that cannot be told."""
     try:
-        commit_of_all(make_tool_context("git_commit", ctx.turn, ctx.parts))
+        commit_of_all(make_tool_context(GIT_COMMIT.name, ctx.turn, ctx.parts))
     except NothingDiffers:
         return True
     except ToolError:

@@ -33,4 +33,5 @@ GET_DEFINITION = Tool(
     arguments=PlaceArguments,
     targets=_targets,
     prepare=_prepare,
+    drop_rank=1,
 )

@@ -82,4 +82,5 @@ GET_DIAGNOSTICS = Tool(
     arguments=GetDiagnosticsArguments,
     targets=_targets,
     prepare=_prepare,
+    drop_rank=6,
 )

@@ -31,4 +31,5 @@ GET_REFERENCES = Tool(
     targets=_targets,
     prepare=_prepare,
     most_chars=24_000,
+    drop_rank=0,
 )

@@ -81,4 +81,5 @@ GET_SYMBOLS = Tool(
     arguments=GetSymbolsArguments,
     targets=_targets,
     prepare=_prepare,
+    drop_rank=3,
 )

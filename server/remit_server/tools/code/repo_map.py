@@ -147,4 +147,5 @@ REPO_MAP = Tool(
     prepare=_prepare,
     most_chars=40_000,
     sees_collected=always,
+    drop_rank=9,
 )

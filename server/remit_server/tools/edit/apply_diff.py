@@ -69,4 +69,6 @@ APPLY_DIFF = Tool(
     targets=_targets,
     prepare=_prepare,
     sees_collected=_changes_texts,
+    past="changed by a diff",
+    drop_rank=8,
 )

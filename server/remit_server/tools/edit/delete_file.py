@@ -48,4 +48,6 @@ DELETE_FILE = Tool(
     prepare=_prepare,
     file_argument="path",
     most_chars=6_000,
+    past="deleted",
+    drop_rank=10,
 )

@@ -157,4 +157,5 @@ EDIT_FILE = Tool(
     file_argument="path",
     most_chars=8_000,
     sees_collected=always,
+    past="edited",
 )

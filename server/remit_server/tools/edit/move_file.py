@@ -60,4 +60,6 @@ MOVE_FILE = Tool(
     file_argument="path",
     new_file_argument="new_path",
     most_chars=6_000,
+    past="moved",
+    drop_rank=7,
 )

@@ -99,4 +99,6 @@ REPLACE_LINES = Tool(
     prepare=_prepare,
     file_argument="path",
     sees_collected=always,
+    past="edited",
+    if_named=True,
 )

@@ -84,4 +84,5 @@ WRITE_FILE = Tool(
     new_file_argument="path",
     most_chars=6_000,
     sees_collected=always,
+    past="written",
 )

@@ -121,4 +121,5 @@ LIST_FILES = Tool(
     only_resolves=True,
     most_chars=MOST_CHARS,
     sees_collected=always,
+    drop_rank=12,
 )

@@ -38,6 +38,8 @@ from remit_server.tools.spec import (
     Arguments,
     CommitPlan,
     FileChange,
+    Follows,
+    InWorkflow,
     Outcome,
     Plan,
     Target,
@@ -278,4 +280,7 @@ GIT_COMMIT = Tool(
     arguments=GitCommitArguments,
     targets=_targets,
     prepare=_prepare,
+    past="committed",
+    drop_rank=2,
+    workflow=InWorkflow(Follows.COMMIT),
 )

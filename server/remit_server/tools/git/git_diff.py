@@ -157,4 +157,5 @@ GIT_DIFF = Tool(
     arguments=GitDiffArguments,
     targets=_targets,
     prepare=_prepare,
+    drop_rank=4,
 )

@@ -210,4 +210,5 @@ GIT_STATUS = Tool(
     arguments=GitStatusArguments,
     targets=_targets,
     prepare=_prepare,
+    drop_rank=5,
 )

@@ -155,4 +155,5 @@ RUN_COMMAND = Tool(
     targets=_targets,
     prepare=_prepare,
     most_chars=24_000,
+    drop_rank=14,
 )

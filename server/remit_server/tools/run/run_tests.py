@@ -19,7 +19,7 @@ from remit_server.tools.run.testing.report import render_report
 from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FILE, COVERAGE_FOLDER, texts_of_aids
 from remit_server.tools.run.testing.test_request import Choice, Wanted, choose
 from remit_server.tools.run.time_limit import MOST_S, choose_seconds, timed_out
-from remit_server.tools.spec import Arguments, CommandPlan, Plan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, CommandPlan, Follows, InWorkflow, Plan, Target, Tool, ToolContext
 
 MAX_REPORT_BYTES = 16_000_000
 """Of which the half at its end would be lost first: a report is whole or cannot be read."""
@@ -151,4 +151,6 @@ RUN_TESTS = Tool(
     arguments=RunTestsArguments,
     targets=_targets,
     prepare=_prepare,
+    drop_rank=11,
+    workflow=InWorkflow(Follows.TESTS),
 )

@@ -157,4 +157,5 @@ SEARCH_FILES = Tool(
     only_resolves=True,
     most_chars=MOST_CHARS,
     sees_collected=always,
+    drop_rank=13,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from remit_governance.values import Effect
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_governance.workflow.states import State
+from remit_server.tools.spec import Arguments, Follows, InWorkflow, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
 
 
 class PlanCompleteArguments(Arguments):
@@ -36,4 +37,5 @@ PLAN_COMPLETE = Tool(
     targets=_targets,
     prepare=_prepare,
     only_resolves=True,
+    workflow=InWorkflow(Follows.PLAN, frozenset({State.PLANNING}), strict_only=True, gives_up=True),
 )

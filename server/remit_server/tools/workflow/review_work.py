@@ -6,13 +6,24 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
-from pydantic import JsonValue
-
 from remit_governance.values import Effect
+from remit_governance.workflow.states import State
 from remit_server.errors import ToolError
 from remit_server.tools.git.git_commit import commit_of_all
 from remit_server.tools.git.git_repository import quote_path
-from remit_server.tools.spec import Arguments, CommitPlan, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import (
+    Arguments,
+    CommitPlan,
+    Follows,
+    InWorkflow,
+    Outcome,
+    Plan,
+    ReadPlan,
+    Reviewed,
+    Target,
+    Tool,
+    ToolContext,
+)
 
 MOST_NAMED = 10
 
@@ -32,9 +43,10 @@ async def _prepare(arguments: ReviewWorkArguments, ctx: ToolContext) -> Plan:
     async def run() -> Outcome:
         said = {"approve": "approved", "reject": "rejected", "tests": "put off: tests come first"}[arguments.answer]
         commit = await asyncio.to_thread(_whole_commit, ctx) if arguments.answer == "approve" else None
-        trees: list[JsonValue] = [] if commit is None else [commit.tree]
+        trees = frozenset[str]() if commit is None else frozenset({commit.tree})
         of = "" if commit is None else f", for a commit of all of {_names(commit)}"
-        return Outcome(f"the review is {said}{of}", f"review {said}{of}", data={"trees": trees})
+        told = f"review {said}{of}"
+        return Outcome(f"the review is {said}{of}", told, data={"trees": [*trees]}, facts=Reviewed(trees))
 
     return ReadPlan(run)
 
@@ -62,4 +74,5 @@ REVIEW_WORK = Tool(
     prepare=_prepare,
     only_resolves=True,
     person_only=True,
+    workflow=InWorkflow(Follows.REVIEW, frozenset({State.REVIEWING, State.COMMITTING, State.RETROACTIVE_TESTING})),
 )

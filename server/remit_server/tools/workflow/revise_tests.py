@@ -10,9 +10,22 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from remit_governance.values import Effect
+from remit_governance.workflow.states import State
 from remit_server.errors import ToolError
 from remit_server.tools.edit.undo_changes import TakingBack, leads_elsewhere
-from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, WritePlan
+from remit_server.tools.spec import (
+    Arguments,
+    FileChange,
+    Follows,
+    InWorkflow,
+    Outcome,
+    Plan,
+    ReadPlan,
+    Target,
+    Tool,
+    ToolContext,
+    WritePlan,
+)
 from remit_server.workspace.history import PastChange
 
 MOST_NAMED = 5
@@ -98,4 +111,5 @@ REVISE_TESTS = Tool(
     arguments=ReviseTestsArguments,
     targets=_targets,
     prepare=_prepare,
+    workflow=InWorkflow(Follows.REVISION, frozenset({State.CODE_WRITING}), strict_only=True),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from remit_governance.values import Effect
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, Follows, InWorkflow, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
 
 
 class SetModeArguments(Arguments):
@@ -37,4 +37,5 @@ SET_MODE = Tool(
     prepare=_prepare,
     only_resolves=True,
     person_only=True,
+    workflow=InWorkflow(Follows.MODE),
 )

@@ -8,7 +8,19 @@ from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_governance.workflow.exemptions import Category
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_governance.workflow.states import State
+from remit_server.tools.spec import (
+    Arguments,
+    Follows,
+    InWorkflow,
+    Outcome,
+    Plan,
+    ReadPlan,
+    Target,
+    ToExempt,
+    Tool,
+    ToolContext,
+)
 
 MOST_PATHS = 50
 
@@ -28,11 +40,11 @@ def _targets(arguments: ExemptionArguments, ctx: ToolContext) -> tuple[Target, .
 
 
 async def _prepare(arguments: ExemptionArguments, ctx: ToolContext) -> Plan:
-    paths = [ctx.resolve(path).relative for path in arguments.paths]
+    paths = tuple(ctx.resolve(path).relative for path in arguments.paths)
 
     async def run() -> Outcome:
         named = f"{arguments.category} for {', '.join(paths)}"
-        return Outcome(f"exempted: {named}", f"exempted: {named}", data={"paths": list(paths)})
+        return Outcome(f"exempted: {named}", f"exempted: {named}", data={"paths": [*paths]}, facts=ToExempt(paths))
 
     return ReadPlan(run)
 
@@ -45,4 +57,7 @@ WORKFLOW_REQUEST_EXEMPTION = Tool(
     targets=_targets,
     prepare=_prepare,
     only_resolves=True,
+    workflow=InWorkflow(
+        Follows.EXEMPTION, frozenset({State.PLANNING, State.TEST_WRITING}), strict_only=True, gives_up=True
+    ),
 )

@@ -26,7 +26,7 @@ from remit_server.tools.run.testing.reports.results import BadReport, Origin, Re
 from remit_server.tools.run.testing.runners import Ask, Runner
 from remit_server.tools.run.testing.test_request import Choice
 from remit_server.tools.run.time_limit import failure_of
-from remit_server.tools.spec import Outcome
+from remit_server.tools.spec import Outcome, TestsRan
 
 MAX_SHOWN = 20
 MAX_PASSED_SHOWN = 10
@@ -83,6 +83,7 @@ def render_report(
     failure = too_long if stopped else failure_of(output, too_long)
     summary = f"{runner.name}: {_count_words(counts, finished, total)} ({_end_words(output, stopped)})"
     files, said = _coverage(parts.coverage, runner, ask, here)
+    code = _of_code(files, choice.folder, is_locked)
     lines = [summary, *trouble, *strangers, *_unfinished_lines(tests, total)]
     lines += [*_failure_lines(bad), *_passed_lines(tests), *said]
     ended = bool(tests) and failure is None
@@ -103,7 +104,7 @@ def render_report(
         "rival": choice.rival,
         "unknown_runner": choice.unknown,
         "others": [{"runner": each.runner, "path": each.folder} for each in choice.others],
-        "coverage": _coverage_data(files, choice.folder, is_locked) if ask.coverage else None,
+        "coverage": _coverage_data(files, code) if ask.coverage else None,
     }
     return Outcome(
         text=redact("\n".join(lines)),
@@ -111,9 +112,19 @@ def render_report(
         data={**data, **_tests_json(tests, redact, MAX_DATA - _KEYS_CHARS - json_length(data))},
         exit_code=None if failure else output.exit_code,
         failure=failure,
-        tests=tuple(
-            TestCase(redact(test.id), test.ending, test.kind == "assertion", test.file, _advise(test, choice))
-            for test in tests
+        facts=TestsRan(
+            runner.name,
+            tuple(
+                TestCase(redact(test.id), test.ending, test.kind == "assertion", test.file, _advise(test, choice))
+                for test in tests
+            ),
+            tuple(trouble),
+            tuple(strangers),
+            choice.rival,
+            total - finished,
+            stopped,
+            wants_lines,
+            (sum(f.ran for f in code), sum(f.all for f in code)) if ask.coverage else None,
         ),
     )
 
@@ -287,9 +298,15 @@ def _missed_lines(lines: Sequence[int]) -> str:
     return f", not {listed}" if lines else ""
 
 
-def _coverage_data(files: tuple[FileCoverage, ...], folder: str, is_locked: Callable[[str], bool]) -> JsonValue:
-    """Coverage for clients; `code` is of the files that are no tests, for more tests are no more tested code."""
-    code = [f for f in files if not is_locked(f.path if folder == "." else f"{folder}/{f.path}")]
+def _of_code(
+    files: tuple[FileCoverage, ...], folder: str, is_locked: Callable[[str], bool]
+) -> tuple[FileCoverage, ...]:
+    """Returns what ran of the files that are no tests, for more tests are no more tested code."""
+    return tuple(f for f in files if not is_locked(f.path if folder == "." else f"{folder}/{f.path}"))
+
+
+def _coverage_data(files: tuple[FileCoverage, ...], code: tuple[FileCoverage, ...]) -> JsonValue:
+    """Coverage for clients; `code` is of the files that are no tests."""
     return {
         "percent": percent(files),
         "code": {"ran": sum(f.ran for f in code), "all": sum(f.all for f in code)},
