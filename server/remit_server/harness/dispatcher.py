@@ -32,7 +32,7 @@ from remit_server.harness.stages.commit_review import review_commit
 from remit_server.harness.stages.execute import execute
 from remit_server.harness.stages.gate import admit, opened_tools
 from remit_server.harness.stages.judge import JudgedCall, judge
-from remit_server.harness.stages.merge import merge
+from remit_server.harness.stages.merge import Merged, merge
 from remit_server.harness.stages.parse import ParsedCall, parse, parse_intent
 from remit_server.harness.stages.prepare import Prepared, prepare
 from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context, resolve, resolve_targets
@@ -40,7 +40,7 @@ from remit_server.harness.stages.state import check_state
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget import refuse_locked
 from remit_server.harness.workflow.exempted_edits import refuse_beyond
-from remit_server.harness.workflow.follow import follow_outcome, following, note_changes, say_what_stays
+from remit_server.harness.workflow.follow import follow_outcome, following, say_what_stays
 from remit_server.harness.writes.collected_plan import actions_of, arguments_of, review_tool
 from remit_server.harness.writes.syntax import refuse_broken
 from remit_server.models.ports import ToolSpec
@@ -110,13 +110,18 @@ class Dispatcher:
             prepared = await self._prepare(parsed, ctx, record)
         if collects(prepared, ctx):
             return record.finish(await collect(prepared, ctx, record), prepared.proposal.tool.most_chars)
-        approved = await approve(await review_commit(prepared, ctx, record), ctx, record)
+        merged = await self._carry_out(await review_commit(prepared, ctx, record), ctx, record)
+        return record.finish(merged.outcome, merged.most_chars)
+
+    async def _carry_out(self, prepared: Prepared, ctx: CallContext, record: CallRecord) -> Merged:
+        """Runs the stages from the question on, which a call and a review have in common; what a command has changed
+        goes through the same ones in `merge`."""
+        approved = await approve(prepared, ctx, record)
         with authorise(approved, ctx, record) as authorised:
-            async with following(parsed, approved.proposal.plan, ctx) as begun:
+            async with following(approved.proposal, ctx) as begun:
                 executed = await execute(authorised, ctx, record)
                 merged = await merge(executed, ctx, record)
-            merged = await follow_outcome(merged, begun, parsed, ctx, record)
-        return record.finish(merged.outcome, merged.most_chars)
+            return await follow_outcome(merged, begun, approved.proposal, ctx, record)
 
     async def _prepare(self, parsed: ParsedCall, ctx: CallContext, record: CallRecord) -> Prepared:
         judged = await self._judge(parsed, ctx, record)
@@ -183,13 +188,7 @@ class Dispatcher:
         # The texts as they are: what is collected is what is to come.
         looks = replace(make_tool_context(tool.name, ctx.turn, self.parts), documents=self.parts.documents)
         judged = await judge(ResolvedCall(tool, arguments, looks, actions), ctx, record)
-        prepared = await prepare(judged, ctx, record)
-        approved = await approve(prepared, ctx, record)
-        with authorise(approved, ctx, record) as authorised:
-            executed = await execute(authorised, ctx, record)
-            merged = await merge(executed, ctx, record)
-        if record.changed:
-            note_changes(ctx)
+        merged = await self._carry_out(await prepare(judged, ctx, record), ctx, record)
         kept = "".join(f"\nnot written: {path}: {why}; read it again" for path, why in left.items())
         return record.finish(replace(merged.outcome, text=merged.outcome.text + kept), merged.most_chars)
 

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from remit_governance.audit.record import AuditKind
 from remit_governance.permissions.answer_scope import Offer
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action
@@ -26,13 +25,12 @@ from remit_server.harness.commands.classify_changes import (
 )
 from remit_server.harness.commands.removal_checks import find_held_back
 from remit_server.harness.judgement import action_for, answer_again, answered_by_typing, judge_each
-from remit_server.harness.permit import mint_permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.exempted_edits import edits_beyond
-from remit_server.harness.writes.agent_trace import AgentTrace
 from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import Merger, stale
+from remit_server.harness.writes.permitted import permitted
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.harness.writes.syntax import describe_broken
 from remit_server.sandbox.ports import CommandOutput
@@ -154,18 +152,10 @@ class CommandMerge:
         if await asyncio.to_thread(mark_repositories, actions, self.merger.workspace.root) != actions:
             raise stale(taken[0].path)
         version = self.record.policy_version
-        with mint_permit(self.rulebook, judged, version, approved=True) as permit:
-            self.record.note_permit(permit.id)
-            permit.use()
-            self.record.record_capability(AuditKind.CAPABILITY_USED, permit.id)
-            name = self.proposal.tool.name
-            folder = None if self.rulebook.policy.work_items is None else self.merger.workspace.root
-            trace = AgentTrace(folder, self.turn, self.call_id, name, actions)
-            kept = MergeKept(self.merger, self.turn.history, self.call_id, f"Remit: {name}", trace)
-            try:
-                await finish_uninterrupted(self._merge_under(kept, plan_of(taken), version))
-            finally:
-                self.record.record_end_of_token(permit.id, permit.state)
+        tool = self.proposal.tool.name
+        kept = MergeKept.of_call(self.merger, self.turn, self.call_id, tool, actions=actions, rulebook=self.rulebook)
+        with permitted(self.rulebook, judged, version, self.record, approved=True):
+            await finish_uninterrupted(self._merge_under(kept, plan_of(taken), version))
 
     async def _merge_under(self, kept: MergeKept, plan: WritePlan, version: str) -> None:
         """Merges the files, and then what became of folders. Raises ToolError, as `MergeKept.merge` does."""

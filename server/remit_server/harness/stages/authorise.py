@@ -6,16 +6,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from remit_governance.audit.record import AuditKind
 from remit_governance.capabilities import DEFAULT_TTL_S
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, actions_now, decide_actions
-from remit_server.harness.permit import LONGEST_TURN_S, Permit, mint_permit
+from remit_server.harness.permit import LONGEST_TURN_S, Permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import Approved
+from remit_server.harness.writes.permitted import permitted
 from remit_server.tools.spec import CommandPlan
 
 
@@ -48,18 +48,13 @@ def authorise(approved: Approved, ctx: CallContext, record: CallRecord) -> Gener
             raise moved_on(approved.proposal.name)
     rulebook = ctx.parts.rulebook
     plan = approved.proposal.plan
-    with mint_permit(
+    with permitted(
         rulebook,
         judgement.pairs,
         judgement.policy_version,
+        record,
         approved=approved.reviewed,
         ttl_s=LONGEST_TURN_S if isinstance(plan, CommandPlan) else DEFAULT_TTL_S,
+        begin=record.record_start,
     ) as permit:
-        record.note_permit(permit.id)
-        record.record_start()
-        permit.use()
-        record.record_capability(AuditKind.CAPABILITY_USED, permit.id)
-        try:
-            yield Authorised(approved.proposal, judgement, permit)
-        finally:
-            record.record_end_of_token(permit.id, permit.state)
+        yield Authorised(approved.proposal, judgement, permit)

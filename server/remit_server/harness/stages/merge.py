@@ -20,7 +20,6 @@ from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import decide_actions
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.execute import CommandEnded, Executed
-from remit_server.harness.writes.agent_trace import AgentTrace
 from remit_server.harness.writes.commit import write_commit
 from remit_server.harness.writes.merge_kept import MergeKept
 from remit_server.harness.writes.merger import stale
@@ -95,10 +94,8 @@ async def _write(plan: WritePlan, executed: Executed, ctx: CallContext, record: 
         record.note_rebase(plan, fitted)
         plan = fitted
         try:
-            name = proposal.tool.name
-            folder = None if ctx.parts.rulebook.policy.work_items is None else root
-            trace = AgentTrace(folder, ctx.turn, ctx.call.id, name, executed.judgement.actions)
-            kept = MergeKept(ctx.parts.merger, ctx.turn.history, ctx.call.id, f"Remit: {name}", trace)
+            name, actions, rules = proposal.tool.name, executed.judgement.actions, ctx.parts.rulebook
+            kept = MergeKept.of_call(ctx.parts.merger, ctx.turn, ctx.call.id, name, actions=actions, rulebook=rules)
             await finish_uninterrupted(kept.merge(plan, record.changed, version))
             break
         except ToolError as error:

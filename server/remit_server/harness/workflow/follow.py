@@ -30,10 +30,10 @@ from remit_governance.workflow.test_files import locked_files
 from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.context import CallContext
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.merge import Merged
-from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.stages.resolve import make_tool_context
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget import count_commit, count_run, refuse_mode
@@ -44,7 +44,7 @@ from remit_server.harness.workflow.tested_files import Tested, digest_tested, is
 from remit_server.harness.workflow.unsaved import name_unsaved
 from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
-from remit_server.tools.spec import CommitPlan, Follows, Plan, Reviewed, ToExempt, Tool
+from remit_server.tools.spec import CommitPlan, Follows, Reviewed, ToExempt, Tool
 from remit_server.tools.workflow.review_work import ReviewWorkArguments
 from remit_server.tools.workflow.revise_tests import REVISE_TESTS, take_back_code
 from remit_server.tools.workflow.set_mode import SetModeArguments
@@ -67,17 +67,17 @@ class Begun:
 
 
 @asynccontextmanager
-async def following(parsed: ParsedCall, plan: Plan, ctx: CallContext) -> AsyncGenerator[Begun]:
+async def following(proposal: Proposal, ctx: CallContext) -> AsyncGenerator[Begun]:
     """Moves on before the call runs, and back where it does not come to its end. Raises ToolError."""
     audit, turn = ctx.parts.audit, ctx.turn
-    match parsed.tool.follows:
+    match proposal.tool.follows:
         case Follows.TESTS:
             begun = Begun(await _snapshot(ctx), await _digest_first(ctx))
             _leave_review_if_changed(begun.tested, ctx)
             move(Trigger.TESTS_STARTED, turn, audit)
         case Follows.COMMIT:
-            assert isinstance(plan, CommitPlan)
-            begun = Begun(committed=tuple(change.path.relative for change in plan.changes))
+            assert isinstance(proposal.plan, CommitPlan)
+            begun = Begun(committed=tuple(change.path.relative for change in proposal.plan.changes))
             move(Trigger.APPROVED, turn, audit)
         case _:
             begun = Begun()
@@ -90,17 +90,17 @@ async def following(parsed: ParsedCall, plan: Plan, ctx: CallContext) -> AsyncGe
 
 
 async def follow_outcome(
-    merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext, record: CallRecord
+    merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext, record: CallRecord
 ) -> Merged:
     """Moves on by what the call came to, and says so in its result. Raises ToolError where a control tool is held."""
-    before, follows = ctx.turn.memory.position.state, parsed.tool.follows
-    said = await _move_on(merged, begun, parsed, ctx)
+    before, follows = ctx.turn.memory.position.state, proposal.tool.follows
+    said = await _move_on(merged, begun, proposal, ctx)
     unsaved = await name_unsaved(ctx) if follows is Follows.TESTS else ""
     if record.changed:
         note_changes(ctx, by_run=follows is Follows.TESTS)
     if follows is Follows.TESTS:
         # What the run itself left behind is no later change.
-        measured = ctx.turn.memory.measured = _measured(merged, parsed, ctx)
+        measured = ctx.turn.memory.measured = _measured(merged, proposal, ctx)
         if measured is not None:
             count_run(measured, ctx, is_committed=await asyncio.to_thread(is_committed, ctx))
     said = "; ".join(filter(None, [said, unsaved]))
@@ -115,12 +115,12 @@ async def follow_outcome(
     )
 
 
-async def _move_on(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
+async def _move_on(merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext) -> str:
     """Moves on by what the call came to; returns what there is to say about it. Raises ToolError where it is held."""
-    follows = parsed.tool.follows
+    follows = proposal.tool.follows
     match follows:
         case Follows.TESTS:
-            return await _follow_tests(merged, begun, parsed, ctx)
+            return await _follow_tests(merged, begun, proposal, ctx)
         case Follows.COMMIT:
             said = count_commit(begun.committed, ctx)
             move(Trigger.COMMITTED, ctx.turn, ctx.parts.audit)
@@ -131,13 +131,13 @@ async def _move_on(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallCo
         case Follows.PLAN:
             await _complete_plan(ctx)
         case Follows.EXEMPTION:
-            await _exempt(merged, parsed, ctx)
+            await _exempt(merged, proposal, ctx)
         case Follows.REVIEW:
-            _review(merged, parsed, ctx)
+            _review(merged, proposal, ctx)
         case Follows.MODE:
-            assert isinstance(parsed.arguments, SetModeArguments)
-            refuse_mode(Mode(parsed.arguments.mode), ctx)
-            set_mode(Mode(parsed.arguments.mode), ctx.turn, ctx.parts.audit)
+            assert isinstance(proposal.arguments, SetModeArguments)
+            refuse_mode(Mode(proposal.arguments.mode), ctx)
+            set_mode(Mode(proposal.arguments.mode), ctx.turn, ctx.parts.audit)
         case None:
             pass
         case _:
@@ -168,11 +168,11 @@ def _leave_review_if_changed(now: Tested | None, ctx: CallContext) -> None:
         move(Trigger.REJECTED, ctx.turn, ctx.parts.audit)
 
 
-async def _follow_tests(merged: Merged, begun: Begun, parsed: ParsedCall, ctx: CallContext) -> str:
+async def _follow_tests(merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext) -> str:
     """Judges a run of tests by what the state wants proven; says why where it proves nothing."""
-    assert isinstance(parsed.arguments, RunTestsArguments)
+    assert isinstance(proposal.arguments, RunTestsArguments)
     turn, audit, position = ctx.turn, ctx.parts.audit, ctx.turn.memory.position
-    run = read_run(merged.outcome, parsed.arguments, position.mode)
+    run = read_run(merged.outcome, proposal.arguments, position.mode)
     now = await _snapshot(ctx)
     if begun.tests is not None and now is not None and (moved := await _written(merged, begun.tests, now, ctx)):
         run = replace(run, doubt=moved)
@@ -255,9 +255,9 @@ def _go_alone(tested: Tested, failing: tuple[str, ...], ctx: CallContext) -> Non
     )
 
 
-def _measured(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> Coverage | None:
-    assert isinstance(parsed.arguments, RunTestsArguments)
-    run = read_run(merged.outcome, parsed.arguments, ctx.turn.memory.position.mode)
+def _measured(merged: Merged, proposal: Proposal, ctx: CallContext) -> Coverage | None:
+    assert isinstance(proposal.arguments, RunTestsArguments)
+    run = read_run(merged.outcome, proposal.arguments, ctx.turn.memory.position.mode)
     return read_coverage(merged.outcome, run)
 
 
@@ -269,10 +269,10 @@ async def _complete_plan(ctx: CallContext) -> None:
     _require(Trigger.PLAN_COMPLETED, ctx, lambda at: replace(at, before=before, exemption=None))
 
 
-async def _exempt(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
+async def _exempt(merged: Merged, proposal: Proposal, ctx: CallContext) -> None:
     """Grants an exemption whose paths all fit. Raises ToolError where one does not: tests come first then."""
-    assert isinstance(parsed.arguments, ExemptionArguments)
-    category = parsed.arguments.category
+    assert isinstance(proposal.arguments, ExemptionArguments)
+    category = proposal.arguments.category
     assert isinstance(merged.outcome.facts, ToExempt)
     paths = merged.outcome.facts.paths
     unfit = unfit_paths(category, paths, ctx.parts.rulebook.policy.exemptions)
@@ -322,15 +322,15 @@ async def _revise_tests(ctx: CallContext) -> str:
     return f"the tests stay locked: {said.needs}, and this is not yet: {stays or '; '.join(left)}"
 
 
-def _review(merged: Merged, parsed: ParsedCall, ctx: CallContext) -> None:
+def _review(merged: Merged, proposal: Proposal, ctx: CallContext) -> None:
     """Takes the person's answer to the review. Raises ToolError where nothing is under review."""
-    assert isinstance(parsed.arguments, ReviewWorkArguments)
-    if parsed.arguments.answer == "approve":
+    assert isinstance(proposal.arguments, ReviewWorkArguments)
+    if proposal.arguments.answer == "approve":
         assert isinstance(merged.outcome.facts, Reviewed)
         trees = merged.outcome.facts.trees
         _require(Trigger.APPROVED, ctx, lambda at: replace(at, approved=trees))
         return
-    if parsed.arguments.answer == "tests":
+    if proposal.arguments.answer == "tests":
         _require(Trigger.TESTS_WANTED, ctx)
         return
     reviewing = ctx.turn.memory.position.state is State.REVIEWING

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from remit_governance.rulebook import Rulebook
+from remit_governance.values import Action
 from remit_server.contract import ErrorCode, WarningEvent
 from remit_server.errors import ToolError
 from remit_server.harness.ports import KeptHistory
+from remit_server.harness.turn import Turn
 from remit_server.harness.writes.agent_trace import AgentTrace
 from remit_server.harness.writes.merger import Merger
 from remit_server.tools.spec import WritePlan
@@ -22,6 +26,15 @@ class MergeKept:
     call_id: str
     label: str
     trace: AgentTrace
+
+    @classmethod
+    def of_call(
+        cls, merger: Merger, turn: Turn, call_id: str, tool: str, *, actions: Sequence[Action], rulebook: Rulebook
+    ) -> MergeKept:
+        """Returns where the changes of a call of this tool go, traced where the project names work items."""
+        folder = None if rulebook.policy.work_items is None else merger.workspace.root
+        trace = AgentTrace(folder, turn, call_id, tool, tuple(actions))
+        return cls(merger, turn.history, call_id, f"Remit: {tool}", trace)
 
     async def merge(self, plan: WritePlan, changed: list[str], policy_version: str) -> None:
         """Keeps what the files hold, then merges, as `Merger.merge` does.
