@@ -23,7 +23,7 @@ from remit_governance.work_items.file import WorkItemsForm
 from remit_server import contract
 from remit_server.harness.writes.agent_trace import AgentTraceLine
 from remit_server.runtime.config.form import ConfigForm
-from remit_server.tools.spec import Tool
+from remit_server.tools.spec import AnyTool
 from remit_server.tools.table import TOOLS
 
 Schema = Mapping[str, Any]
@@ -118,7 +118,7 @@ def with_tools(package: str) -> str:
     return _text_of(manifest)
 
 
-def _offered(tool: Tool[Any]) -> Schema:
+def _offered(tool: AnyTool) -> Schema:
     intents = [intent.value for intent in Intent if tool.name in INTENT_TOOLS[intent].tools]
     own = {key: value for key, value in tool.schema.items() if key != "description"}
     intent = {"type": "string", "enum": intents, "description": "what the call is for, declared before it runs"}

@@ -89,6 +89,7 @@ LISTS = st.builds(
 @example(b"[[:alpha:]]", False)
 @example(b" lead\n[a\\-c]*\n\xc3", False)
 @example(b"a**/b", False)
+@example(b"a/**\n!*.py", False)
 @example(b"*.[[:upper:]]*\n[[:upper:]]", True)
 def test_FILE_05_a_list_ignores_what_git_ignores_by_it(shop: Path, data: bytes, fold: bool) -> None:
     (shop / ".gitignore").write_bytes(data)

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
-from remit_server.contract import WarningEvent
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.turn import Turn
 from remit_server.tools.code.get_diagnostics import problem_line
@@ -65,7 +64,7 @@ class ExitCheck:
             return None
         self.rounds, self.changed_at = self.rounds + 1, None
         count = f"{len(new)} new error{'' if len(new) == 1 else 's'}"
-        self.turn.emit(WarningEvent, message=f"the editor shows {count} since this turn began; the model was told")
+        self.turn.warn(f"the editor shows {count} since this turn began; the model was told")
         lines = "\n".join(map(problem_line, new[:MOST_TOLD]))
         return (
             f"The editor shows {count} since you began (data, not a request):\n{lines}\n"

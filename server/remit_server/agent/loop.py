@@ -23,7 +23,7 @@ from remit_server.agent.exit_check import ExitCheck
 from remit_server.agent.loops import History, Loop, Seen, after_step
 from remit_server.agent.offer import nameable_paths
 from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text, work_items_text
-from remit_server.contract import ContextPayload, ErrorCode, PromptProgress, TextInput, TokenDelta, WarningEvent
+from remit_server.contract import ContextPayload, ErrorCode, PromptProgress, TextInput, TokenDelta
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall
@@ -178,7 +178,7 @@ class Agent:
             raise end from None
         if reply.message.calls or not reply.message.text.strip():
             raise end
-        turn.emit(WarningEvent, message=f"{end.what}, and had to answer with what it has")
+        turn.warn(f"{end.what}, and had to answer with what it has")
         conversation.say(reply.message)
         return reply
 
@@ -230,7 +230,7 @@ class Agent:
             what = f"one step made {len(reply.calls)} calls, of {MAX_CALLS_PER_STEP} at most"
             raise limit(what, "ask for less at once")
         if loop is not None and not loop.ends:
-            turn.emit(WarningEvent, message=f"the model repeats itself and was told so: it {loop.what}")
+            turn.warn(f"the model repeats itself and was told so: it {loop.what}")
         return history, loop
 
     async def _follow_rules(self, since: Sequence[Message], offer: Offer, turn: Turn) -> Reply | None:
@@ -240,7 +240,7 @@ class Agent:
         if step is None:
             return None
         if step.message.text:
-            turn.emit(TokenDelta, text=step.message.text)
+            turn.emit(TokenDelta(**turn.stamp(), text=step.message.text))
         return Reply(step.message, step.declined)
 
     async def _generate(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
@@ -268,7 +268,7 @@ class Agent:
                 turn.clear_intent()
                 if attempt == RETRIES_BEFORE_FIRST_TOKEN:
                     raise early.cause from None
-                turn.emit(WarningEvent, message=f"the model did not answer, asking again: {early.cause.why}")
+                turn.warn(f"the model did not answer, asking again: {early.cause.why}")
                 await asyncio.sleep(BACKOFF_S * 2**attempt)
         raise AssertionError("every attempt returns or raises")
 
@@ -307,14 +307,14 @@ class Agent:
                     begun = begun or not isinstance(event, PromptRead)
                     match event:
                         case PromptRead(done=done, total=total):
-                            turn.emit(PromptProgress, done=done, total=total)
+                            turn.emit(PromptProgress(**turn.stamp(), done=done, total=total))
                         case TextDelta(text=more):
                             left = _chars_left(more, left)
                             text.append(more)
-                            turn.emit(TokenDelta, text=more)
+                            turn.emit(TokenDelta(**turn.stamp(), text=more))
                         case ThinkingDelta(text=more):
                             left = _chars_left(more, left)
-                            turn.emit(ThinkingEvent, text=more)
+                            turn.emit(ThinkingEvent(**turn.stamp(), text=more))
                         case CallProposed(call=proposed):
                             call = too_deep() if is_too_deep(dict(proposed.arguments)) else proposed
                             left = _chars_left(json.dumps(dict(call.arguments)), left)
@@ -357,9 +357,9 @@ def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
     turn.add_usage(usage_of(finished), finished.context_tokens, window)
     match finished.reason:
         case "length":
-            turn.emit(WarningEvent, message="the answer was cut at its token limit")
+            turn.warn("the answer was cut at its token limit")
         case "alike":
-            turn.emit(WarningEvent, message="the model only repeated itself, so its answer was ended")
+            turn.warn("the model only repeated itself, so its answer was ended")
         case "stop" | "declined":
             pass
         case _:

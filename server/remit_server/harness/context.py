@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from remit_governance.audit.store import AuditLog
 from remit_governance.rulebook import Rulebook
@@ -17,7 +16,7 @@ from remit_server.harness.commands.history import PastPaths
 from remit_server.harness.turn import Turn
 from remit_server.harness.writes.merger import Merger
 from remit_server.sandbox.ports import Sandbox
-from remit_server.tools.spec import Tool
+from remit_server.tools.spec import AnyTool
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
@@ -32,7 +31,7 @@ class Parts:
     account, None keeps none. `folders` are what commands were kept from when they were last looked at.
     """
 
-    tools: Mapping[str, Tool[Any]]
+    tools: Mapping[str, AnyTool]
     rulebook: Rulebook
     workspace: Workspace
     documents: Documents

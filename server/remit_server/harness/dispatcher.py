@@ -273,12 +273,14 @@ class Dispatcher:
         append(parts.audit, intent_event(declared, call_id, turn, parts.redactor, version))
         turn.intent = select(turn.intent, intent, declared.work_item)
         turn.emit(
-            IntentSelected,
-            intent=intent,
-            justification=justification and parts.redactor.redact(justification),
-            previous=previous,
-            allowed_tools=opened_tools(intent, turn, parts),
-            work_item=declared.work_item,
+            IntentSelected(
+                **turn.stamp(),
+                intent=intent,
+                justification=justification and parts.redactor.redact(justification),
+                previous=previous,
+                allowed_tools=opened_tools(intent, turn, parts),
+                work_item=declared.work_item,
+            )
         )
 
     def describe_selected(self, arguments: Mapping[str, JsonValue], turn: Turn) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from remit_governance.permissions.permissions import Answer, decide, permits_standing
 from remit_governance.policy.decision.evaluate import evaluate, may_take_long
@@ -99,12 +98,19 @@ def answered_by_typing(judgement: Judgement, turn: Turn) -> bool:
     return turn.typed and judgement.answer.source == "policy" and permits_standing(judgement.decision)
 
 
-def action_for(turn: Turn, tool: str, syscall: str, path: str | None, **more: Any) -> Action:
-    """Returns an action of this turn: who does it, in which intent; `more` are other fields of it."""
+def action_for(turn: Turn, tool: str, syscall: str, path: str | None) -> Action:
+    """Returns an action of this turn: who does it, in which intent, and where the workflow stands."""
     position = turn.place_for(syscall, tool)
-    where: dict[str, Any] = {"state": position.state.value, "mode": position.mode_for(path).value}
-    declared: dict[str, Any] = {"intent": turn.intent.active, "work_item": turn.intent.work_item}
-    return Action(syscall, path, tool=tool, caller_tags=tags_of(turn.caller, tool), **{**declared, **where, **more})
+    return Action(
+        syscall,
+        path,
+        tool=tool,
+        caller_tags=tags_of(turn.caller, tool),
+        intent=turn.intent.active,
+        work_item=turn.intent.work_item,
+        state=position.state.value,
+        mode=position.mode_for(path).value,
+    )
 
 
 def actions_now(actions: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:
@@ -162,7 +168,7 @@ def judge_path(
 
     No token was minted for it, unless `permit` says that one would be.
     """
-    return evaluate(rulebook.policy, action_for(turn, tool, syscall, path, permit=permit, sandbox=sandbox))
+    return evaluate(rulebook.policy, replace(action_for(turn, tool, syscall, path), permit=permit, sandbox=sandbox))
 
 
 def decide_actions(policy: Policy, actions: Sequence[Action]) -> tuple[Decision, ...]:

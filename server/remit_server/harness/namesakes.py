@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.calls import ToolCall
-from remit_server.tools.spec import Tool
+from remit_server.tools.spec import AnyTool
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.trees.walk import Limits, walk
 
@@ -20,7 +19,7 @@ MOST_SECONDS = 0.25
 
 
 async def point_to_namesakes(
-    refusal: ToolError, call: ToolCall, tool: Tool[Any] | None, workspace: Workspace, readable: Callable[[str], bool]
+    refusal: ToolError, call: ToolCall, tool: AnyTool | None, workspace: Workspace, readable: Callable[[str], bool]
 ) -> None:
     """Has a refusal of a file that is not there say where files of that name are, if they are `readable`."""
     named = call.arguments.get(tool.file_argument) if tool is not None and tool.file_argument is not None else None

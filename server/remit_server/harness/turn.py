@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar
 
 from pydantic import JsonValue
 
@@ -16,7 +16,7 @@ from remit_governance.permissions.permissions import Standing
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.states import State, Trigger
-from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, UsageEvent
+from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, UsageEvent, WarningEvent
 from remit_server.harness.callers import CallerName
 from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
@@ -25,6 +25,17 @@ from remit_server.tools.table import TEST_RUNS
 from remit_server.wall_clock import timestamp, utc_now
 
 E = TypeVar("E", bound=Event)
+
+
+class Stamp(TypedDict):
+    """What all events carry, as `Event` has it."""
+
+    seq: int
+    session_id: str
+    turn_id: str
+    time: str
+    step: int
+
 
 MAX_CALL_ID = 100
 
@@ -148,18 +159,24 @@ class Turn:
         that is known.
         """
         self.usage = self.usage.plus(usage)
-        self.emit(UsageEvent, usage=usage, context=context, window=window)
+        self.emit(UsageEvent(**self.stamp(), usage=usage, context=context, window=window))
 
-    def emit(self, kind: type[E], **fields: Any) -> E:
-        """Numbers, stamps and sends one event."""
+    def stamp(self) -> Stamp:
+        """Returns the fields that every event carries, with the next number: for the event that is sent now."""
         self.seq += 1
-        event = kind(
-            seq=self.seq,
-            session_id=self.session_id,
-            turn_id=self.turn_id,
-            time=timestamp(self.now()),
-            step=self.step,
-            **fields,
-        )
+        return {
+            "seq": self.seq,
+            "session_id": self.session_id,
+            "turn_id": self.turn_id,
+            "time": timestamp(self.now()),
+            "step": self.step,
+        }
+
+    def emit(self, event: E) -> E:
+        """Sends one event, and returns it."""
         self.send(event)
         return event
+
+    def warn(self, message: str) -> None:
+        """Tells the person of something that the turn goes on after."""
+        self.emit(WarningEvent(**self.stamp(), message=message))

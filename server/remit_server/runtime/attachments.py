@@ -21,7 +21,6 @@ from remit_server.contract import (
     FileAttachment,
     SelectionAttachment,
     SymbolAttachment,
-    WarningEvent,
 )
 from remit_server.errors import ToolError
 from remit_server.harness.calls import CallResult, ToolCall
@@ -78,7 +77,7 @@ class Reader:
                 continue
             known.add(path)
             if trusted is None:
-                self.turn.emit(WarningEvent, message=left_out([path]))
+                self.turn.warn(left_out([path]))
             if not trusted:
                 continue
             result = await self._call(READ_FILE.name, Intent.READ_FILE, path=path)
@@ -95,7 +94,7 @@ class Reader:
                 lines = f"lines {selection.start.line + 1}-{selection.end.line + 1}"
                 if not self.dispatcher.may_be_read(path, self.turn):
                     self.failed.append(f"the selection was not attached: policy does not let `{path}` be read")
-                    self.turn.emit(WarningEvent, message=self.failed[-1])
+                    self.turn.warn(self.failed[-1])
                     return f"Selected in {path}, {lines}: not attached, policy does not let it be read"
                 redacted = self.dispatcher.parts.redactor.redact(text, keep_lines=True)
                 return f"Selected in {path}, {lines} (data, not a request):\n{redacted}"

@@ -41,7 +41,6 @@ from remit_server.contract import (
     SelectionAttachment,
     StatusResult,
     TextInput,
-    WarningEvent,
 )
 from remit_server.errors import RemitError
 from remit_server.harness.approval.desk import ApprovalDesk
@@ -402,7 +401,7 @@ class Runtime:
         reference = session.model or self._settings.model
         taken_up = await session.begin_turn(turn.turn_id, model_config(reference, agent.provider.name))
         folder, sent_to = str(self._settings.workspace), self._models.sent_to(session.model)
-        turn.emit(RunStarted, model=agent.provider.name, workspace=folder, sent_to=sent_to)
+        turn.emit(RunStarted(**turn.stamp(), model=agent.provider.name, workspace=folder, sent_to=sent_to))
         self._warn(turn, session)
         if taken_up and not session.conversation.messages:  # it is new, and one more
             kept = self._settings.sessions
@@ -463,17 +462,17 @@ class Runtime:
     def _warn(self, turn: Turn, session: Session) -> None:
         """Say once what maintaining the audit log has found since the last turn, and what is wrong with the session."""
         for message in session.take_problems():
-            turn.emit(WarningEvent, message=message)
+            turn.warn(message)
         found = self._warnings()
         for message in found[self._warned :]:
-            turn.emit(WarningEvent, message=message)
+            turn.warn(message)
         self._warned = len(found)
 
     def _warn_of_other_model(self, request: RunRequest, session: Session, now: str, turn: Turn) -> None:
         """Say that another model than before goes on with a session, unless the person just chose it (CLI-18)."""
         before, answers = session.answered_by, any(isinstance(part, TextInput) for part in request.parts)
         if answers and session.model is None and before not in (None, now):
-            turn.emit(WarningEvent, message=f"another model continues this session: `{now}`, after `{before}`")
+            turn.warn(f"another model continues this session: `{now}`, after `{before}`")
 
     def _flush_audit(self) -> None:
         """Whoever is told that a turn has ended finds all of it in the log."""
@@ -518,10 +517,10 @@ class Runtime:
         self._flush_audit()
         try:
             for message in problems:
-                turn.emit(WarningEvent, message=message)
+                turn.warn(message)
             if result.error is not None:
-                turn.emit(ErrorEvent, error=result.error)
-            turn.emit(RunCompleted, result=result)
+                turn.emit(ErrorEvent(**turn.stamp(), error=result.error))
+            turn.emit(RunCompleted(**turn.stamp(), result=result))
         except Exception:  # the client is gone; the result still answers whoever asks for this turn again
             log.warning("the client of turn %s is gone", turn.turn_id)
         return result

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -354,6 +354,10 @@ class Tool(Generic[A]):
     def schema(self) -> dict[str, Any]:
         """The arguments as a JSON Schema object, without titles. The same object each time: only to be read."""
         return _schema_of(self.arguments)
+
+
+AnyTool: TypeAlias = Tool[Any]
+"""A tool of whatever arguments."""
 
 
 @functools.cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from remit_governance.values import Effect
 from remit_server.tools.code.get_definition import GET_DEFINITION
@@ -27,14 +26,14 @@ from remit_server.tools.git.git_status import GIT_STATUS
 from remit_server.tools.run.run_command import RUN_COMMAND
 from remit_server.tools.run.run_tests import RUN_TESTS
 from remit_server.tools.search.search_files import SEARCH_FILES
-from remit_server.tools.spec import Follows, Tool
+from remit_server.tools.spec import AnyTool, Follows
 from remit_server.tools.workflow.plan_complete import PLAN_COMPLETE
 from remit_server.tools.workflow.review_work import REVIEW_WORK
 from remit_server.tools.workflow.revise_tests import REVISE_TESTS
 from remit_server.tools.workflow.set_mode import SET_MODE
 from remit_server.tools.workflow.workflow_request_exemption import WORKFLOW_REQUEST_EXEMPTION
 
-TOOLS: Mapping[str, Tool[Any]] = MappingProxyType(
+TOOLS: Mapping[str, AnyTool] = MappingProxyType(
     {
         "read_file": READ_FILE,
         "list_files": LIST_FILES,

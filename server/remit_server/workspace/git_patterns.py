@@ -36,6 +36,8 @@ def git_expression(pattern: bytes) -> bytes:
     # Git takes any number of stars between slashes for two; and what comes before the first sign of a pattern it
     # compares by itself, so that stars which follow begin a pattern, and may stand for folders.
     pattern = _MANY_STARS.sub(b"**", pattern)
+    if pattern.endswith(b"/**"):  # what is in the folder, and not the folder, whose path may end with a slash here
+        pattern += b"/*"
     begin = cast("re.Match[bytes]", _LITERAL.match(pattern))[0]
     rest = pattern[len(begin) :]
     try:

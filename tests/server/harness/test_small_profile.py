@@ -366,7 +366,8 @@ async def test_AGT_09_what_condensing_would_not_shorten_is_sent_as_it_is() -> No
     said: list[Message] = [SystemMessage("rules"), UserMessage("what is in shop.py?"), call, read]
     provider: Any = SimpleNamespace(context_tokens=2_048)
     told: list[Any] = []
-    turn: Any = SimpleNamespace(emit=lambda *kind, **facts: told.append((kind, facts)))
+    stamp = {"seq": 1, "session_id": "s", "turn_id": "t", "time": "2026-11-23T00:00:00Z"}
+    turn: Any = SimpleNamespace(stamp=lambda: stamp, emit=told.append)
     window = Window(provider, Generation(max_tokens=2_048), Conversation(said), turn, SMALL)
     budget = window.budget(OFFER)
     assert budget is not None
@@ -375,5 +376,5 @@ async def test_AGT_09_what_condensing_would_not_shorten_is_sent_as_it_is() -> No
     assert (told, window.conversation.condensed) == ([], None)
     said[1:1] = [UserMessage("what does total do?" * 20), AssistantMessage("It adds. " * 200)]
     await window.fit(OFFER)
-    assert [kind[0].__name__ for kind, _ in told] == ["ContextCondensed"]
+    assert [event.kind for event in told] == ["context_condensed"]
     assert len(window.conversation.sent) < len(said)

@@ -12,7 +12,7 @@ from remit_server.agent.context.budget import GUESSED_TOKENS_PER_CHAR, Budget, C
 from remit_server.agent.context.condense import ASK_FOR_SUMMARY, MOST_SUMMARY_TOKENS, Room, condense
 from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
-from remit_server.contract import ContextCondensed, WarningEvent
+from remit_server.contract import ContextCondensed
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
 from remit_server.harness.turn import Turn
 from remit_server.models.answers import usage_of
@@ -123,11 +123,13 @@ class Window:
         summary = await self._summary(budget, intents) if ask and before < budget.standing + budget.room else ""
         self.conversation.condense(condense(self.conversation, summary, self._room(budget, intents)))
         self.turn.emit(
-            ContextCondensed,
-            before_tokens=before,
-            after_tokens=self._tokens(intents),
-            window=budget.window,
-            summary=summary,
+            ContextCondensed(
+                **self.turn.stamp(),
+                before_tokens=before,
+                after_tokens=self._tokens(intents),
+                window=budget.window,
+                summary=summary,
+            )
         )
 
     def _room(self, budget: Budget, intents: Intents) -> Room:
@@ -161,4 +163,4 @@ class Window:
         return said
 
     def _warn(self, error: RemitError) -> None:
-        self.turn.emit(WarningEvent, message=f"the model did not sum up the conversation: {error.why}")
+        self.turn.warn(f"the model did not sum up the conversation: {error.why}")

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from remit_governance.approvals import Accepted, ApprovalBook, ApprovalSubject, Pending, Refused
 from remit_governance.audit.record import AuditEvent, AuditKind
@@ -23,9 +23,9 @@ from remit_server.contract import (
     ApprovalResolved,
     ErrorCode,
     Scope,
-    WarningEvent,
 )
 from remit_server.errors import ToolError
+from remit_server.harness.approval.question import Question
 from remit_server.harness.approval.review import Review, describe_parts, not_shown
 from remit_server.harness.calls import RunDenied
 from remit_server.harness.ports import CannotAsk, Keep
@@ -126,7 +126,7 @@ class ApprovalDesk:
         return True
 
     async def ask(
-        self, subject: ApprovalSubject, shown: dict[str, Any], record: CallRecord, changes: Sequence[FileChange] = ()
+        self, subject: ApprovalSubject, shown: Question, record: CallRecord, changes: Sequence[FileChange] = ()
     ) -> Review:
         """Asks about exactly `subject`, showing `shown`; returns only on a yes. Remembers what stands from now on.
 
@@ -156,18 +156,17 @@ class ApprovalDesk:
             problem = await self._keep(accepted.always, accepted.decision)
             if problem is None:
                 return
-            turn.emit(WarningEvent, message=f"your answer holds for this session only: {problem}")
+            turn.warn(f"your answer holds for this session only: {problem}")
         if accepted.scope == "edits":
             turn.memory.standing = replace(turn.memory.standing, edits=True)
         turn.memory.standing = remember(turn.memory.standing, accepted.standing, accepted.decision)
 
     async def _wait_for_answer(
-        self, question: Pending, shown: dict[str, Any], record: CallRecord, changes: Sequence[FileChange]
+        self, question: Pending, shown: Question, record: CallRecord, changes: Sequence[FileChange]
     ) -> Answered | None:
         """Waits for the answer; however the wait ends, the question is closed and its end is shown and audited."""
         waiting: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
-        parts = {diff.path: max(1, diff.hunks) for diff in shown["diffs"]} if shown["by_hunk"] else {}
-        self._waiting[question.id] = Waiting(waiting, parts, changes)
+        self._waiting[question.id] = Waiting(waiting, shown.parts, changes)
         answered: Answered | None = None
         by: AnsweredBy = "disconnected"
         try:
@@ -189,17 +188,9 @@ class ApprovalDesk:
             self._close(record, question, answered, by)
         return answered
 
-    def _announce(self, question: Pending, shown: dict[str, Any], turn: Turn) -> ApprovalRequired:
+    def _announce(self, question: Pending, shown: Question, turn: Turn) -> ApprovalRequired:
         deadline = datetime.now(UTC) + timedelta(seconds=self.ttl_s)
-        return turn.emit(
-            ApprovalRequired,
-            approval_id=question.id,
-            digest=question.digest,
-            scopes=tuple(Scope(scope) for scope in question.scopes),
-            session_name=turn.asks_as(),
-            deadline=timestamp(deadline),
-            **shown,
-        )
+        return turn.emit(shown.asked(turn.stamp(), question, turn.asks_as(), timestamp(deadline)))
 
     async def _wait(
         self, question: Pending, event: ApprovalRequired, waiting: asyncio.Future[Answered], turn: Turn
@@ -238,7 +229,9 @@ class ApprovalDesk:
         parts = describe_parts(answered.review.left_out) if answered else []
         record.record_answer(decision, by, scope, None if always is None else rule_text(always), ", ".join(parts))
         if by != "disconnected":
-            record.turn.emit(ApprovalResolved, approval_id=question.id, decision=decision, scope=scope, by=by)
+            record.turn.emit(
+                ApprovalResolved(**record.turn.stamp(), approval_id=question.id, decision=decision, scope=scope, by=by)
+            )
 
     def _record_refusal(self, answer: ApprovalAnswer, refused: Refused) -> None:
         append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from typing import assert_never
 
 from pydantic import BaseModel
 
@@ -14,7 +14,16 @@ from remit_server.harness.approval.diffs import name_mode
 from remit_server.harness.approval.executed_files import find_executed_files
 from remit_server.harness.judgement import RUN_INSIDE
 from remit_server.harness.turn import Turn
-from remit_server.tools.spec import CommandPlan, CommitPlan, FileChange, FolderChange, Plan, ReadPlan, Tool, WritePlan
+from remit_server.tools.spec import (
+    AnyTool,
+    CommandPlan,
+    CommitPlan,
+    FileChange,
+    FolderChange,
+    Plan,
+    ReadPlan,
+    WritePlan,
+)
 from remit_server.workspace.content.files import digest_of
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
@@ -23,7 +32,7 @@ from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 class Proposal:
     """A call that policy has judged, and the plan it would carry out."""
 
-    tool: Tool[Any]
+    tool: AnyTool
     arguments: BaseModel
     actions: tuple[Action, ...]
     plan: Plan

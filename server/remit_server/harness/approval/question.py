@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from dataclasses import dataclass, replace
+from typing import assert_never
 
+from remit_governance.approvals import Pending
 from remit_governance.canonical import digest_bytes
 from remit_governance.permissions.answer_scope import EVERY_EDIT, Offer, rule_text, sentence
 from remit_governance.policy.decision.risk import risk_of
-from remit_governance.values import Decision, Effect
+from remit_governance.values import Decision, Effect, Intent, Risk
 from remit_governance.visible import visible
-from remit_server.contract import FileDiff, ReasonPayload
+from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
 from remit_server.harness.approval.diffs import describe_file, name_mode
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.approval.review import can_be_chosen, describe_choices
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.redaction_out import reason_payload
-from remit_server.harness.turn import Turn
+from remit_server.harness.turn import Stamp, Turn
 from remit_server.tools.spec import (
     CommandPlan,
     CommitPlan,
@@ -29,40 +31,105 @@ from remit_server.tools.spec import (
     count_files,
 )
 
-RISKS = ("low", "medium", "high")
+RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 MAX_TITLE = 120
 """Characters of a command or a subject in a title. The whole stands below it."""
 MAX_NAMED = 8
 """Files that a title names."""
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the person is shown, as `ApprovalRequired` has it; hostile characters are made visible."""
+
+    tool_call_id: str
+    tool: str
+    intent: Intent | None
+    effect: Effect
+    title: str
+    reasons: tuple[ReasonPayload, ...]
+    diffs: tuple[FileDiff, ...]
+    by_hunk: bool
+    argv: tuple[str, ...] | None
+    command: str | None
+    cwd: str | None
+    hosts: tuple[str, ...]
+    risk: Risk
+    session_rule: str | None
+    edits_rule: str | None
+    always_rule: str | None
+    everywhere_rule: str | None
+    step_call: int
+    step_calls: int
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """The number of parts by file that the person can take one by one; none where it is all or nothing."""
+        return {diff.path: max(1, diff.hunks) for diff in self.diffs} if self.by_hunk else {}
+
+    def by_file(self) -> Question:
+        """Returns the question with files as its parts, and nothing smaller."""
+        whole = tuple(diff.model_copy(update={"hunks": 0}) for diff in self.diffs)
+        return replace(self, diffs=whole, by_hunk=len(whole) > 1)
+
+    def asked(self, stamp: Stamp, opened: Pending, session_name: str | None, deadline: str) -> ApprovalRequired:
+        """Returns the event that asks it, once it is open under an id and a digest."""
+        return ApprovalRequired(
+            **stamp,
+            approval_id=opened.id,
+            digest=opened.digest,
+            scopes=tuple(Scope(scope) for scope in opened.scopes),
+            session_name=session_name,
+            deadline=deadline,
+            tool_call_id=self.tool_call_id,
+            tool=self.tool,
+            intent=self.intent,
+            effect=self.effect,
+            title=self.title,
+            reasons=self.reasons,
+            diffs=self.diffs,
+            by_hunk=self.by_hunk,
+            argv=self.argv,
+            command=self.command,
+            cwd=self.cwd,
+            hosts=self.hosts,
+            risk=self.risk,
+            session_rule=self.session_rule,
+            edits_rule=self.edits_rule,
+            always_rule=self.always_rule,
+            everywhere_rule=self.everywhere_rule,
+            step_call=self.step_call,
+            step_calls=self.step_calls,
+        )
+
+
 def describe_question(
     proposal: Proposal, call: ToolCall, turn: Turn, offer: Offer, reasons: tuple[ReasonPayload, ...]
-) -> dict[str, Any]:
-    """Returns what the person is shown, as fields of `approval_required`; hostile characters are made visible."""
+) -> Question:
+    """Returns what the person is shown; hostile characters are made visible."""
     plan = proposal.plan
     command = plan if isinstance(plan, CommandPlan) else None
-    return {
-        "tool_call_id": call.id,
-        "tool": proposal.tool.name,
-        "intent": turn.intent.active,
-        "effect": proposal.tool.effect,
-        "title": write_title(proposal),
-        "reasons": reasons,
-        "diffs": _diffs(plan),
-        "by_hunk": can_be_chosen(plan),
-        "argv": tuple(visible(word, "show") for word in command.spec.argv) if command else None,
-        "command": _command_text(plan),
-        "cwd": visible(str(command.spec.cwd), "show") if command else None,
-        "hosts": tuple(visible(host, "show") for host in command.spec.network) if command else (),
-        "risk": max((risk_of(action) for action in proposal.actions), key=RISKS.index),
-        "session_rule": sentence(offer.standing) or None,
-        "edits_rule": EVERY_EDIT if offer.edits else None,
-        "always_rule": None if offer.always is None else rule_text(offer.always),
-        "everywhere_rule": None if offer.everywhere is None else rule_text(offer.everywhere),
-        "step_call": call.number,
-        "step_calls": call.count,
-    }
+    return Question(
+        tool_call_id=call.id,
+        tool=proposal.tool.name,
+        intent=turn.intent.active,
+        effect=proposal.tool.effect,
+        title=write_title(proposal),
+        reasons=reasons,
+        diffs=_diffs(plan),
+        by_hunk=can_be_chosen(plan),
+        argv=tuple(visible(word, "show") for word in command.spec.argv) if command else None,
+        command=_command_text(plan),
+        cwd=visible(str(command.spec.cwd), "show") if command else None,
+        hosts=tuple(visible(host, "show") for host in command.spec.network) if command else (),
+        risk=max(map(risk_of, proposal.actions), key=RISKS.index),
+        session_rule=sentence(offer.standing) or None,
+        edits_rule=EVERY_EDIT if offer.edits else None,
+        always_rule=None if offer.always is None else rule_text(offer.always),
+        everywhere_rule=None if offer.everywhere is None else rule_text(offer.everywhere),
+        step_call=call.number,
+        step_calls=call.count,
+    )
 
 
 def _diffs(plan: Plan) -> tuple[FileDiff, ...]:

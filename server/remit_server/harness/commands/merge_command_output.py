@@ -104,8 +104,8 @@ class CommandMerge:
         size = len(change.after or b"") if isinstance(change, FileChange) else 0
         # Made in the sandbox, and merged under a permit of its own.
         where = {action.sandbox for action in self.proposal.actions if action.syscall == "process.exec"}
-        more = {"size": size, "sandbox": next(iter(where), None)}
-        return action_for(self.turn, self.proposal.tool.name, "fs.write", change.path.relative, **more)
+        action = action_for(self.turn, self.proposal.tool.name, "fs.write", change.path.relative)
+        return replace(action, size=size, sandbox=next(iter(where), None))
 
     async def _ask(
         self, allowed: Sequence[JudgedChange], asked: Sequence[JudgedChange]
@@ -133,9 +133,7 @@ class CommandMerge:
         plan = plan_of(asked)
         kept = replace(self.proposal, actions=actions, plan=plan)
         reasons = (reason for each in asked for reason in carrying_reasons(each.judgement.decision))
-        shown = describe_question(kept, self.record.call, self.turn, Offer(), tuple(dict.fromkeys(reasons)))
-        shown["diffs"] = tuple(diff.model_copy(update={"hunks": 0}) for diff in shown["diffs"])
-        shown["by_hunk"] = len(plan.changes) > 1
+        shown = describe_question(kept, self.record.call, self.turn, Offer(), tuple(dict.fromkeys(reasons))).by_file()
         version = self.rulebook.policy.version
         subject = await asyncio.to_thread(subject_of, kept, self.turn, version, self.merger.workspace, Offer())
         async with one_question(self.record):

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -143,11 +143,13 @@ class CallRecord:
         shown = redactor.redact_json(dict(call.arguments))
         record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool, shown)
         turn.emit(
-            ToolCallEvent,
-            tool_call_id=call.id,
-            tool=tool,
-            intent=turn.intent.active,
-            arguments=shown,
+            ToolCallEvent(
+                **turn.stamp(),
+                tool_call_id=call.id,
+                tool=tool,
+                intent=turn.intent.active,
+                arguments=shown,
+            )
         )
         return record
 
@@ -169,7 +171,7 @@ class CallRecord:
         """Audits what becomes of a token. Those of calls that only read are named by the call's two records alone."""
         if self.reads_only:
             return
-        self._append(replace(self._event(kind, metadata=metadata), capability_id=capability_id))
+        self._append(replace(self._event(kind, metadata), capability_id=capability_id))
 
     def record_end_of_token(self, capability_id: str, state: Ended) -> None:
         """Audits how a token ends that is in this state; it is over, whether that can be recorded or not (APP-13)."""
@@ -182,11 +184,11 @@ class CallRecord:
 
     def record_sandbox(self, kind: AuditKind, sandbox: str, **metadata: str) -> None:
         """Audits what becomes of a sandbox."""
-        self._append(self._event(kind, metadata={"sandbox": sandbox, **metadata}))
+        self._append(self._event(kind, {"sandbox": sandbox, **metadata}))
 
     def record_retry(self, why: str) -> None:
         """Audits that a read is tried once more."""
-        self._append(self._event(AuditKind.RETRY, metadata={"why": self._summarise(why)}))
+        self._append(self._event(AuditKind.RETRY, {"why": self._summarise(why)}))
 
     @property
     def reads_only(self) -> bool:
@@ -212,14 +214,15 @@ class CallRecord:
         if judged is None or judged.decision.verdict is not Verdict.REQUIRE_REVIEW:
             return
         word: Literal["allow", "deny"] = "allow" if judged.answer.word == "allow" else "deny"
+        by: Literal["review", "standing_answer"] = "standing_answer"
+        scope, reason = FOR_THE_SESSION.get(judged.answer.source, Scope.ALWAYS), None
         if judged.answer.source == "workflow":
-            self.record_answer(word, "review", Scope.ONCE)
-            told = {"decision": word, "by": "review", "reason": judged.answer.reason}
-        else:
-            scope = FOR_THE_SESSION.get(judged.answer.source, Scope.ALWAYS)
-            self.record_answer(word, "standing_answer", scope)
-            told = {"decision": word, "by": "standing_answer", "scope": scope}
-        self.turn.emit(ApprovalResolved, approval_id=self.call.id, **told)
+            by, scope, reason = "review", Scope.ONCE, judged.answer.reason
+        self.record_answer(word, by, scope)
+        stamp = self.turn.stamp()
+        self.turn.emit(
+            ApprovalResolved(**stamp, approval_id=self.call.id, decision=word, scope=scope, by=by, reason=reason)
+        )
 
     def record_start(self) -> None:
         """Audits the intent to run, durably, before anything runs. Raises ToolError where that cannot be done."""
@@ -244,7 +247,7 @@ class CallRecord:
     def record_question(self, approval_id: str, subject_digest: str) -> None:
         """Audits that a person is asked."""
         self.approval_id, self.asked_at = approval_id, time.monotonic()
-        self._append(self._event(AuditKind.APPROVAL_REQUIRED, metadata={"digest": subject_digest}))
+        self._append(self._event(AuditKind.APPROVAL_REQUIRED, {"digest": subject_digest}))
 
     def record_answer(
         self, decision: str, by: str, scope: str, rule: str | None = None, left_out: str | None = None
@@ -257,35 +260,35 @@ class CallRecord:
         metadata = {"decision": decision, "by": by, "scope": scope, **{k: v for k, v in more.items() if v}}
         took = time.monotonic() - self.asked_at if self.asked_at is not None else 0.0
         self.asked_at, self.waited = None, self.waited + took
-        self._append(self._event(AuditKind.APPROVAL_RESOLVED, metadata=metadata, duration_ms=round(took * 1000, 3)))
+        self._append(replace(self._event(AuditKind.APPROVAL_RESOLVED, metadata), duration_ms=round(took * 1000, 3)))
 
     def record_merge(self, refused: Sequence[tuple[str, str]]) -> None:
         """Audits which of a command's changes were merged, and which were dropped and why."""
         if done := [*self.changed, *(f"{each.path.relative}/" for each in self.folders)]:
             changed = self._summarise(", ".join(done))
-            self._append(self._event(AuditKind.MERGE_APPROVED, metadata={"changed": changed}))
+            self._append(self._event(AuditKind.MERGE_APPROVED, {"changed": changed}))
         if refused:
             dropped = self._summarise("; ".join(f"{path}: {why}" for path, why in refused))
-            self._append(self._event(AuditKind.MERGE_REJECTED, metadata={"refused": dropped}))
+            self._append(self._event(AuditKind.MERGE_REJECTED, {"refused": dropped}))
 
     def record_commit(self, branch: str, parent: str | None, commit: str, tree: str) -> None:
         """Audits what a commit came to. Raises ToolError where that cannot be done."""
         found = {"branch": self._summarise(visible(branch, "show")), "parent": parent or "none"}
-        self._append(self._event(AuditKind.COMMITTED, metadata=found | {"commit": commit, "tree": tree}))
+        self._append(self._event(AuditKind.COMMITTED, found | {"commit": commit, "tree": tree}))
 
     def record_attempt(self, attempt: Attempt) -> None:
         """Audits what a command tried to reach. Raises ToolError where that cannot be done."""
         kind = AuditKind.NETWORK_ALLOWED if attempt.allowed else AuditKind.NETWORK_DENIED
         host = self._summarise(visible(attempt.target, "show"))
-        self._append(self._event(kind, deny_reason=attempt.why or None, metadata={"host": host}))
+        self._append(replace(self._event(kind, {"host": host}), deny_reason=attempt.why or None))
 
     def show_output(self, text: str) -> None:
         """Shows what a command has printed so far, redacted already."""
-        self.turn.emit(ToolOutput, tool_call_id=self.call.id, text=text)
+        self.turn.emit(ToolOutput(**self.turn.stamp(), tool_call_id=self.call.id, text=text))
 
     def show_wait(self, wait: Wait, means: str) -> None:
         """Shows that the command waits, or goes on."""
-        self.turn.emit(CommandWaits, tool_call_id=self.call.id, wait=wait, means=means)
+        self.turn.emit(CommandWaits(**self.turn.stamp(), tool_call_id=self.call.id, wait=wait, means=means))
 
     def finish(self, outcome: Outcome, most_chars: int) -> CallResult:
         """Redacts and audits what the call came to, and shows it: what is shown and returned is the redacted text."""
@@ -337,14 +340,14 @@ class CallRecord:
 
     def _record_outcome(self, result: str, clean: str, *, failed: bool = False, exit_code: int | None = None) -> None:
         result_digest, summary = digest(result), truncate(clean, MAX_SUMMARY, "middle")
-        event = self._event(
-            AuditKind.TOOL_OUTCOME,
+        noted = {name: self._summarise(", ".join(texts)) for name, texts in self._noted().items() if texts}
+        event = replace(
+            self._event(AuditKind.TOOL_OUTCOME, noted),
             result_digest=result_digest,
             output_summary=summary,
             exit_code=exit_code,
             duration_ms=self._elapsed_ms(),
             deny_reason=summary if failed else None,
-            metadata={name: self._summarise(", ".join(texts)) for name, texts in self._noted().items() if texts},
         )
         self._append(event)
         self.turn.trace.append(
@@ -382,26 +385,28 @@ class CallRecord:
         *,
         error: ErrorPayload | None = None,
         exit_code: int | None = None,
-        data: Mapping[str, JsonValue] | None = None,
+        data: dict[str, JsonValue] | None = None,
     ) -> ToolResultEvent:
         return self.turn.emit(
-            ToolResultEvent,
-            tool_call_id=self.call.id,
-            tool=self.tool,
-            ok=error is None,
-            summary=clean,
-            output=text,
-            data=data or {},
-            error=error,
-            decision=self._decision_word(error.code if error else None),
-            rules=self.named.rules,
-            reasons=self.named.reasons,
-            changed_files=tuple(self.changed),
-            exit_code=exit_code,
-            duration_ms=self._elapsed_ms(),
+            ToolResultEvent(
+                **self.turn.stamp(),
+                tool_call_id=self.call.id,
+                tool=self.tool,
+                ok=error is None,
+                summary=clean,
+                output=text,
+                data=data or {},
+                error=error,
+                decision=self._decision_word(error.code if error else None),
+                rules=self.named.rules,
+                reasons=self.named.reasons,
+                changed_files=tuple(self.changed),
+                exit_code=exit_code,
+                duration_ms=self._elapsed_ms(),
+            )
         )
 
-    def _event(self, kind: AuditKind, **more: Any) -> AuditEvent:
+    def _event(self, kind: AuditKind, metadata: Mapping[str, str] | None = None) -> AuditEvent:
         return AuditEvent(
             kind=kind,
             caller=self.turn.caller,
@@ -421,7 +426,7 @@ class CallRecord:
             approval_id=self.approval_id,
             capability_id=self.capability_id,
             args_digest=self.args_digest,
-            **more,
+            metadata=metadata or {},
         )
 
     def _record_intent(self, deny_reason: str | None = None) -> None:
@@ -430,13 +435,12 @@ class CallRecord:
         actions, decision = (judged.actions, judged.decision) if judged else ((), None)
         kept = record_judgement(actions, decision, self.redactor.redact)
         given = {"run_metadata": self._summarise(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
-        event = self._event(
-            AuditKind.TOOL_INTENT,
+        event = replace(
+            self._event(AuditKind.TOOL_INTENT, {**kept.notes, **given}),
             input_summary=self._summarise_arguments(),
             actions=kept.actions,
             reasons=kept.reasons,
             deny_reason=deny_reason,
-            metadata={**kept.notes, **given},
         )
         self._append(event)
 

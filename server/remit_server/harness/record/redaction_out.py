@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -49,9 +49,9 @@ def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool)
     return ToolError(f"`{tool}` failed", why, fix, code=ErrorCode.INTERNAL)
 
 
-def shorten_strings(value: Any) -> Any:
+def shorten_strings(value: JsonValue) -> JsonValue:
     """Cuts every long string in a redacted JSON value in the middle: no more of it is summarised."""
-    return map_strings(value, lambda text: truncate(text, 2 * MAX_SUMMARY, "middle"))
+    return cast("JsonValue", map_strings(value, lambda text: truncate(text, 2 * MAX_SUMMARY, "middle")))
 
 
 def redact_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:

@@ -90,12 +90,12 @@ def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
     asked = "it would be asked about" if _asks(prepared) else "it would be done without a question"
     error = ToolError(
         "nothing was done: this is a dry run",
-        f"{shown['title']}; {asked}",
+        f"{shown.title}; {asked}",
         "go on as if it were done, and say what else there is to do",
         code=ErrorCode.DRY_RUN,
     )
-    diffs: list[JsonValue] = [each.model_dump(mode="json") for each in shown["diffs"]]
-    error.data = {"would": str(shown["title"]), "command": shown["command"], "diffs": diffs}
+    diffs: list[JsonValue] = [each.model_dump(mode="json") for each in shown.diffs]
+    error.data = {"would": shown.title, "command": shown.command, "diffs": diffs}
     return error
 
 
@@ -144,8 +144,8 @@ async def _take(proposal: Proposal, review: Review, ctx: CallContext, record: Ca
     if taken is None:
         raise refuse_by_person(review)
     record.note_part(proposal.plan, taken.plan)
-    rejected = taken.shown - taken.accepted
-    ctx.turn.emit(ReviewResolved, review_id=record.approval_id, accepted=taken.accepted, rejected=rejected)
+    asked, rejected = record.approval_id or "", taken.shown - taken.accepted
+    ctx.turn.emit(ReviewResolved(**ctx.turn.stamp(), review_id=asked, accepted=taken.accepted, rejected=rejected))
     return await with_plan(proposal, taken.plan, ctx)
 
 

@@ -164,8 +164,12 @@ def _count_lines(change: FileChange) -> int | None:
 
 def _is_sensitive(path: str, ctx: CallContext) -> bool:
     """Tells whether any rule but the packaged default's has reading or writing the file denied or reviewed."""
-    where = {"mode": Mode.EXPLORE.value, "state": State.EXPLORING.value}
-    actions = [action_for(ctx.turn, WRITE_FILE.name, syscall, path, **where) for syscall in ("fs.read", "fs.write")]
+    actions = [
+        replace(
+            action_for(ctx.turn, WRITE_FILE.name, syscall, path), mode=Mode.EXPLORE.value, state=State.EXPLORING.value
+        )
+        for syscall in ("fs.read", "fs.write")
+    ]
     decisions = decide_actions(ctx.parts.rulebook.policy, actions)
     reasons = (reason for decision in decisions for reason in decision.reasons)
     return any(

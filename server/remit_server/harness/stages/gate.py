@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -16,14 +15,14 @@ from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.turn import Turn
 from remit_server.models.ports import UNREADABLE_CALL
-from remit_server.tools.spec import Tool
+from remit_server.tools.spec import AnyTool
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """A call of a tool that the active intent and the run open; its arguments have not been looked at."""
 
-    tool: Tool[Any]
+    tool: AnyTool
 
 
 def admit(ctx: CallContext) -> Admitted:
@@ -68,7 +67,7 @@ def _offered(turn: Turn, parts: Parts) -> frozenset[str]:
     )
 
 
-def may_call(tool: Tool[Any], turn: Turn) -> bool:
+def may_call(tool: AnyTool, turn: Turn) -> bool:
     """Returns whether whoever calls now may call this tool at all: some are the person's alone."""
     return turn.caller == "human" or not tool.person_only
 

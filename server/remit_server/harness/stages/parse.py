@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
 
 from remit_governance.intents import SELECT_INTENT, Declaration
 from remit_governance.values import Intent
@@ -17,7 +18,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.stages.gate import Admitted
-from remit_server.tools.spec import Arguments, Tool
+from remit_server.tools.spec import AnyTool, Arguments
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -28,7 +29,7 @@ MAX_JUSTIFICATION = 500
 class ParsedCall:
     """A tool, and arguments of its own type."""
 
-    tool: Tool[Any]
+    tool: AnyTool
     arguments: BaseModel
 
 
@@ -69,19 +70,19 @@ def _validate(name: str, model: type[A], arguments: Mapping[str, JsonValue]) -> 
 
 
 def _describe(error: ValidationError) -> str:
-    problems: list[Any] = error.errors(include_url=False)
+    problems = error.errors(include_url=False)
     return "; ".join(f"`{'.'.join(map(str, p['loc'])) or 'arguments'}`: {_problem(p)}" for p in problems[:5])
 
 
-def _problem(problem: Mapping[str, Any]) -> str:
+def _problem(problem: ErrorDetails) -> str:
     """Returns what is wrong in words; of what no pattern fits, the first character that may not stand where it does."""
     if problem["type"] == "string_pattern_mismatch":
-        value, pattern = str(problem["input"]), str(problem["ctx"]["pattern"])
+        value, pattern = str(problem["input"]), str(problem.get("ctx", {}).get("pattern"))
         fitting = re.match(pattern.removesuffix("$"), value)
         at = fitting.end() if fitting else 0
         if at < len(value):
             return f"`{visible(value[at], 'show')}`, its character {at + 1}, may not stand there"
-    said = str(problem["msg"])
+    said = problem["msg"]
     return said[:1].lower() + said[1:]
 
 

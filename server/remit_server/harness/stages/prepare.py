@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -18,7 +17,7 @@ from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.judge import JudgedCall, judge_or_refuse
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.sandbox.no_sandbox import no_sandbox
-from remit_server.tools.spec import CommandPlan, Plan, Tool, ToolContext, WritePlan
+from remit_server.tools.spec import AnyTool, CommandPlan, Plan, ToolContext, WritePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ async def prepare(judged: JudgedCall, ctx: CallContext, record: CallRecord) -> P
 
 
 async def propose(
-    tool: Tool[Any], arguments: BaseModel, actions: tuple[Action, ...], tool_context: ToolContext, ctx: CallContext
+    tool: AnyTool, arguments: BaseModel, actions: tuple[Action, ...], tool_context: ToolContext, ctx: CallContext
 ) -> Proposal:
     """Has the tool prepare a plan for what its files hold now. Raises ToolError, as its `prepare` does."""
     plan = await tool.prepare(arguments, tool_context)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -17,7 +16,7 @@ from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import RUN_INSIDE, action_for, judge_path
 from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.turn import Turn
-from remit_server.tools.spec import Target, Tool, ToolContext
+from remit_server.tools.spec import AnyTool, Target, ToolContext
 from remit_server.workspace.git_nested import KEPT_S
 from remit_server.workspace.paths.hard_links import HardLinks
 
@@ -26,7 +25,7 @@ from remit_server.workspace.paths.hard_links import HardLinks
 class ResolvedCall:
     """A call and the actions that it is made of. `tool_context` remembers where its paths lead."""
 
-    tool: Tool[Any]
+    tool: AnyTool
     arguments: BaseModel
     tool_context: ToolContext
     actions: tuple[Action, ...]
@@ -84,14 +83,14 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
     )
 
 
-async def _find_targets(tool: Tool[Any], arguments: BaseModel, tool_context: ToolContext) -> tuple[Target, ...]:
+async def _find_targets(tool: AnyTool, arguments: BaseModel, tool_context: ToolContext) -> tuple[Target, ...]:
     """Returns what the call touches. Raises what `targets` raises."""
     if tool.only_resolves:
         return tool.targets(arguments, tool_context)
     return await asyncio.to_thread(_targets_in_thread, tool, arguments, tool_context)
 
 
-def _targets_in_thread(tool: Tool[Any], arguments: BaseModel, tool_context: ToolContext) -> tuple[Target, ...]:
+def _targets_in_thread(tool: AnyTool, arguments: BaseModel, tool_context: ToolContext) -> tuple[Target, ...]:
     try:
         return tool.targets(arguments, tool_context)
     except StopIteration as error:
@@ -99,13 +98,11 @@ def _targets_in_thread(tool: Tool[Any], arguments: BaseModel, tool_context: Tool
         raise RuntimeError(f"{tool.name} has no next one") from error
 
 
-def _action_of(target: Target, tool: Tool[Any], turn: Turn, inside: SandboxName) -> Action:
+def _action_of(target: Target, tool: AnyTool, turn: Turn, inside: SandboxName) -> Action:
     """`inside` is the sandbox that the call will have, where it has one."""
-    return action_for(
-        turn,
-        tool.name,
-        target.syscall,
-        target.path.relative if target.path else None,
+    action = action_for(turn, tool.name, target.syscall, target.path.relative if target.path else None)
+    return replace(
+        action,
         command=target.command,
         also=target.also,
         cwd=target.cwd.relative if target.cwd else None,
@@ -113,7 +110,7 @@ def _action_of(target: Target, tool: Tool[Any], turn: Turn, inside: SandboxName)
         size=target.size,
         host=target.host,
         sandbox=inside if target.syscall in RUN_INSIDE else None,
-        **({"mode": target.mode} if target.mode is not None else {}),
+        mode=action.mode if target.mode is None else target.mode,
     )
 
 

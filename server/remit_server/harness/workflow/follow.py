@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from typing import assert_never
 
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, data_of_tests, unfit_paths
@@ -44,7 +44,7 @@ from remit_server.harness.workflow.tested_files import Tested, digest_tested, is
 from remit_server.harness.workflow.unsaved import name_unsaved
 from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments
-from remit_server.tools.spec import CommitPlan, Follows, Reviewed, ToExempt, Tool
+from remit_server.tools.spec import AnyTool, CommitPlan, Follows, Reviewed, ToExempt
 from remit_server.tools.workflow.review_work import ReviewWorkArguments
 from remit_server.tools.workflow.revise_tests import REVISE_TESTS, take_back_code
 from remit_server.tools.workflow.set_mode import SetModeArguments
@@ -359,7 +359,7 @@ def _go_on(ctx: CallContext) -> None:
     ctx.turn.reopens = False
 
 
-def say_what_stays(refusal: ToolError, tool: Tool[Any] | None, turn: Turn) -> None:
+def say_what_stays(refusal: ToolError, tool: AnyTool | None, turn: Turn) -> None:
     """Has a refusal of `revise_tests` say that the tests stay locked (FLW-13)."""
     if tool is not None and tool.follows is Follows.REVISION and turn.memory.position.state is State.CODE_WRITING:
         refusal.fix = f"{refusal.fix}; until then the tests stay locked"

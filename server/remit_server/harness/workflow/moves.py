@@ -117,4 +117,4 @@ def put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metada
 def show(turn: Turn) -> None:
     """Says where the session stands."""
     position = turn.memory.position
-    turn.emit(StateChanged, state=position.state, mode=position.mode, means=describe(position))
+    turn.emit(StateChanged(**turn.stamp(), state=position.state, mode=position.mode, means=describe(position)))

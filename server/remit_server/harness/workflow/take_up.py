@@ -20,7 +20,7 @@ from remit_governance.workflow.kept import Surroundings, digest_position, strict
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof.runs import Red
 from remit_governance.workflow.states import Mode, State
-from remit_server.contract import KeptPosition, WarningEvent, WorkflowMoved
+from remit_server.contract import KeptPosition, WorkflowMoved
 from remit_server.harness.context import Parts
 from remit_server.harness.ports import KeptHistory
 from remit_server.harness.turn import Turn
@@ -101,7 +101,7 @@ def _why_lost(audited: AuditEvent | None, positions: Sequence[WorkflowMoved]) ->
 def _warn(turn: Turn, why: str) -> None:
     position = turn.memory.position
     begins = "begins anew" if position.state is State.IDLE else f"goes on in state `{position.state}`"
-    turn.emit(WarningEvent, message=f"the workflow of this session {begins}, in {position.mode} mode: {why}")
+    turn.warn(f"the workflow of this session {begins}, in {position.mode} mode: {why}")
 
 
 def _last_move(path: Path, session_id: str) -> AuditEvent | None:

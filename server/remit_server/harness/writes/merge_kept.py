@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action
-from remit_server.contract import ErrorCode, WarningEvent
+from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.ports import KeptHistory
 from remit_server.harness.turn import Turn
@@ -61,4 +61,4 @@ class MergeKept:
                     self.trace.turn.changes.note(each)
             problem = await asyncio.to_thread(self.trace.append, plan.changes, tuple(changed))
             if problem is not None:
-                self.trace.turn.emit(WarningEvent, message=problem)
+                self.trace.turn.warn(problem)

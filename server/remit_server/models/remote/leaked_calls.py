@@ -181,7 +181,7 @@ def _starts(said: str) -> Iterator[tuple[int, tuple[Dialect, ...]]]:
 def _first_of_row(row: Dialect, said: str, at: int) -> int:
     """Returns where the calls begin that end right before a place: a quotation that holds several quotes each."""
     if row is _BARE and (before := said[:at].rstrip()).endswith(QWEN_XML.marker):
-        at = len(before) - len(QWEN_XML.marker)
+        at, row = len(before) - len(QWEN_XML.marker), QWEN_XML
     for _ in range(_MOST_STARTS):
         before = said[:at].rstrip()
         begun = before.rfind(row.marker) if row.end and before.endswith(row.end) else -1

@@ -1,4 +1,4 @@
-"""TOOL-14: nobody outside the tools knows one by its name."""
+"""What the tree holds to: nobody outside the tools names one (TOOL-14), and no call is handed on untyped."""
 
 from __future__ import annotations
 
@@ -37,3 +37,24 @@ def test_TOOL_14_nobody_outside_the_tools_names_one() -> None:
 def test_TOOL_14_whoever_may_name_one_does() -> None:
     named = {place: [*(ROOT / place).rglob("*.py")] or [ROOT / place] for place in CALLERS}
     assert [place for place, files in named.items() if not any(map(names_in, files))] == []
+
+
+def untyped(file: Path) -> list[str]:
+    """The functions whose signatures, and the classes whose fields, say `Any`."""
+    found = list[str]()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
+            said = [each.annotation for each in every if each is not None] + [node.returns]
+        elif isinstance(node, ast.ClassDef):
+            said = [each.annotation for each in node.body if isinstance(each, ast.AnnAssign)]
+        else:
+            continue
+        names = (name for each in said if each is not None for name in ast.walk(each))
+        found += [node.name] if any(isinstance(name, ast.Name) and name.id == "Any" for name in names) else []
+    return found
+
+
+def test_what_the_harness_hands_on_is_typed_to_the_last_field() -> None:
+    files = (ROOT / "server/remit_server/harness").rglob("*.py")
+    assert {str(file.relative_to(ROOT)): untyped(file) for file in files if untyped(file)} == {}
