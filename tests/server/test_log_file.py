@@ -81,6 +81,6 @@ async def test_OBS_01_a_log_that_cannot_be_written_stops_nothing(make_bench: Any
 
 @pytest.mark.parametrize("level", ["warning", "error"])
 async def test_OBS_01_what_is_below_the_level_is_left_out(make_bench: Any, level: str) -> None:
-    bench: Bench = await make_bench({"text": "done"}, log_level=level)
+    bench: Bench = await make_bench({"text": "done"}, level=level)
     await bench.ask("x")
     assert lines(bench) == []

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from bench_runtime import Answering
 from command_line import CommandLine
+from configured import configured
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -396,7 +397,9 @@ async def run_turn(folder: Path, model: str, record: Path | None = None) -> tupl
     workspace = folder / "shop"
     (workspace / "src").mkdir(parents=True)
     (workspace / "src" / "cart.py").write_text("total = 0\nfor n in (1, 2):\n    total += n\n")
-    made = Settings(workspace, folder / "state", folder / "config" / "policy.yaml", model=model, record=record)
+    made = Settings(
+        workspace, folder / "state", folder / "config" / "policy.yaml", configured(name=model, record=record)
+    )
     runtime = await open_runtime(made, NoDocuments())
     events: list[Any] = []
     request = {"session_id": folder.name, "turn_id": "1"}

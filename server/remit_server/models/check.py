@@ -96,7 +96,7 @@ async def check_model(reference: str, options: EngineOptions) -> ModelReport:
         return await _check_served(reference)
     try:
         # A check's prompt is not worth a cache on disk.
-        load = to_load(model_folder(reference), replace(options, cache_folder=None))
+        load = to_load(model_folder(reference), replace(options, cache_dir=None))
         host = await HostProcess.start(load, START_TIMEOUT_S)
     except ModelUnavailable as error:
         return ModelReport(reference, reference, ok=False, problem=error.payload())

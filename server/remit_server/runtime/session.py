@@ -9,6 +9,7 @@ from typing import cast
 
 from remit_governance.workflow.kept import strictest
 from remit_governance.workflow.position import Position
+from remit_governance.workflow.states import Mode
 from remit_server import __version__
 from remit_server.agent.context.conversation import Conversation
 from remit_server.contract import AgentEvent, Event, ModelConfig, RunResult
@@ -113,8 +114,8 @@ class Session:
 
 def open_session(session_id: str, settings: Settings, redact: Redact) -> Session:
     """Returns a session, of which nothing is read before its first turn."""
-    memory = SessionMemory(session_id, position=Position(settings.mode))
-    if not settings.sessions.save:
+    memory = SessionMemory(session_id, position=Position(Mode(settings.config.workflow.mode)))
+    if not settings.config.sessions.save:
         return Session(memory)
     folder = SessionFolder(settings.session_folder)
     file = SessionFile(folder.file_of(session_id))
