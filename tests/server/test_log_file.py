@@ -53,8 +53,9 @@ WRITE = """
 import logging, sys
 from pathlib import Path
 from remit_server.runtime import log_file
+from remit_server.runtime.config.form import LogSection
 log_file.MAX_BYTES = 20_000
-file = log_file.open_log_file(Path(sys.argv[1]), "info", str)
+file = log_file.open_log_file(Path(sys.argv[1]), LogSection(), str)
 for number in range(500):
     logging.getLogger("remit_server.test").info("%s %d %s", sys.argv[2], number, "x" * 20)
 file.close()

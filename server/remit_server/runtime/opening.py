@@ -92,7 +92,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         merges = MergeLog(settings.state / "merges")
         recovered = recover_merges(workspace, merges, audit, loaded.policy.version)
         redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
-        log_file = open_log_file(settings.state, settings.config.log.level, redactor.redact)
+        log_file = open_log_file(settings.state, settings.config.log, redactor.redact)
         opened.callback(log_file.close)
         telemetry = Telemetry(settings.config.telemetry.endpoint)
         opened.callback(telemetry.close)

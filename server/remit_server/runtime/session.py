@@ -16,7 +16,7 @@ from remit_server.contract import AgentEvent, Event, ModelConfig, RunResult
 from remit_server.harness.ports import Emit, KeptHistory, NothingKept
 from remit_server.harness.turn import SessionMemory
 from remit_server.harness.workflow.take_up import find_last_move, find_position
-from remit_server.models.choose import PLAYED
+from remit_server.models.choose import PREFIXES
 from remit_server.models.remote.reference import parse_reference
 from remit_server.runtime.config.form import When
 from remit_server.runtime.settings import Settings
@@ -128,5 +128,5 @@ def model_config(reference: str, name: str) -> ModelConfig:
     remote = parse_reference(reference)
     if remote is not None:
         return ModelConfig(provider=remote.provider, model=name)
-    played = next((prefix for prefix in PLAYED if reference.startswith(prefix)), None)
+    played = next((prefix for prefix in PREFIXES if reference.startswith(prefix)), None)
     return ModelConfig(provider=played.rstrip(":") if played else "mlx", model=name)
