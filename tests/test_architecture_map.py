@@ -93,6 +93,18 @@ def test_DOC_05_what_the_map_says_is_absent_is_absent(root: str, where: str, abs
     assert [(path.name, name) for path in found for name in absent if has(path, root, name)] == []
 
 
+@rows("package", sorted((ROOT / "governance").rglob("__init__.py")) + sorted((ROOT / "server").rglob("__init__.py")))
+def test_DOC_05_the_files_that_a_package_tells_are_there(package: Path) -> None:
+    told = re.findall(r"`([\w/]+\.(?:py|yaml|txt))`", ast.get_docstring(ast.parse(package.read_text("utf-8"))) or "")
+    assert [name for name in told if not any(path.endswith(f"/{name}") for path in all_files())] == []
+
+
+@cache
+def all_files() -> tuple[str, ...]:
+    """Every file of the packages."""
+    return tuple(path.as_posix() for root in ("governance", "server") for path in (ROOT / root).rglob("*.*"))
+
+
 def test_DOC_05_what_is_there_is_found(tmp_path: Path) -> None:
     """Imports inside functions, of a name from a package, and calls, so that the test above can fail."""
     module = tmp_path / "a.py"
