@@ -44,6 +44,7 @@ from remit_server.models.ports import (
     ThinkingDelta,
     ToolMessage,
     ToolSpec,
+    Traits,
     UserMessage,
 )
 from remit_server.models.recorded.recorder import Recorder
@@ -67,15 +68,20 @@ class Answer:
 
 
 @dataclass
-class Telling:
+class Telling(ModelProvider):
     """A model that tells its answers in order."""
 
     answers: list[Answer]
-    name: str = "telling"
-    state: ModelState = "ready"
-    reads_context: bool = False
     closed: bool = False
     asked: list[GenerateRequest] = field(default_factory=list)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits("telling", reads_context=False)
+
+    @property
+    def state(self) -> ModelState:
+        return "ready"
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         self.asked.append(request)
@@ -339,8 +345,8 @@ from pathlib import Path
 from remit_governance.secrets.redaction import Redactor
 from remit_server.models.ports import *
 from remit_server.models.recorded.recorder import Recorder
-class Endless:
-    name, state, reads_context = "endless", "ready", True
+class Endless(ModelProvider):
+    traits, state = Traits("endless"), "ready"
     async def generate(self, request):
         while True:
             yield CallProposed(ProposedCall("c", "read_file", {"path": "x" * 200}))
