@@ -6,7 +6,6 @@ Prose is read as Markdown is: names stand in backticks or links. A name that nob
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import re
@@ -194,7 +193,7 @@ def known_command(command: str, after: str | None, rest: str) -> bool:
 @cache
 def parser_of(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
-    importlib.import_module(f"remit_server.cli.commands.{COMMANDS[command].module}").add_arguments(parser)
+    COMMANDS[command].command.add_arguments(parser)
     return parser
 
 
