@@ -55,6 +55,6 @@ class LiveSettings:
 
 def changes(old: Settings, new: Settings) -> set[str]:
     """Returns the settings that differ, as a file names them, and what else does of the start."""
-    names = {each.name for each in fields(Settings)} - {"config"}
+    names = {each.name for each in fields(Settings) if each.compare} - {"config"}
     found = {name for name in names if getattr(old, name) != getattr(new, name)}
     return found | {".".join(key) for key in KEYS if value_of(old.config, key) != value_of(new.config, key)}

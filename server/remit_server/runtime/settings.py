@@ -57,6 +57,11 @@ class Settings:
     trusted: bool | None = True
     unknown: tuple[str, ...] = ()
     opened_as: Path | None = None
+    workflow: WorkflowOptions = field(init=False, repr=False, compare=False)
+    """What is set of the workflow beside its mode: made once, for each call reads it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "workflow", workflow_options(self.config))
 
     @property
     def generation(self) -> Generation:
@@ -67,13 +72,6 @@ class Settings:
     def engine(self) -> EngineOptions:
         """How the model's process is run."""
         return engine_options(self.config)
-
-    @property
-    def workflow(self) -> WorkflowOptions:
-        """What is set of the workflow beside its mode."""
-        git, workflow = self.config.git, self.config.workflow
-        hosts = tuple(dict.fromkeys(map(parse_endpoint, workflow.test_hosts)))
-        return _pick(WorkflowOptions, workflow, git, test_hosts=hosts, message_prefix=git.message_prefix or "")
 
     @property
     def at_once(self) -> AtOnce:
@@ -187,6 +185,13 @@ def _pick(kind: type[Part], *sections: Section, **instead: Any) -> Part:
     names = {each.name for each in fields(cast("Any", kind))}
     set_there = {name: getattr(each, name) for each in sections for name in names & type(each).model_fields.keys()}
     return kind(**{**set_there, **instead})
+
+
+def workflow_options(form: ConfigForm) -> WorkflowOptions:
+    """Returns what is set of the workflow beside its mode."""
+    hosts = tuple(dict.fromkeys(map(parse_endpoint, form.workflow.test_hosts)))
+    prefix = form.git.message_prefix or ""
+    return _pick(WorkflowOptions, form.workflow, form.git, test_hosts=hosts, message_prefix=prefix)
 
 
 def engine_options(form: ConfigForm) -> EngineOptions:
