@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,17 @@ def test_DOC_06_each_recipe_that_shows_code_is_done_here_and_names_few_places() 
         folders = {Path(file).parent for file in new if not (ROOT / file).parent.is_dir()}
         files = {edit.file for edit in recipe(title) if Path(edit.file).parent not in folders}
         assert len(files) + len(folders) == places, title
+
+
+def test_DOC_06_all_recipes_together_are_as_the_project_is_written(copy: Copy) -> None:
+    for title in PLACES:
+        copy.cook(title)
+    shutil.copy(ROOT / "pyproject.toml", copy.folder)
+    files = sorted({edit.file for title in PLACES for edit in recipe(title) if edit.file.endswith(".py")})
+    for words in (["check", "--no-cache"], ["format", "--no-cache", "--check"]):
+        command = [sys.executable, "-m", "ruff", *words, *files]
+        done = subprocess.run(command, cwd=copy.folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
 
 
 def test_DOC_06_a_setting_is_read_from_a_file_and_the_environment_shown_and_counts(copy: Copy) -> None:

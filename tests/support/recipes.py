@@ -36,7 +36,8 @@ class Edit:
         assert len(at) == 1, f"{len(at)} lines of {self.file} begin with `{self.line}`"
         start = at[0] + (self.where == "below")
         end = at[0] + (self.where != "above")
-        return "".join([*lines[:start], self.piece, *lines[end:]])
+        gap = "\n\n" if self.where == "above" else ""  # a function above a function; formatters strip it from a page
+        return "".join([*lines[:start], self.piece, gap, *lines[end:]])
 
 
 def recipe(title: str) -> list[Edit]:
