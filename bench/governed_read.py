@@ -82,7 +82,9 @@ def prepared(folder: Path) -> Settings:
     read = {"name": "read_file", "arguments": {"path": NAME}}
     script = folder / "script.json"
     script.write_text(json.dumps([{"calls": [select, *[read] * READS]}, {"text": "done"}]))
-    return Settings(workspace, folder / "state", folder / "no-policy.yaml", model=f"script:{script}")
+    return Settings(workspace, folder / "state", folder / "no-policy.yaml").with_config(
+        model={"name": f"script:{script}"}
+    )
 
 
 async def governed(runtime: Runtime, session: str) -> list[float]:

@@ -71,7 +71,9 @@ async def measured(folder: Path, size: int, rounds: int) -> dict:
     script = folder / "script.json"
     # A step for each: calls of one step would run side by side.
     script.write_text(json.dumps([*({"calls": [select, call]} for call in calls), {"text": "done"}]))
-    settings = Settings(workspace, folder / "state", folder / "no-policy.yaml", model=f"script:{script}")
+    settings = Settings(workspace, folder / "state", folder / "no-policy.yaml").with_config(
+        model={"name": f"script:{script}"}
+    )
     runtime = await open_runtime(settings, NoDocuments())
     times: dict[str, dict[str, list[float]]] = {name: {"remit": [], "ripgrep": []} for name in PATTERNS}
     try:

@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -104,7 +103,9 @@ async def turns(folder: Path, way: str, count: int) -> Runtime:
     steps = [[read] for read in reads] if way == "step" else [reads]
     script = folder / "calls.json"
     script.write_text(json.dumps([*({"calls": [select, *calls]} for calls in steps), {"text": "done"}]))
-    return await open_runtime(replace(settings, model=f"script:{script}", max_steps=MANY + 1), NoDocuments())
+    return await open_runtime(
+        settings.with_config(model={"name": f"script:{script}"}, limits={"max_steps": MANY + 1}), NoDocuments()
+    )
 
 
 def prepared_files(folder: Path, count: int) -> Settings:

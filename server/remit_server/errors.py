@@ -7,7 +7,10 @@ RemitError
 ├── ModelFailed          ends the step: the model answered with something unusable
 └── SetupError           ends the command: configuration, policy, workspace or audit cannot be used
 
-What a person sees always has what, why and fix; tracebacks go to the log, never onto the wire.
+The dispatcher makes a tool result of a ToolError, with `code`, `message`, `retryable` and `fix`, and the turn goes on;
+only `RunDenied` (nobody can be asked, or a final deny) ends the run with it. Governance has its own few, for what could
+not be judged at all; a refusal is never one of them. What a person sees always has what, why and fix; tracebacks go to
+the log, never onto the wire.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from remit_governance.values import Intent
 from remit_governance.work_items.file import WorkItemsForm
 from remit_server import contract
 from remit_server.harness.writes.agent_trace import AgentTraceLine
-from remit_server.runtime.config.form import ConfigForm
+from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, page_of, project_may, variable_of, written
 from remit_server.tools.spec import AnyTool
 from remit_server.tools.table import TOOLS
 
@@ -32,6 +32,7 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 TYPESCRIPT: Final = Path("client-vscode/src/contract.ts")
 SCHEMAS: Final = Path("schemas")
 PACKAGE: Final = Path("client-vscode/package.json")
+SETTINGS: Final = Path("docs/configuration.md")
 OFFERED_AS: Final = "remit_"
 
 # What a client sends is described as it is read (defaults may be left out), what it receives as it is written.
@@ -104,7 +105,31 @@ def files(root: Path) -> dict[Path, str]:
     texts |= {SCHEMAS / f"{name}.json": _text_of(schema) for name, schema in written.items()}
     package = _text(root / PACKAGE)
     manifest = {} if package is None else {PACKAGE: with_tools(package)}
-    return texts | {TYPESCRIPT: typescript(described)} | manifest
+    page = _text(root / SETTINGS)
+    settings = {} if page is None else {SETTINGS: with_settings(page)}
+    return texts | {TYPESCRIPT: typescript(described)} | manifest | settings
+
+
+_TABLE = "| key | variable | default | a project | |\n|---|---|---|---|---|\n"
+_MAY: Final = {"free": "yes", "tighten": "only stricter", "no": "no"}
+
+
+def with_settings(page: str) -> str:
+    """Returns the page with the table of all settings as the form has them (CFG-01)."""
+    before, _, rest = page.partition(_TABLE)
+    after = rest[rest.index("\n\n") :]
+    return f"{before}{_TABLE}{chr(10).join(_setting_row(*key) for key in KEYS)}{after}"
+
+
+def _setting_row(section: str, name: str) -> str:
+    field = SECTIONS[section].model_fields[name]
+    default = "" if field.default in (None, ()) else f"`{written(field.default)}`"
+    told = f"{field.description}"
+    if page := page_of(section, name):
+        here, _, anchor = page.partition("#")
+        told += f": [more](#{anchor})" if here == SETTINGS.name else f": [more]({page})"
+    may = _MAY[project_may(section, name)]
+    return f"| `{section}.{name}` | `{variable_of(section, name)}` | {default} | {may} | {told} |"
 
 
 def with_tools(package: str) -> str:

@@ -22,7 +22,7 @@ from remit_governance.policy.editing.describing import code, sentence
 from remit_governance.policy.editing.diagnosis import Finding, findings
 from remit_governance.policy.editing.hits import hits
 from remit_governance.policy.editing.hover import hover
-from remit_governance.policy.editing.key_texts import KEYS, known_words
+from remit_governance.policy.editing.key_texts import KEYS, known_words, meaning
 from remit_governance.policy.editing.outline import outline
 from remit_governance.policy.editing.rule_places import line_span, rule_span
 from remit_governance.policy.editing.schema import fields_of, slot_at
@@ -306,7 +306,8 @@ def test_no_proposal_is_refused_by_the_compiler(name: str) -> None:
 def test_every_key_and_word_has_a_meaning() -> None:
     """What the forms accept and what is explained of it are the same."""
     assert {form: set(keys) for form, keys in KEYS.items()} == {form: set(fields_of(form)) for form in KEYS}
-    assert {PolicyForm, RedactForm, RuleForm, MatchForm, ConstraintsForm, ExamplesForm, ActionForm} == set(KEYS)
+    assert {PolicyForm, RedactForm, RuleForm, ConstraintsForm, ExamplesForm, ActionForm} == set(KEYS)
+    assert all(meaning(MatchForm, key) for key in fields_of(MatchForm))
     for form, at in ((RuleForm, ("capabilities", 0)), (MatchForm, ("capabilities", 0, "match"))):
         for key in fields_of(form):
             slot = slot_at((*at, key))

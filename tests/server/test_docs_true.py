@@ -6,7 +6,6 @@ Prose is read as Markdown is: names stand in backticks or links. A name that nob
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import re
@@ -30,11 +29,11 @@ from remit_server.cli.main import COMMANDS, main
 from remit_server.contract import ErrorCode
 from remit_server.models.remote.stages import ENGINES
 from remit_server.transports.lsp.features.execute_command import COMMANDS as LSP_COMMANDS
-from remit_server.transports.lsp.rpc.custom_methods import CUSTOM_MESSAGES, CUSTOM_RESULTS
+from remit_server.transports.lsp.rpc.custom_methods import CUSTOM, CUSTOM_RESULTS
 
 ROOT = Path(__file__).parents[2]
-DOCS = ("ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "client-vscode/README.md")
-GUIDES = tuple(sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")))
+DOCS = ("ARCHITECTURE.md", "docs/recipes.md", "README.md", "CONTRIBUTING.md", "client-vscode/README.md")
+GUIDES = tuple(sorted({path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")} - set(DOCS)))
 """Pages for people who use it: most paths in them are the reader's own."""
 ALL = (*DOCS, *GUIDES)
 GENERATED = frozenset({"client-vscode/remit.vsix", "client-vscode/node_modules", "remit.vsix"})
@@ -194,7 +193,7 @@ def known_command(command: str, after: str | None, rest: str) -> bool:
 @cache
 def parser_of(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
-    importlib.import_module(f"remit_server.cli.commands.{COMMANDS[command].module}").add_arguments(parser)
+    COMMANDS[command].command.add_arguments(parser)
     return parser
 
 
@@ -230,12 +229,14 @@ def understood(words: list[str]) -> bool:
 def unknown_names(page: Page) -> Iterator[str]:
     """Editor commands and settings, methods, environment variables, error codes that nothing in the sources knows."""
     client = json.loads((ROOT / "client-vscode/package.json").read_text(encoding="utf-8"))["contributes"]
-    known = {*LSP_COMMANDS, *CUSTOM_MESSAGES, *CUSTOM_RESULTS, *client["configuration"]["properties"]}
+    known = {*LSP_COMMANDS, *CUSTOM, *CUSTOM_RESULTS, *client["configuration"]["properties"]}
     known |= {command["command"] for command in client["commands"]}
     known |= set(re.findall(r"'(remit\.client\.\w+)'", sources(".ts")))
     strings: dict[str, str] = json.loads((ROOT / "client-vscode/package.nls.json").read_text(encoding="utf-8"))
     titles = {f"Remit: {strings.get(each['title'].strip('%'), each['title'])}" for each in client["commands"]}
-    quoted = re.findall(r"[\"']([^\"'\n]+)[\"']", "\n".join(body for _, body in page.fences))
+    fenced = "\n".join(body for _, body in page.fences)
+    quoted = re.findall(r"[\"']([^\"'\n]+)[\"']", fenced)
+    known |= set(re.findall(r"^    \"(remit/\w+)\": Custom", fenced, re.MULTILINE))  # which a recipe adds
     for name in (*page.spans, *quoted):
         dotted = re.fullmatch(r"remit[./][a-zA-Z./]+", name) and not name.endswith((".lua", ".el", ".vsix", ".md"))
         variable = re.match(r"\$?(REMIT_\w+)", name)
@@ -380,7 +381,7 @@ def test_the_guide_lists_every_setting_and_variable() -> None:
     text = "".join(page(name).text for name in GUIDES if name.startswith(("docs/editors/", "docs/environment")))
     client = json.loads((ROOT / "client-vscode/package.json").read_text(encoding="utf-8"))["contributes"]
     settings = (ROOT / "server/remit_server/runtime/settings.py").read_text(encoding="utf-8")
-    wanted = {*client["configuration"]["properties"], *LSP_COMMANDS, *CUSTOM_MESSAGES, *CUSTOM_RESULTS}
+    wanted = {*client["configuration"]["properties"], *LSP_COMMANDS, *CUSTOM, *CUSTOM_RESULTS}
     wanted |= set(re.findall(r'"(REMIT_\w+)"', settings))
     assert [name for name in sorted(wanted) if f"`{name}`" not in text] == []
 

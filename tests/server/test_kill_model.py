@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from bench_runtime import SHOP, Answering, Bench
+from configured import configured
 from random_model import random_model
 
-from remit_server.agent.context.generation import Generation
 from remit_server.contract import Event, ExecutionPolicy, RunRequest, RunResult, TextInput
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
@@ -39,9 +39,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     workspace.mkdir()
     (workspace / "a.py").write_text(SHOP)
     model = str(random_model(tmp_path / "model", 32_768))
-    settings = Settings(
-        workspace, tmp_path / "state", tmp_path / "policy.yaml", model=model, generation=Generation(max_tokens=200)
-    )
+    settings = Settings(workspace, tmp_path / "state", tmp_path / "policy.yaml", configured(name=model, max_tokens=200))
     runtime = await open_runtime(settings, NoDocuments())
     bench = Bench(runtime, workspace, settings)
     assert (await bench.ask(QUESTION, policy=NO_TOOLS)).status == "completed"

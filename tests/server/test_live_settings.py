@@ -79,7 +79,7 @@ async def test_CFG_05_limits_count_from_the_next_turn(here: Here) -> None:
     name = json.loads(here.config.read_text())["model"]["name"]
     here.set(model={"name": name}, limits={"max_steps": 1, "approval_timeout_s": 5})
     (told,) = await here.told()
-    assert told.endswith("from the next turn on, these apply: `approval_timeout_s`, `max_steps`")
+    assert told.endswith("from the next turn on, these apply: `limits.approval_timeout_s`, `limits.max_steps`")
     assert await here.told() == []
     assert (await here.run()).status != "completed"
 

@@ -53,8 +53,9 @@ WRITE = """
 import logging, sys
 from pathlib import Path
 from remit_server.runtime import log_file
+from remit_server.runtime.config.form import LogSection
 log_file.MAX_BYTES = 20_000
-file = log_file.open_log_file(Path(sys.argv[1]), "info", str)
+file = log_file.open_log_file(Path(sys.argv[1]), LogSection(), str)
 for number in range(500):
     logging.getLogger("remit_server.test").info("%s %d %s", sys.argv[2], number, "x" * 20)
 file.close()
@@ -81,6 +82,6 @@ async def test_OBS_01_a_log_that_cannot_be_written_stops_nothing(make_bench: Any
 
 @pytest.mark.parametrize("level", ["warning", "error"])
 async def test_OBS_01_what_is_below_the_level_is_left_out(make_bench: Any, level: str) -> None:
-    bench: Bench = await make_bench({"text": "done"}, log_level=level)
+    bench: Bench = await make_bench({"text": "done"}, level=level)
     await bench.ask("x")
     assert lines(bench) == []

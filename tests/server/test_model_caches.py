@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from bench_runtime import SHOP, Bench
+from configured import configured
 from messages import SAYS
 from random_model import kept_model
 from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 
-from remit_server.agent.context.generation import Generation
 from remit_server.cli.main import main
 from remit_server.models.local.host.cache.session_caches import CHUNK, Session, resume
 from remit_server.models.local.host.cache.token_caches import Cache
@@ -66,9 +66,8 @@ async def test_cached_tokens_are_in_the_result_of_a_turn(tmp_path: Path) -> None
     workspace = tmp_path / "shop"
     workspace.mkdir()
     (workspace / "a.py").write_text(SHOP)
-    generation = Generation(max_tokens=16)
     settings = Settings(
-        workspace, tmp_path / "state", tmp_path / "policy.yaml", model=kept_model(), generation=generation
+        workspace, tmp_path / "state", tmp_path / "policy.yaml", configured(name=kept_model(), max_tokens=16)
     )
     runtime = await open_runtime(settings, NoDocuments())
     bench = Bench(runtime, workspace, settings)
@@ -88,7 +87,7 @@ async def test_a_cache_that_finds_no_room_on_the_disk_leaves_nothing_behind(tmp_
     folder, caches = str(tiny_model("markers", MARKERS, TEMPLATE)), tmp_path / "caches"
     said = []
     for _ in range(2):
-        provider = MlxProvider(folder, EngineOptions(cache_folder=caches))
+        provider = MlxProvider(folder, EngineOptions(cache_dir=caches))
         events = await collect(provider, ask("rename a to b " * 40, session="kept", max_tokens=10))
         assert last(events).cached_tokens == 0
         said.append([event for event in events[:-1] if not hasattr(event, "call")])

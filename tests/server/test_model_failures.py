@@ -258,7 +258,7 @@ async def asked_once(folder: Path, options: EngineOptions) -> Finished:
 
 async def test_prompt_cache_outlasts_the_process(folder: Path, tmp_path: Path) -> None:
     """With a folder to keep them in, caches are there again after a restart; one that does not fit is ignored."""
-    options = EngineOptions(cache_folder=tmp_path / "caches")
+    options = EngineOptions(cache_dir=tmp_path / "caches")
     first = await asked_once(folder, options)
     assert first.cached_tokens == 0
     (kept,) = contents(tmp_path / "caches")

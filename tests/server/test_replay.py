@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from bench_runtime import Answering
 from command_line import CommandLine
+from configured import configured
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,6 +44,7 @@ from remit_server.models.ports import (
     ThinkingDelta,
     ToolMessage,
     ToolSpec,
+    Traits,
     UserMessage,
 )
 from remit_server.models.recorded.recorder import Recorder
@@ -66,15 +68,20 @@ class Answer:
 
 
 @dataclass
-class Telling:
+class Telling(ModelProvider):
     """A model that tells its answers in order."""
 
     answers: list[Answer]
-    name: str = "telling"
-    state: ModelState = "ready"
-    reads_context: bool = False
     closed: bool = False
     asked: list[GenerateRequest] = field(default_factory=list)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits("telling", reads_context=False)
+
+    @property
+    def state(self) -> ModelState:
+        return "ready"
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         self.asked.append(request)
@@ -338,8 +345,8 @@ from pathlib import Path
 from remit_governance.secrets.redaction import Redactor
 from remit_server.models.ports import *
 from remit_server.models.recorded.recorder import Recorder
-class Endless:
-    name, state, reads_context = "endless", "ready", True
+class Endless(ModelProvider):
+    traits, state = Traits("endless"), "ready"
     async def generate(self, request):
         while True:
             yield CallProposed(ProposedCall("c", "read_file", {"path": "x" * 200}))
@@ -396,7 +403,9 @@ async def run_turn(folder: Path, model: str, record: Path | None = None) -> tupl
     workspace = folder / "shop"
     (workspace / "src").mkdir(parents=True)
     (workspace / "src" / "cart.py").write_text("total = 0\nfor n in (1, 2):\n    total += n\n")
-    made = Settings(workspace, folder / "state", folder / "config" / "policy.yaml", model=model, record=record)
+    made = Settings(
+        workspace, folder / "state", folder / "config" / "policy.yaml", configured(name=model, record=record)
+    )
     runtime = await open_runtime(made, NoDocuments())
     events: list[Any] = []
     request = {"session_id": folder.name, "turn_id": "1"}

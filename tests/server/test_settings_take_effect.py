@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from bench_runtime import Bench, call, intent
+from config_values import VALUES, WRONG, as_variable
 from gateway_process import GatewayProcess
 from lsprotocol import types as lsp
 from pydantic import ValidationError
@@ -46,6 +47,8 @@ from remit_governance.workflow.test_files import TEST_GLOBS
 from remit_server.cli import main as command_line
 from remit_server.contract import ContextPayload, ExecutionPolicy, RunRequest
 from remit_server.errors import RemitError, SetupError
+from remit_server.models.local.options import EngineOptions
+from remit_server.runtime.config.form import KEYS, variable_of
 from remit_server.runtime.settings import VARIABLES, Settings
 from remit_server.sandbox.choose import CHOICE, choose_sandbox
 from remit_server.transports.gateway.protocol import RequestForm, parse
@@ -57,49 +60,8 @@ ROOT = Path(__file__).parents[2]
 # the environment
 
 ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
-    "REMIT_MODEL": ("script:x", None),
-    "REMIT_RECORD": ("/x", None),
-    "REMIT_MODEL_CACHE_MIB": ("7", "much"),
-    "REMIT_MODEL_CACHE_DIR": ("/x", None),
-    "REMIT_MODEL_IDLE_S": ("7", "-1"),
-    "REMIT_MODEL_MEMORY_CHECK": ("off", "perhaps"),
-    "REMIT_MODEL_THINKING": ("on", "onn"),
-    "REMIT_MODEL_GUIDED": ("off", "of"),
-    "REMIT_CONFIG_DIR": ("/x", None),
-    "REMIT_STATE_DIR": ("/x", None),
-    "REMIT_DATA_DIR": ("/x", None),
-    "REMIT_AUDIT_DAYS": ("7", "x"),
-    "REMIT_AUDIT_MIB": ("7", "0"),
-    "REMIT_APPROVAL_TIMEOUT_S": ("7", "soon"),
-    "REMIT_COMMAND_TIMEOUT_S": ("7", "3601"),
-    "REMIT_REVIEW": ("turn", "never"),
-    "REMIT_TURN_TIMEOUT_S": ("7", "99999"),
-    "REMIT_MAX_STEPS": ("7", "1000"),
-    "REMIT_MAX_TOKENS": ("77", "1"),
-    "REMIT_TEMPERATURE": ("0.5", "3"),
-    "REMIT_TOP_P": ("0.5", "2"),
-    "REMIT_SEED": ("7", "-1"),
-    "REMIT_EFFORT": ("low", "much"),
-    "REMIT_CONTEXT_TOKENS": ("4096", "9"),
-    "REMIT_INLINE_COMPLETION": ("on", "onn"),
-    "REMIT_INLINE_COMPLETION_MODEL": ("/x", None),
-    "REMIT_SESSIONS": ("off", "no sessions"),
-    "REMIT_SESSION_DAYS": ("7", "-1"),
-    "REMIT_SESSION_COUNT": ("7", "0"),
-    "REMIT_SPARE_MEMORY_MIB": ("7", "-1"),
-    "REMIT_SPARE_DISK_MIB": ("7", "much"),
-    "REMIT_MODE": ("strict", "debug"),
-    "REMIT_WARNING_POINTS": ("1", "many"),
-    "REMIT_LOCK_POINTS": ("7", "101"),
-    "REMIT_TEST_HOSTS": ("pypi.org, example.org:8443", "http://x"),
-    "REMIT_MESSAGE_PREFIX": ("[remit]", "x" * 41),
-    "REMIT_AUTO_COMMIT": ("on", "perhaps"),
-    "REMIT_AUTO_COMMIT_LINES": ("7", "-1"),
-    "REMIT_SCHEDULER_GLOBAL_MAX": ("7", "0"),
-    "REMIT_SCHEDULER_CODE_EXECUTOR": ("7", "65"),
-    "REMIT_SCHEDULER_INTEGRATION_TEST": ("7", "many"),
-    "REMIT_LOG_LEVEL": ("debug", "loud"),
-    "REMIT_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "127.0.0.1:4318"),
+    **dict.fromkeys(("REMIT_CONFIG_DIR", "REMIT_STATE_DIR", "REMIT_DATA_DIR"), ("/x", None)),
+    **{variable_of(*key): (as_variable(VALUES[key][0]), WRONG[key]) for key in KEYS},
 }
 """For each variable a value that changes the settings, and one that is refused."""
 
@@ -115,9 +77,9 @@ def test_every_variable_has_a_row() -> None:
         "REMIT_LOOK_HERE",  # for what runs inside pytest
         "REMIT_BOOTSTRAP_SOCKET",  # of a server's own parent
     }
-    assert set(re.findall(r"^\| `(REMIT_[A-Z_]+)` ", (ROOT / "docs/environment.md").read_text(), re.MULTILINE)) == set(
-        VARIABLES
-    )
+    pages = "".join((ROOT / "docs" / name).read_text() for name in ("configuration.md", "environment.md"))
+    listed = re.findall(r"^\| (?:`[a-z._]+` \| )?`(REMIT_[A-Z_]+)` ", pages, re.MULTILINE)
+    assert sorted(listed) == sorted(VARIABLES)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENT)
@@ -156,14 +118,12 @@ def test_every_field_of_the_settings_is_read() -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
         if ast.unparse(node.value).split(".")[-1] in {"settings", "_settings", "self", "options", "_options"}
     }
-    engine = next(f.default_factory for f in fields(Settings) if f.name == "engine")
-    assert callable(engine)
-    assert {f.name for kind in (Settings, type(engine())) for f in fields(kind)} - read == set()
+    assert {f.name for kind in (Settings, EngineOptions) for f in fields(kind)} - read == set()
 
 
 # policy
 
-MATCHES: Mapping[str, tuple[Any, Action, Action]] = {
+_OWN: Mapping[str, tuple[Any, Action, Action]] = {
     "syscall": ("fs.write", Action("fs.write", path="a"), Action("fs.read", path="a")),
     "path_glob": ("a", Action("fs.write", path="a"), Action("fs.write", path="b")),
     "caller_tag": ("human", Action("x", caller_tags=frozenset({"human"})), Action("x")),
@@ -175,6 +135,12 @@ MATCHES: Mapping[str, tuple[Any, Action, Action]] = {
     "host": ("a.org", Action("net.connect", host="a.org"), Action("net.connect", host="b.org")),
     "risk": ("low", Action("fs.read", path="a"), Action("nobody.knows")),
 }
+MATCHES = _OWN | {
+    key: ("one", replace(Action("x"), **{key: "one"}), replace(Action("x"), **{key: "two"}))
+    for key in MatchForm.model_fields
+    if key not in _OWN
+}
+"""For each key a value, an action that it holds for, and one that it does not hold for."""
 
 
 def policy(*rules: Mapping[str, Any], **more: Any) -> Any:
@@ -183,10 +149,6 @@ def policy(*rules: Mapping[str, Any], **more: Any) -> Any:
 
 def verdict(rule: Mapping[str, Any], action: Action) -> Verdict:
     return evaluate(policy({"name": "r", **rule}), action).verdict
-
-
-def test_every_condition_has_a_row() -> None:
-    assert set(MATCHES) == set(MatchForm.model_fields)
 
 
 @rows("key", MATCHES)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from configured import configured, is_setting
+
 from remit_governance.audit.log.durability import OPERATIONAL
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
@@ -105,7 +107,7 @@ def intent(name: str) -> dict[str, Any]:
 @asynccontextmanager
 async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
     """Opens benches below `folder`: the model says `steps`, which `script` holds, `policy` is the person's, `name` the
-    workspace's folder; all are closed at the end."""
+    workspace's folder, `settings` are some by their names; all are closed at the end."""
     opened: list[Runtime] = []
 
     async def make(
@@ -126,7 +128,9 @@ async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
             person.parent.mkdir(exist_ok=True)
             person.write_text(policy)
         state = folder / ("state" if name == "shop" else f"state-{name}")
-        made = Settings(workspace, state, person, model=f"script:{played}", **settings)
+        config = {key: value for key, value in settings.items() if is_setting(key)}
+        more = {key: value for key, value in settings.items() if key not in config}
+        made = Settings(workspace, state, person, configured(name=f"script:{played}", **config), **more)
         runtime = await open_runtime(made, NoDocuments(), code)
         opened.append(runtime)
         return Bench(runtime, workspace, made)

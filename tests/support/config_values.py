@@ -1,49 +1,57 @@
-"""Values of every setting, for tests that try them all."""
+"""Values of every setting, for tests that try them all: found by its type, so that a new one needs no row here."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-VALUES: dict[tuple[str, str], tuple[Any, Any]] = {
-    ("model", "name"): ("one", "two"),
-    ("model", "max_tokens"): (100, 200),
-    ("model", "temperature"): (0.5, 0.25),
-    ("model", "top_p"): (0.5, 0.25),
-    ("model", "seed"): (1, 2),
-    ("model", "effort"): ("low", "high"),
-    ("model", "context_tokens"): (4096, 8192),
-    ("model", "thinking"): (True, True),
-    ("model", "guided"): (False, False),
-    ("model", "cache_mib"): (7, 8),
-    ("model", "cache_dir"): ("/one", "/two"),
-    ("model", "idle_s"): (7, 8),
-    ("model", "memory_check"): (False, False),
-    ("model", "record"): ("/one", "/two"),
-    ("limits", "max_steps"): (24, 99),
-    ("limits", "turn_timeout_s"): (599, 3599),
-    ("limits", "approval_timeout_s"): (299, 3599),
-    ("limits", "command_timeout_s"): (30, 1800),
-    ("sessions", "save"): (False, False),
-    ("sessions", "days"): (7, 8),
-    ("sessions", "count"): (7, 8),
-    ("audit", "days"): (7, 8),
-    ("audit", "mib"): (7, 8),
-    ("review", "when"): ("turn", "each"),
-    ("limits", "spare_memory_mib"): (1, 500),
-    ("limits", "spare_disk_mib"): (1, 500),
-    ("log", "level"): ("debug", "error"),
-    ("completion", "enabled"): (True, True),
-    ("completion", "model"): ("one", "two"),
-    ("workflow", "mode"): ("strict", "explore"),
-    ("workflow", "warning_points"): (1.0, 50.0),
-    ("workflow", "lock_points"): (4.0, 50.0),
-    ("workflow", "test_hosts"): (["pypi.org"], ["127.0.0.1:8443", "[::1]:80"]),
-    ("git", "message_prefix"): ("[one]", "[two]"),
-    ("git", "auto_commit"): (True, True),
-    ("git", "auto_commit_lines"): (7, 900),
-    ("scheduler", "global_max"): (3, 8),
-    ("scheduler", "code_executor"): (1, 8),
-    ("scheduler", "integration_test"): (1, 8),
-    ("telemetry", "endpoint"): ("http://127.0.0.1:4318", "https://collector.example"),
+from remit_server.runtime.config.form import KEYS, SECTIONS
+
+_OWN: dict[str, tuple[tuple[Any, Any], str | None]] = {
+    "workflow.test_hosts": ((["pypi.org"], ["127.0.0.1:8443", "[::1]:80"]), "http://x"),
+    "git.message_prefix": (("[one]", "[two]"), "x" * 41),
+    "telemetry.endpoint": (("http://127.0.0.1:4318", "https://collector.example"), "127.0.0.1:4318"),
 }
+"""Of settings whose words have a form of their own."""
+
+
+def _values(section: str, name: str) -> tuple[tuple[Any, Any], str | None]:
+    """Returns two values of a setting, and one for its variable that is none of its values."""
+    field = SECTIONS[section].model_fields[name]
+    kind: Any = field.annotation
+    while get_origin(kind) in (Union, UnionType, Annotated):  # or none; the path behind `Place`
+        kind = get_args(kind)[0]
+    if own := _OWN.get(f"{section}.{name}"):
+        return own
+    if get_origin(kind) is Literal:
+        return _words(get_args(kind), field.default), "neither"
+    if kind is bool:
+        return (not field.default, not field.default), "perhaps"
+    if kind is int or kind is float:
+        least = next((each.ge for each in field.metadata if hasattr(each, "ge")), 0)
+        most = next((each.le for each in field.metadata if hasattr(each, "le")), least + 8)
+        # A limit has values below its default and above it; what has none by default has its own.
+        lower, higher = ((field.default or most) - least) / 2, field.default or 0
+        return (kind(least + lower), kind(higher + (most - higher) / 2)), str(most + 1)
+    assert kind in (str, Path), f"no values are known of a {kind}: add a row"
+    return ("/one", "/two"), None
+
+
+def _words(words: tuple[Any, ...], default: Any) -> tuple[Any, Any]:
+    """Returns two words, the stricter one first; not the default alone, which would change nothing."""
+    others = [word for word in words if word != default]
+    return others[0], (words[-1] if words[-1] != others[0] else words[0])
+
+
+_FOUND = {key: _values(*key) for key in KEYS}
+VALUES: dict[tuple[str, str], tuple[Any, Any]] = {key: two for key, (two, _) in _FOUND.items()}
 """Two values of each setting; of a limit one that is lower than the default, and one that is higher."""
+
+WRONG: dict[tuple[str, str], str | None] = {key: wrong for key, (_, wrong) in _FOUND.items()}
+"""What the variable of each setting refuses; None where it takes every word."""
+
+
+def as_variable(value: Any) -> str:
+    """Returns a value as it is written in a variable."""
+    return ", ".join(value) if isinstance(value, list) else str(value)

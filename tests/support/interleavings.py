@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from configured import configured
 from lsprotocol import types as lsp
 
 from remit_governance.intents import Declaration
@@ -26,7 +27,7 @@ from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.runtime import Runtime
-from remit_server.runtime.settings import Room, SessionLimits, Settings
+from remit_server.runtime.settings import Settings
 from remit_server.transports.lsp.buffers.documents import EditorDocuments
 from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.client_requests.workspace_edit import put_edit
@@ -392,8 +393,9 @@ async def world(folder: Path) -> AsyncIterator[World]:
     connection.client = Client(applies_edits=True, versions_edits=True)
     documents = EditorDocuments(root, connection.buffers, lambda asked: put_edit(connection, asked), settle_s=0.001)
     settings = Settings(
-        root, folder / "state", person_policy, model=f"script:{folder / 'script.json'}",
-        sessions=SessionLimits(save=False), room=Room(0, 0),
+        root, folder / "state", person_policy, configured(
+            name=f"script:{folder / 'script.json'}", save=False, spare_memory_mib=0, spare_disk_mib=0
+        ),
     )  # fmt: skip
     runtime = await open_runtime(settings, documents)
     try:

@@ -25,11 +25,8 @@ from threat_bench import LAX, own, result
 from tls import server_context
 
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.hosts import parse_endpoint
 from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
-from remit_governance.workflow.options import WorkflowOptions
 from remit_server.harness.commands.attempts import Attempts
-from remit_server.sandbox.limits.at_once import AtOnce
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandbox")]
 
@@ -202,8 +199,7 @@ async def test_TOOL_08_tests_reach_the_hosts_that_the_person_names_and_no_other(
     make_bench: Any, target: Target, other: Target
 ) -> None:
     policy = NET.replace("{ syscall: net.connect }, action: allow", "{ syscall: net.connect }, action: require_review")
-    options = WorkflowOptions(test_hosts=(parse_endpoint(target.place),))
-    bench: Bench = await make_bench(policy=policy, workflow=options)
+    bench: Bench = await make_bench(policy=policy, test_hosts=(target.place,))
     (bench.workspace / "test_reached.py").write_text(
         TESTS.replace("LISTED", target.place).replace("OTHER", other.place)
     )
@@ -218,8 +214,7 @@ async def test_TOOL_08_tests_reach_the_hosts_that_the_person_names_and_no_other(
 async def test_TOOL_08_hosts_that_no_rule_allows_are_denied_with_the_run_of_tests(
     make_bench: Any, target: Target
 ) -> None:
-    options = WorkflowOptions(test_hosts=(parse_endpoint(target.place),))
-    bench: Bench = await make_bench(policy=LAX, workflow=options)
+    bench: Bench = await make_bench(policy=LAX, test_hosts=(target.place,))
     (bench.workspace / "test_reached.py").write_text(TESTS.replace("LISTED", target.place))
     answer = await result(bench, "run_tests", Answering())
     assert answer.error.code == "denied"
@@ -292,7 +287,7 @@ async def test_APP_13_a_command_that_waits_for_its_turn_has_its_hosts_when_it_ru
     make_bench: Any, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two at once one waits, and ten minutes pass before it begins, on the clock that tokens are held to."""
-    bench = await make_bench(policy=NET, at_once=AtOnce(integration_test=1))
+    bench = await make_bench(policy=NET, integration_test=1)
     passed = [0.0]
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
     monkeypatch.setattr("remit_server.harness.permit.time", clock)

@@ -1,5 +1,9 @@
 """The audit log: two records for every call, chained by hash, in SQLite (AUD-01).
 
-`record` says what is recorded and `store` records it; `log` is what lies on the disk, `proof` what vouches for it, and
-`reading` looks at both.
+`record.py`, what is said (pure); `store.py`, one open log; `maintenance.py`, its thread. `audit/log/` is the log on
+the disk: a hash chain in SQLite (`chain.py`, `database.py`), which records may wait for the disk (`durability.py`),
+segments and how long they stay, a log that cannot be used (`set_aside.py`). `audit/proof/` vouches for it: signed
+checkpoints and a signed head that lie elsewhere (`sealing.py` writes the head, `proven.py` judges it; `elsewhere.py`
+sends checkpoints away). `audit/reading/` is queries, calls and `verify`. Absent: from `log/` any key, from `reading/`
+any write.
 """

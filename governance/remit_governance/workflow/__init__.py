@@ -1,1 +1,7 @@
-"""The test-first workflow: states, what leads from one to the next, what each opens, and what proves a failing test."""
+"""The test-first workflow: states, what leads from one to the next, what each opens, and what proves a failing test.
+
+Its words (`states.py`), the tables of what leads where (`machine.py`), what they leave
+writable (`workflow.yaml`), exemptions, the coverage that explore mode owes (`debt.py`), when a commit needs a look
+(`review.py`), a session's place as one value (`position.py`), and what of it holds when the session is taken up again
+(`kept.py`). Absent: any run of a test.
+"""

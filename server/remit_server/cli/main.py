@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import importlib
 import itertools
 import os
 import re
@@ -15,10 +14,28 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol
 
 from remit_governance.visible import visible_again
 from remit_server import __version__, streams
+from remit_server.cli.commands import (
+    ask,
+    audit,
+    auth,
+    bootstrap,
+    budget,
+    completion,
+    config,
+    demo,
+    doctor,
+    gateway,
+    model,
+    policy,
+    run_tool,
+    sandbox,
+    serve,
+    session,
+)
 from remit_server.cli.output import unwritten
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -44,29 +61,29 @@ class Command(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One command: its module, imported only when it runs, and its line in the help."""
+    """One command, which is imported only when it runs, and its line in the help."""
 
-    module: str
+    command: Command
     summary: str
 
 
 COMMANDS: dict[str, Row] = {
-    "ask": Row("ask", 'run one request (short form: `remit "add error handling"`); without a prompt, open a chat'),
-    "auth": Row("auth", "store, list and remove API keys in the operating system's keyring"),
-    "budget": Row("budget", "show the test coverage that explore mode has lost, and how to regain it"),
-    "audit": Row("audit", "read or verify the audit log of a workspace"),
-    "bootstrap": Row("bootstrap", "start the language server and restart it if it fails; list the runtimes found here"),
-    "completion": Row("completion", "print a shell completion script for bash, zsh or fish"),
-    "config": Row("config", "show every setting and where it is set; check the files; trust a folder"),
-    "demo": Row("demo", "show reviewed edits and refusals in a sample workspace"),
-    "doctor": Row("doctor", "check the model, sandbox, policy, audit log and language server"),
-    "gateway": Row("gateway", "offer the model to other programs, as JSON lines on stdin and stdout"),
-    "model": Row("model", "connect a model; list, check and pull models"),
-    "policy": Row("policy", "explain, check, test, replay, change and show the policy"),
-    "run-tool": Row("run_tool", "make one tool call, with all its checks"),
-    "sandbox": Row("sandbox", "test this machine's sandbox, or run a command in it"),
-    "session": Row("session", "list, show, copy, search, export and undo this folder's sessions"),
-    "serve": Row("serve", "run the language server on stdin and stdout"),
+    "ask": Row(ask, 'run one request (short form: `remit "add error handling"`); without a prompt, open a chat'),
+    "auth": Row(auth, "store, list and remove API keys in the operating system's keyring"),
+    "budget": Row(budget, "show the test coverage that explore mode has lost, and how to regain it"),
+    "audit": Row(audit, "read or verify the audit log of a workspace"),
+    "bootstrap": Row(bootstrap, "start the language server and restart it if it fails; list the runtimes found here"),
+    "completion": Row(completion, "print a shell completion script for bash, zsh or fish"),
+    "config": Row(config, "show every setting and where it is set; check the files; trust a folder"),
+    "demo": Row(demo, "show reviewed edits and refusals in a sample workspace"),
+    "doctor": Row(doctor, "check the model, sandbox, policy, audit log and language server"),
+    "gateway": Row(gateway, "offer the model to other programs, as JSON lines on stdin and stdout"),
+    "model": Row(model, "connect a model; list, check and pull models"),
+    "policy": Row(policy, "explain, check, test, replay, change and show the policy"),
+    "run-tool": Row(run_tool, "make one tool call, with all its checks"),
+    "sandbox": Row(sandbox, "test this machine's sandbox, or run a command in it"),
+    "session": Row(session, "list, show, copy, search, export and undo this folder's sessions"),
+    "serve": Row(serve, "run the language server on stdin and stdout"),
 }
 
 SUBCOMMANDS: dict[str, tuple[str, ...]] = {
@@ -155,9 +172,8 @@ def build_parser(chosen: str) -> WholeWords:
     for name, row in COMMANDS.items():
         sub = commands.add_parser(name, help=row.summary, description=row.summary)
         if name == chosen:
-            command = cast("Command", importlib.import_module(f"remit_server.cli.commands.{row.module}"))
-            command.add_arguments(sub)
-            sub.set_defaults(command=command)
+            row.command.add_arguments(sub)
+            sub.set_defaults(command=row.command)
     return parser
 
 

@@ -1,1 +1,8 @@
-"""Model providers behind one port: local MLX models, the built-in one, and scripts and recordings for tests."""
+"""Model providers behind one port: local MLX models, the built-in one, and scripts and recordings for tests.
+
+The port (`ports.py`), how a model is spoken to (`profile.py`), which provider a reference means (`choose.py`), one
+answer in a wanted format (`answers.py`), why there is no model (`availability.py`), one model for all folders of a
+server (`shared.py`), limits of arguments that intersect (`limits.py`), an answer that only repeats itself
+(`sameness.py`), a call in a fence that ends one (`fenced_calls.py`), what a model is told of the tools
+(`tool_words.py`).
+"""

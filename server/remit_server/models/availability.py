@@ -10,7 +10,7 @@ from remit_server.errors import ModelUnavailable
 from remit_server.installed import how_to_install, is_installed
 from remit_server.machine import free_memory
 from remit_server.models.built_in.provider import NO_MODEL
-from remit_server.models.choose import PLAYED, is_built_in, model_folder
+from remit_server.models.choose import PREFIXES, is_built_in, model_folder
 from remit_server.models.remote.reference import parse_reference
 
 PACKAGES = ("mlx", "mlx_lm", "llguidance", "numpy")
@@ -25,7 +25,7 @@ def unavailable_because(reference: str) -> str | None:
     Checks the platform, packages, the model's files and free memory, in a few milliseconds. Whether the files hold a
     model shows only when it is loaded (`remit model check`).
     """
-    if reference.startswith(PLAYED):
+    if reference.startswith(PREFIXES):
         return None
     if is_built_in(reference):
         return f"{NO_MODEL}; name one with `--model` or REMIT_MODEL"

@@ -16,7 +16,7 @@ from remit_governance.values import Intent
 from remit_server.contract import ErrorPayload
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.availability import unavailable_because
-from remit_server.models.choose import PLAYED, choose_provider, is_built_in, is_on_this_machine, model_folder
+from remit_server.models.choose import PREFIXES, choose_provider, is_built_in, is_on_this_machine, model_folder
 from remit_server.models.local import wire
 from remit_server.models.local.conversion import profile_of, step_to_wire, to_load
 from remit_server.models.local.hub.names import hub_name
@@ -89,14 +89,14 @@ async def check_model(reference: str, options: EngineOptions) -> ModelReport:
     A script or a recording is only read, and the built-in model has nothing to load. Raises SetupError for one that
     cannot be read.
     """
-    if reference.startswith(PLAYED) or is_built_in(reference):
+    if reference.startswith(PREFIXES) or is_built_in(reference):
         provider = choose_provider(reference)
         return ModelReport(reference, provider.name, ok=True, device="no device")
     if parse_reference(reference) is not None:
         return await _check_served(reference)
     try:
         # A check's prompt is not worth a cache on disk.
-        load = to_load(model_folder(reference), replace(options, cache_folder=None))
+        load = to_load(model_folder(reference), replace(options, cache_dir=None))
         host = await HostProcess.start(load, START_TIMEOUT_S)
     except ModelUnavailable as error:
         return ModelReport(reference, reference, ok=False, problem=error.payload())

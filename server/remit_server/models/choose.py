@@ -5,9 +5,12 @@ imported which is named.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
 
 from remit_governance.secrets.redaction import Redactor
 from remit_server.models.built_in.provider import BUILT_IN_MODEL, BuiltInProvider
@@ -18,15 +21,11 @@ from remit_server.models.ports import ModelProvider
 from remit_server.models.profile import chosen_profile
 from remit_server.models.remote.reference import parse_reference
 
-SCRIPT_PREFIX = "script:"
-REPLAY_PREFIX = "replay:"
-TIMED_REPLAY_PREFIX = "replay-timed:"
-PLAYED = (SCRIPT_PREFIX, REPLAY_PREFIX, TIMED_REPLAY_PREFIX)
-"""Prefixes of references to files that are played back, without a model."""
+Redact: TypeAlias = Callable[[str], str]
 
 
 def choose_provider(
-    reference: str, redact: Callable[[str], str] | None = None, options: EngineOptions | None = None
+    reference: str, redact: Redact | None = None, options: EngineOptions | None = None
 ) -> ModelProvider:
     """Returns the provider of a reference; nothing is loaded yet, and nothing is ever downloaded.
 
@@ -36,9 +35,9 @@ def choose_provider(
     passes. Raises SetupError for a file that cannot be played, and for an address that is none. An unusable model is
     reported by its first request.
     """
-    for prefix in PLAYED:
+    for prefix, open_rest in BY_PREFIX.items():
         if reference.startswith(prefix):
-            return _open_played(prefix, Path(reference.removeprefix(prefix)).expanduser(), redact or redact_text)
+            return open_rest(reference.removeprefix(prefix), redact or redact_text)
     if (remote := parse_reference(reference)) is not None:
         from remit_server.models.remote.choose import open_remote
 
@@ -55,7 +54,7 @@ def is_built_in(reference: str) -> bool:
 
 def is_on_this_machine(reference: str) -> bool:
     """Returns whether Remit itself loads what a reference names: it is neither played from a file nor served."""
-    return not reference.startswith(PLAYED) and parse_reference(reference) is None
+    return not reference.startswith(PREFIXES) and parse_reference(reference) is None
 
 
 def model_folder(reference: str) -> Path:
@@ -84,10 +83,26 @@ def _open_local(reference: str, options: EngineOptions) -> ModelProvider:
     return MlxProvider(reference, options)
 
 
-def _open_played(prefix: str, file: Path, redact: Callable[[str], str]) -> ModelProvider:
-    from remit_server.models.recorded.replay import ReplayProvider
+def _open_script(file: str, redact: Redact) -> ModelProvider:
     from remit_server.models.recorded.scripted import ScriptedProvider
 
-    if prefix == SCRIPT_PREFIX:
-        return ScriptedProvider.from_file(file)
-    return ReplayProvider.from_file(file, redact, timed=prefix == TIMED_REPLAY_PREFIX)
+    del redact
+    return ScriptedProvider.from_file(Path(file).expanduser())
+
+
+def _open_recording(file: str, redact: Redact, *, timed: bool = False) -> ModelProvider:
+    from remit_server.models.recorded.replay import ReplayProvider
+
+    return ReplayProvider.from_file(Path(file).expanduser(), redact, timed=timed)
+
+
+BY_PREFIX: Mapping[str, Callable[[str, Redact], ModelProvider]] = MappingProxyType(
+    {
+        "script:": _open_script,
+        "replay:": _open_recording,
+        "replay-timed:": partial(_open_recording, timed=True),
+    }
+)
+"""What opens the rest of a reference, by how it begins: models that take no memory here, and ask no server."""
+
+PREFIXES = tuple(BY_PREFIX)

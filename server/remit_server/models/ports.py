@@ -254,12 +254,28 @@ class LocalEngine(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is known of a model by now.
+
+    `name` is for events and logs. `context_tokens` is what it reads, prompt and answer together; None where that is not
+    known, or does not matter. One that does not read the editor's context is not sent it: a small model takes any name
+    there for the one that is meant. `abilities` are the kinds of request it can do: the editor offers nothing that it
+    would only decline.
+    """
+
+    name: str
+    context_tokens: int | None = None
+    reads_context: bool = True
+    abilities: frozenset[Ability] = EVERY_ABILITY
+
+
 class ModelProvider(Protocol):
-    """A model, wherever it runs."""
+    """A model, wherever it runs. One that stands before another has that one's traits and state."""
 
     @property
-    def name(self) -> str:
-        """The model's name in events and logs."""
+    def traits(self) -> Traits:
+        """What is known of it by now."""
         ...
 
     @property
@@ -268,19 +284,24 @@ class ModelProvider(Protocol):
         ...
 
     @property
+    def name(self) -> str:
+        """The model's name in events and logs."""
+        return self.traits.name
+
+    @property
     def reads_context(self) -> bool:
-        """Whether it receives the editor's context. A small model takes any name there for the one that is meant."""
-        ...
+        """Whether it receives the editor's context."""
+        return self.traits.reads_context
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """The kinds of request it can do: the editor offers nothing that the model would only decline."""
-        ...
+        """The kinds of request it can do."""
+        return self.traits.abilities
 
     @property
     def context_tokens(self) -> int | None:
-        """Tokens that it reads, prompt and answer together; None where that is not known, or does not matter."""
-        ...
+        """Tokens that it reads, prompt and answer together, where that is known."""
+        return self.traits.context_tokens
 
     async def meet(self) -> Profile:
         """Returns how it is spoken to, and knows its window from then on; asks its server, or loads it, for that.

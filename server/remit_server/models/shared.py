@@ -9,8 +9,15 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from remit_server.contract import Ability
-from remit_server.models.ports import EngineStats, GenerateRequest, LocalEngine, ModelEvent, ModelProvider, ModelState
+from remit_server.models.ports import (
+    EngineStats,
+    GenerateRequest,
+    LocalEngine,
+    ModelEvent,
+    ModelProvider,
+    ModelState,
+    Traits,
+)
 from remit_server.models.profile import Profile
 
 
@@ -46,7 +53,7 @@ class SharedModels:
         return last
 
 
-class _Borrowed:
+class _Borrowed(ModelProvider):
     """A `ModelProvider`, and a `LocalEngine` where the lent one is: everything but `close` is the lent one's."""
 
     def __init__(self, model: ModelProvider, give_back: Callable[[], bool]) -> None:
@@ -54,33 +61,18 @@ class _Borrowed:
         self._closed = False
 
     @property
-    def name(self) -> str:
-        """The lent model's name."""
-        return self._model.name
+    def traits(self) -> Traits:
+        """The lent model's."""
+        return self._model.traits
 
     @property
     def state(self) -> ModelState:
         """The lent model's state."""
         return self._model.state
 
-    @property
-    def context_tokens(self) -> int | None:
-        """As the model says."""
-        return self._model.context_tokens
-
     async def meet(self) -> Profile:
         """As the lent model is spoken to."""
         return await self._model.meet()
-
-    @property
-    def reads_context(self) -> bool:
-        """Whether the lent model reads context."""
-        return self._model.reads_context
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """The lent model's abilities."""
-        return self._model.abilities
 
     @property
     def loaded_share(self) -> float | None:

@@ -49,7 +49,7 @@ class Completer:
 
     def state(self) -> CompletionState | None:
         """Returns what is to be known of it; None where it is off. Raises nothing: a problem is part of the answer."""
-        chosen = self.settings().completion
+        chosen = self.settings().config.completion
         if not chosen.enabled:
             return None
         try:
@@ -66,13 +66,14 @@ class Completer:
         Cancelling it stops the model. A model that fails is said in `state`, not with each key.
         """
         settings = self.settings()
-        if not settings.completion.enabled or not text[:offset].strip():
+        chosen = settings.config.completion
+        if not chosen.enabled or not text[:offset].strip():
             return None
         try:
-            model = self.models.get(settings.completion.model)
+            model = self.models.get(chosen.model)
             if _why_not(model) or self._is_taken(settings, model) or not await self._may_see(settings, path):
                 return None
-            self.asked = settings.completion.model
+            self.asked = chosen.model
             found = await self._ask(model, path, text, offset)
         except RemitError as error:
             self.problem = f"{error.what}: {error.why}"
@@ -109,7 +110,7 @@ class Completer:
 
     def _is_taken(self, settings: Settings, model: ModelProvider) -> bool:
         """Whether a turn may be waiting for it: a model process sees to that itself, a server answers in any order."""
-        shared = settings.completion.model in (None, settings.model)
+        shared = settings.config.completion.model in (None, settings.config.model.name)
         return shared and not isinstance(model, LocalEngine) and self.turns_run()
 
     async def _may_see(self, settings: Settings, path: str) -> bool:

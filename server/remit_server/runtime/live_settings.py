@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
 
 from remit_server.errors import SetupError
+from remit_server.runtime.config.form import KEYS, value_of
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
 
@@ -53,13 +53,8 @@ class LiveSettings:
         )
 
 
-def changes(old: Any, new: Any) -> set[str]:
-    """Returns the names of the fields in which two values of one dataclass differ, of those inside for one in it."""
-    found: set[str] = set()
-    for each in fields(old):
-        before, after = getattr(old, each.name), getattr(new, each.name)
-        if is_dataclass(before) and is_dataclass(after):
-            found |= changes(before, after)
-        elif before != after:
-            found.add(each.name)
-    return found
+def changes(old: Settings, new: Settings) -> set[str]:
+    """Returns the settings that differ, as a file names them, and what else does of the start."""
+    names = {each.name for each in fields(Settings) if each.compare} - {"config"}
+    found = {name for name in names if getattr(old, name) != getattr(new, name)}
+    return found | {".".join(key) for key in KEYS if value_of(old.config, key) != value_of(new.config, key)}

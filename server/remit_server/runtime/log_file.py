@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.harness.turn import Turn
-from remit_server.runtime.config.form import LogLevel
+from remit_server.runtime.config.form import LogLevel, LogSection
 
 NAME = "remit.log"
 _LOGGER = "remit_server"
@@ -58,7 +58,7 @@ class LogFile:
             self.handler.close()
 
 
-def open_log_file(state: Path, level: LogLevel, redact: Callable[[str], str]) -> LogFile:
+def open_log_file(state: Path, asked: LogSection, redact: Callable[[str], str]) -> LogFile:
     """Logs what Remit does into `logs/remit.log` below a workspace's state.
 
     What other workspaces of this process do is not in it. A log that cannot be written stops nothing.
@@ -80,5 +80,5 @@ def open_log_file(state: Path, level: LogLevel, redact: Callable[[str], str]) ->
     handler.addFilter(lambda record: (now := _turn.get()) is None or now[0] == state)
     logger.addHandler(handler)
     file = LogFile(handler)
-    file.set_level(level)
+    file.set_level(asked.level)
     return file

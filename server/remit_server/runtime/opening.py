@@ -88,18 +88,18 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         workspace = Workspace(settings.workspace, settings.opened_as)
         opened.callback(workspace.close)
         collect_leftovers(workspace)
-        SessionFolder(settings.session_folder).prune(settings.sessions.days, settings.sessions.most)
+        SessionFolder(settings.session_folder).prune(settings.config.sessions.days, settings.config.sessions.count)
         merges = MergeLog(settings.state / "merges")
         recovered = recover_merges(workspace, merges, audit, loaded.policy.version)
         redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
-        log_file = open_log_file(settings.state, settings.log_level, redactor.redact)
+        log_file = open_log_file(settings.state, settings.config.log, redactor.redact)
         opened.callback(log_file.close)
-        telemetry = Telemetry(settings.collector)
+        telemetry = Telemetry(settings.config.telemetry.endpoint)
         opened.callback(telemetry.close)
         folder = object()
         shared.slots.hold(folder, settings.at_once)
         opened.callback(shared.slots.release, folder)
-        desk = ApprovalDesk(audit, settings.approval_timeout_s, live.keep)
+        desk = ApprovalDesk(audit, settings.config.limits.approval_timeout_s, live.keep)
         merger = Merger(workspace, documents, merges)
         parts = Parts(
             tools=TOOLS,
@@ -117,18 +117,17 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
             coverage_file=settings.coverage_file,
         )
         dispatcher = Dispatcher(parts)
-        chosen = ChosenModels(settings.model, model_opener(settings, redactor, shared.models))
-        agent = Agent(chosen.get(), dispatcher, settings.max_steps, settings.generation)
+        chosen = ChosenModels(settings.config.model.name, model_opener(settings, redactor, shared.models))
+        agent = Agent(chosen.get(), dispatcher, settings.config.limits.max_steps, settings.generation)
         close = opened.pop_all().close
 
     def put(new: Settings) -> None:
-        before = configured.now
-        telemetry.change(new.collector)
-        if (new.model, new.engine, new.record) != (before.model, before.engine, before.record):
-            runtime.retire(chosen.change(new.model, model_opener(new, redactor, shared.models)))
+        telemetry.change(new.config.telemetry.endpoint)
+        if opens_another(configured.now, new):
+            runtime.retire(chosen.change(new.config.model.name, model_opener(new, redactor, shared.models)))
         runtime.put_settings(new)
-        desk.ttl_s = new.approval_timeout_s
-        log_file.set_level(new.log_level)
+        desk.ttl_s = new.config.limits.approval_timeout_s
+        log_file.set_level(new.config.log.level)
         maintenance.rules = audit_rules(new)
         shared.slots.hold(folder, new.at_once)
 
@@ -157,7 +156,7 @@ def options_of(settings: Settings) -> WorkflowOptions:
 
 def limit_of(settings: Settings) -> int:
     """Returns the seconds that a command may take by now."""
-    return settings.command_timeout_s
+    return settings.config.limits.command_timeout_s
 
 
 def _unread(root: Path) -> tuple[str, ...]:
@@ -172,6 +171,12 @@ def _last(write: Callable[[], object]) -> None:
         write()
     except (AuditError, SetupError) as error:
         log.warning("the last records of the audit log could not be written: %s: %s", error.what, error.why)
+
+
+def opens_another(before: Settings, new: Settings) -> bool:
+    """Returns whether the model is opened in another way than before."""
+    old, now = before.config.model, new.config.model
+    return (now.name, now.record, new.engine) != (old.name, old.record, before.engine)
 
 
 def model_opener(settings: Settings, redactor: Redactor, models: SharedModels) -> Callable[[str], ModelProvider]:
@@ -190,7 +195,8 @@ def open_model(reference: str, settings: Settings, redactor: Redactor, models: S
 
     shared = is_on_this_machine(reference)
     model = models.borrow((reference, settings.engine), choose) if shared else choose()
-    return model if settings.record is None else Recorder(model, settings.record, redactor.redact)
+    record = settings.config.model.record
+    return model if record is None else Recorder(model, record, redactor.redact)
 
 
 def recover_merges(workspace: Workspace, merges: MergeLog, audit: AuditLog, policy_version: str) -> tuple[str, ...]:

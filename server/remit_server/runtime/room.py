@@ -14,17 +14,18 @@ MIB = 1 << 20
 
 def shortage(settings: Settings) -> RemitError | None:
     """Returns why no turn should begin, or None. What cannot be measured is no reason."""
-    limits = settings.room
-    free = free_memory() if limits.memory_mib else None
-    if free is not None and free < limits.memory_mib * MIB:
-        why = f"{free // MIB} MiB of memory are free, less than the {limits.memory_mib} of `limits.spare_memory_mib`"
+    limits = settings.config.limits
+    free = free_memory() if limits.spare_memory_mib else None
+    if free is not None and free < limits.spare_memory_mib * MIB:
+        least = f"the {limits.spare_memory_mib} of `limits.spare_memory_mib`"
+        why = f"{free // MIB} MiB of memory are free, less than {least}"
         return _refusal(why, "close programs that use memory, or lower the limit")
     for folder in (settings.workspace, settings.state):
         with suppress(OSError):
             free = free_disk(folder)
-            if free < limits.disk_mib * MIB:
+            if free < limits.spare_disk_mib * MIB:
                 where = f"{free // MIB} MiB are free on the disk of {folder}"
-                why = f"{where}, less than the {limits.disk_mib} of `limits.spare_disk_mib`"
+                why = f"{where}, less than the {limits.spare_disk_mib} of `limits.spare_disk_mib`"
                 return _refusal(why, "free some space (`!command` still runs your own commands), or lower the limit")
     return None
 

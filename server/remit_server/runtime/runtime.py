@@ -137,7 +137,7 @@ class Runtime:
     def _position_of(self, session_id: str | None) -> Position:
         """Where a session stands in the workflow, else the one that was used last; a new one, where it will begin."""
         session = self._known(session_id)
-        return Position(self._settings.mode) if session is None else session.memory.position
+        return Position(Mode(self._settings.config.workflow.mode)) if session is None else session.memory.position
 
     def _known(self, session_id: str | None) -> Session | None:
         """The session with this id, for None the one that was used last; None where there is none here."""
@@ -266,7 +266,7 @@ class Runtime:
     def _edits_of(self, session: Session | None) -> EditsAsked:
         if session is not None and session.memory.standing.edits:
             return "allow"
-        return (session and session.review) or self._settings.review
+        return (session and session.review) or self._settings.config.review.when
 
     async def model_stats(self) -> ModelStats | None:
         """What the local model's process holds and has done; None where there is none."""
@@ -286,7 +286,7 @@ class Runtime:
         self._agent = replace(
             self._agent,
             provider=self._models.get(),
-            max_steps=settings.max_steps,
+            max_steps=settings.config.limits.max_steps,
             generation=settings.generation,
         )
 
@@ -349,7 +349,7 @@ class Runtime:
             return self._complete(turn, self._result(request, turn, Outcome("cancelled", error=cancelled_error())))
         enter_turn(self._settings.state, turn)
         try:
-            log.info("the turn begins, with %s", session.model or self._settings.model)
+            log.info("the turn begins, with %s", session.model or self._settings.config.model.name)
             self._record_run(AuditKind.RUN_STARTED, turn)
             outcome = await self._outcome(request, session, turn)
             log.info("the turn is %s after %d calls", outcome.status, len(turn.trace))
@@ -374,7 +374,7 @@ class Runtime:
             log.warning("a turn could not be audited: %s: %s", error.what, error.why)
 
     async def _outcome(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
-        timeout = self._settings.turn_timeout_s
+        timeout = self._settings.config.limits.turn_timeout_s
         if request.policy and request.policy.timeout_s:
             timeout = min(timeout, request.policy.timeout_s)
         try:
@@ -398,14 +398,14 @@ class Runtime:
             if short is not None:
                 raise short
         agent = self._choose_model(request, session).limited(request.policy.max_steps if request.policy else None)
-        reference = session.model or self._settings.model
+        reference = session.model or self._settings.config.model.name
         taken_up = await session.begin_turn(turn.turn_id, model_config(reference, agent.provider.name))
         folder, sent_to = str(self._settings.workspace), self._models.sent_to(session.model)
         turn.emit(RunStarted(**turn.stamp(), model=agent.provider.name, workspace=folder, sent_to=sent_to))
         self._warn(turn, session)
         if taken_up and not session.conversation.messages:  # it is new, and one more
-            kept = self._settings.sessions
-            await asyncio.to_thread(self.sessions.prune, kept.days, kept.most)
+            kept = self._settings.config.sessions
+            await asyncio.to_thread(self.sessions.prune, kept.days, kept.count)
         if taken_up:
             self._warn_of_other_model(request, session, agent.provider.name, turn)
             await take_session_up(turn, self.dispatcher.parts, session.chosen_mode)

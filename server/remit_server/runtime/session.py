@@ -9,13 +9,14 @@ from typing import cast
 
 from remit_governance.workflow.kept import strictest
 from remit_governance.workflow.position import Position
+from remit_governance.workflow.states import Mode
 from remit_server import __version__
 from remit_server.agent.context.conversation import Conversation
 from remit_server.contract import AgentEvent, Event, ModelConfig, RunResult
 from remit_server.harness.ports import Emit, KeptHistory, NothingKept
 from remit_server.harness.turn import SessionMemory
 from remit_server.harness.workflow.take_up import find_last_move, find_position
-from remit_server.models.choose import PLAYED
+from remit_server.models.choose import PREFIXES
 from remit_server.models.remote.reference import parse_reference
 from remit_server.runtime.config.form import When
 from remit_server.runtime.settings import Settings
@@ -113,8 +114,8 @@ class Session:
 
 def open_session(session_id: str, settings: Settings, redact: Redact) -> Session:
     """Returns a session, of which nothing is read before its first turn."""
-    memory = SessionMemory(session_id, position=Position(settings.mode))
-    if not settings.sessions.save:
+    memory = SessionMemory(session_id, position=Position(Mode(settings.config.workflow.mode)))
+    if not settings.config.sessions.save:
         return Session(memory)
     folder = SessionFolder(settings.session_folder)
     file = SessionFile(folder.file_of(session_id))
@@ -127,5 +128,5 @@ def model_config(reference: str, name: str) -> ModelConfig:
     remote = parse_reference(reference)
     if remote is not None:
         return ModelConfig(provider=remote.provider, model=name)
-    played = next((prefix for prefix in PLAYED if reference.startswith(prefix)), None)
+    played = next((prefix for prefix in PREFIXES if reference.startswith(prefix)), None)
     return ModelConfig(provider=played.rstrip(":") if played else "mlx", model=name)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from remit_governance.hosts import parse_endpoint
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
 from remit_governance.work_items.items import WORK_ITEMS_FILE
-from remit_governance.workflow.debt import Thresholds
 from remit_governance.workflow.options import WorkflowOptions
-from remit_governance.workflow.states import Mode
 from remit_server.agent.context.generation import Generation
 from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
-from remit_server.runtime.config.form import KEYS, ConfigForm, LogLevel, When, variable_of
+from remit_server.runtime.config.form import KEYS, ConfigForm, Section, variable_of
 from remit_server.runtime.config.layers import Key, resolve
 from remit_server.runtime.places import config_folder, data_folder, workspace_state
 from remit_server.runtime.trust import read_trust
@@ -41,67 +39,53 @@ _OTHERS = frozenset(f"REMIT_{name}" for name in _TESTED_WITH)
 
 
 @dataclass(frozen=True, slots=True)
-class SessionLimits:
-    """Whether sessions are saved, for how many days after their last use (0: for ever), and how many at most."""
-
-    save: bool = True
-    days: int = 30
-    most: int = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """The MiB that must be free for a turn to begin; 0 asks for none."""
-
-    memory_mib: int = 128
-    disk_mib: int = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """Whether a model completes at the cursor, and which one; None is the configured one."""
-
-    enabled: bool = False
-    model: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """What one server was started with.
 
-    `model` is what `choose_provider` takes; times are seconds. `state` holds the audit database of this workspace,
-    outside the workspace, where no tool can write. The model's traffic is recorded to `record`, if there is one.
-    `trusted` says whether what the folder brings counts, None where nobody was asked; `unknown` says which variables
-    look like settings and are none. `opened_as` is the workspace's path as it was given, where it leads through a link.
+    `config` are the person's settings. `state` holds the audit database of this workspace, outside the workspace,
+    where no tool can write; `data`, where it is not beside it, the checkpoints. `trusted` says whether what the folder
+    brings counts, None where nobody was asked; `unknown` says which variables look like settings and are none.
+    `opened_as` is the workspace's path as it was given, where it leads through a link.
     """
 
     workspace: Path
     state: Path
     person_policy: Path
-    model: str = "built-in"
-    max_steps: int = 25
-    generation: Generation = field(default_factory=Generation)
-    turn_timeout_s: float = 600.0
-    approval_timeout_s: float = 300.0
-    command_timeout_s: int = 600
-    review: When = "each"
+    config: ConfigForm = field(default_factory=ConfigForm)
     data: Path | None = None
-    audit_retention_days: int = 90
-    audit_max_mib: int = 1024
     extension_timeout_s: float = 0.1
-    record: Path | None = None
-    engine: EngineOptions = field(default_factory=EngineOptions)
-    sessions: SessionLimits = field(default_factory=SessionLimits)
-    log_level: LogLevel = "info"
-    collector: str | None = None
-    room: Room = Room()
-    completion: Completion = Completion()
-    mode: Mode = Mode.EXPLORE
-    workflow: WorkflowOptions = field(default_factory=WorkflowOptions)
-    at_once: AtOnce = field(default_factory=AtOnce)
     trusted: bool | None = True
     unknown: tuple[str, ...] = ()
     opened_as: Path | None = None
+    workflow: WorkflowOptions = field(init=False, repr=False, compare=False)
+    """What is set of the workflow beside its mode: made once, for each call reads it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "workflow", workflow_options(self.config))
+
+    @property
+    def generation(self) -> Generation:
+        """How a model is asked to generate."""
+        return _pick(Generation, self.config.model)
+
+    @property
+    def engine(self) -> EngineOptions:
+        """How the model's process is run."""
+        return engine_options(self.config)
+
+    @property
+    def at_once(self) -> AtOnce:
+        """How many commands run at once."""
+        return _pick(AtOnce, self.config.scheduler)
+
+    def with_config(self, **sections: Mapping[str, Any]) -> Settings:
+        """Returns these settings with some of the configuration replaced, section by section.
+
+        Raises pydantic's ValidationError for what no setting takes.
+        """
+        values = self.config.model_dump(exclude_unset=True)
+        merged = values | {name: values.get(name, {}) | dict(given) for name, given in sections.items()}
+        return replace(self, config=ConfigForm.model_validate(merged))
 
     @property
     def audit_database(self) -> Path:
@@ -137,7 +121,7 @@ class Settings:
     def own_paths(self) -> tuple[str, ...]:
         """Remit's own files and folders that lie in the workspace, under whatever name, relative to it."""
         files = [self.person_policy, self.person_permissions, self.audit_database]
-        files += [self.record] if self.record is not None else []
+        files += [record] if (record := self.config.model.record) is not None else []
         folders = (self.person_policy.parent, self.state, self.data_folder)
         root = os.path.realpath(self.workspace)
         real = (os.path.realpath(path) for path in (*files, *folders))
@@ -188,65 +172,31 @@ class Settings:
         """
         env = os.environ if environment is None else environment
         found = Settings.of_places(workspace, env)
-        form = resolve(found.workspace, env, {("model", "name"): model} if model else None, editor).form
-        return replace(
-            found,
-            model=form.model.name,
-            max_steps=form.limits.max_steps,
-            turn_timeout_s=form.limits.turn_timeout_s,
-            approval_timeout_s=form.limits.approval_timeout_s,
-            command_timeout_s=form.limits.command_timeout_s,
-            review=form.review.when,
-            audit_retention_days=form.audit.days,
-            audit_max_mib=form.audit.mib,
-            record=form.model.record,
-            engine=engine_options(form),
-            sessions=SessionLimits(form.sessions.save, form.sessions.days, form.sessions.count),
-            generation=_generation(form),
-            log_level=form.log.level,
-            collector=form.telemetry.endpoint,
-            room=Room(form.limits.spare_memory_mib, form.limits.spare_disk_mib),
-            completion=Completion(form.completion.enabled, form.completion.model),
-            mode=Mode(form.workflow.mode),
-            workflow=_workflow(form),
-            at_once=AtOnce(form.scheduler.global_max, form.scheduler.code_executor, form.scheduler.integration_test),
-            unknown=unknown_variables(env),
-        )
+        given = {("model", "name"): model} if model else None
+        form = resolve(found.workspace, env, given, editor).form
+        return replace(found, config=form, unknown=unknown_variables(env))
+
+
+Part = TypeVar("Part")
+
+
+def _pick(kind: type[Part], *sections: Section, **instead: Any) -> Part:
+    """Returns a part's options: of each field what is set under its name, or what is given `instead`."""
+    names = {each.name for each in fields(cast("Any", kind))}
+    set_there = {name: getattr(each, name) for each in sections for name in names & type(each).model_fields.keys()}
+    return kind(**{**set_there, **instead})
+
+
+def workflow_options(form: ConfigForm) -> WorkflowOptions:
+    """Returns what is set of the workflow beside its mode."""
+    hosts = tuple(dict.fromkeys(map(parse_endpoint, form.workflow.test_hosts)))
+    prefix = form.git.message_prefix or ""
+    return _pick(WorkflowOptions, form.workflow, form.git, test_hosts=hosts, message_prefix=prefix)
 
 
 def engine_options(form: ConfigForm) -> EngineOptions:
-    """How the model's process is run."""
-    model = form.model
-    return EngineOptions(
-        cache_mib=model.cache_mib,
-        idle_s=model.idle_s,
-        check_memory=model.memory_check,
-        cache_folder=model.cache_dir,
-        thinking=model.thinking,
-        guided=model.guided,
-    )
-
-
-def _workflow(form: ConfigForm) -> WorkflowOptions:
-    return WorkflowOptions(
-        Thresholds(form.workflow.warning_points, form.workflow.lock_points),
-        auto_commit=form.git.auto_commit,
-        auto_commit_lines=form.git.auto_commit_lines,
-        message_prefix=form.git.message_prefix or "",
-        test_hosts=tuple(dict.fromkeys(map(parse_endpoint, form.workflow.test_hosts))),
-    )
-
-
-def _generation(form: ConfigForm) -> Generation:
-    model = form.model
-    return Generation(
-        max_tokens=model.max_tokens,
-        temperature=model.temperature,
-        top_p=model.top_p,
-        seed=model.seed,
-        effort=model.effort,
-        context_tokens=model.context_tokens,
-    )
+    """Returns how the model's process is run."""
+    return _pick(EngineOptions, form.model)
 
 
 def existing_folder(workspace: Path) -> Path:

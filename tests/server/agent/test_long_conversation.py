@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from configured import configured
 from random_model import random_model
 
-from remit_server.agent.context.generation import Generation
 from remit_server.contract import ContextCondensed, Event, RunRequest, TextInput, UsageEvent
 from remit_server.harness.ports import NobodyToAsk
 from remit_server.runtime.opening import open_runtime
@@ -31,9 +31,7 @@ async def test_AGT_09_two_hundred_turns_over_a_window_of_12_000_tokens(tmp_path:
         tmp_path / "shop",
         tmp_path / "state",
         tmp_path / "no-policy.yaml",
-        model=str(random_model(tmp_path / "model", WINDOW)),
-        max_steps=2,
-        generation=Generation(max_tokens=48),
+        configured(name=str(random_model(tmp_path / "model", WINDOW)), max_steps=2, max_tokens=48),
     )
     runtime = await open_runtime(settings, NoDocuments())
     seeded = random.Random(1)

@@ -17,7 +17,6 @@ from remit_server.chat.replies import Chat, NotUnderstood
 from remit_server.cli.chat.app import TerminalChat
 from remit_server.cli.chat.transcript import Transcript
 from remit_server.contract import UserSaid
-from remit_server.runtime.settings import SessionLimits
 
 HOSTS = {
     "built-in": None,
@@ -105,7 +104,7 @@ async def test_AGT_15_words_that_a_command_does_not_take_are_an_error(chat: Chat
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 async def test_AGT_15_as_many_sessions_are_kept_as_are_set(make_bench: Any, most: int) -> None:
-    bench: Bench = await make_bench({"text": "yes"}, sessions=SessionLimits(most=most))
+    bench: Bench = await make_bench({"text": "yes"}, count=most)
     for name in "abcd":
         await bench.ask("go", session=name)
     kept = bench.runtime.sessions.list()

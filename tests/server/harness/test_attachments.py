@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from bench_runtime import Bench, call, intent
 
-from remit_server.agent.context.generation import Generation
 from remit_server.contract import TextInput
 from remit_server.runtime.attachments import instruction_paths
 
@@ -29,8 +28,8 @@ def asked(traffic: Path) -> list[str]:
 
 async def message(bench: Bench, *attachments: dict[str, Any], text: str = "go", **more: Any) -> str:
     await bench.ask({"type": "text", "text": text, "attachments": attachments}, **more)
-    assert bench.settings.record is not None
-    return asked(bench.settings.record)[-1]
+    assert bench.settings.config.model.record is not None
+    return asked(bench.settings.config.model.record)[-1]
 
 
 @pytest.fixture
@@ -136,12 +135,12 @@ async def test_AGT_12_what_is_pinned_stays_when_the_conversation_is_condensed(ma
         *[{"text": long}] * 12,
         record=tmp_path / "traffic.jsonl",
         policy=HIDES,
-        generation=Generation(context_tokens=6_000),
+        context_tokens=6_000,
     )
     (bench.workspace / "rules.txt").write_text("Never rename `total`.\n")
     await message(bench, {"type": "file", "path": "rules.txt", "pinned": True})
     for number in range(8):
         await message(bench, text=f"turn {number} " + long)
     assert bench.of("context_condensed")
-    assert bench.settings.record is not None
-    assert any("Never rename `total`." in text for text in asked(bench.settings.record))
+    assert bench.settings.config.model.record is not None
+    assert any("Never rename `total`." in text for text in asked(bench.settings.config.model.record))

@@ -11,8 +11,7 @@ from bench_runtime import Bench, call, intent
 from messages import SAYS
 
 from remit_governance.audit.record import AuditKind
-from remit_governance.workflow.debt import Account, Thresholds
-from remit_governance.workflow.options import WorkflowOptions
+from remit_governance.workflow.debt import Account
 from remit_governance.workflow.states import Mode
 from remit_server.harness.workflow.budget_file import read_account, update_account
 
@@ -179,8 +178,8 @@ async def test_FLW_08_what_is_not_measured_is_said_and_never_guessed(make_bench:
 
 
 async def test_FLW_08_the_thresholds_are_the_person_s(make_bench: Any) -> None:
-    options = WorkflowOptions(Thresholds(warning=1, lock=90))
-    bench = await go_on(make_bench, write("cart.mjs", UNTESTED), RUN, COMMIT, workflow=options)
+    options = {"warning_points": 1, "lock_points": 90}
+    bench = await go_on(make_bench, write("cart.mjs", UNTESTED), RUN, COMMIT, **options)
     await bench.ask(own_mode("explore"), "Add prices")
     assert failures(bench) == []
     assert commits(bench) == 2

@@ -55,7 +55,7 @@ DONE = {"text": "done"}
 
 
 async def bench_of(make_bench: Any, *steps: dict[str, Any], **more: Any) -> Bench:
-    bench: Bench = await make_bench(*steps, **{"policy": ASKS, "review": "turn", **more})
+    bench: Bench = await make_bench(*steps, **{"policy": ASKS, "when": "turn", **more})
     (bench.workspace / "b.txt").write_text(BEFORE)
     return bench
 
@@ -112,7 +112,7 @@ async def test_APP_10_one_question_is_about_all_edits_of_a_turn(make_bench: Any)
 
 
 async def test_APP_10_without_the_setting_each_edit_is_asked_about(make_bench: Any) -> None:
-    bench = await bench_of(make_bench, code(writes("b.txt", "x"), writes("c.txt", "y")), DONE, review="each")
+    bench = await bench_of(make_bench, code(writes("b.txt", "x"), writes("c.txt", "y")), DONE, when="each")
     asker = Answering()
     await bench.ask("go", asker=asker)
     assert len(asker.asked) == 2
@@ -476,7 +476,7 @@ async def test_APP_10_a_call_that_came_with_the_request_is_asked_about_at_once(m
 
 
 async def test_APP_10_the_chat_changes_it_from_the_next_message_on(make_bench: Any) -> None:
-    bench = await bench_of(make_bench, code(writes("b.txt", "x"), writes("c.txt", "y")), DONE, review="each")
+    bench = await bench_of(make_bench, code(writes("b.txt", "x"), writes("c.txt", "y")), DONE, when="each")
     assert bench.runtime.edits("s") == "each"
     assert bench.runtime.edits("s", "turn") == "turn"
     asker = Answering()
@@ -511,7 +511,7 @@ async def test_APP_10_what_is_accepted_whole_is_what_each_edit_by_itself_gives(
     found = []
     async with benches(tmp_path_factory.mktemp("both")) as make_bench:
         for when in ("each", "turn"):
-            bench = await bench_of(make_bench, *(code(*calls) for calls in steps), DONE, name=when, review=when)
+            bench = await bench_of(make_bench, *(code(*calls) for calls in steps), DONE, name=when, when=when)
             assert (await bench.ask("go", asker=Answering())).status in {"completed", "failed"}
             files = sorted(path for path in bench.workspace.rglob("*") if path.is_file())
             found.append({path.relative_to(bench.workspace).as_posix(): path.read_bytes() for path in files})

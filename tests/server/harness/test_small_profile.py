@@ -256,7 +256,7 @@ async def test_TOOL_13_a_file_of_data_that_can_no_longer_be_read_is_written_and_
 ) -> None:
     path, before, made, line = NO_DATA[case]
     mode = "EXECUTE" if made["name"] == "run_command" else "CODE"
-    bench = await make_bench({"calls": [intent(mode), made]}, {"text": "Done."}, review=when)
+    bench = await make_bench({"calls": [intent(mode), made]}, {"text": "Done."}, when=when)
     if before is not None:
         (bench.workspace / path).write_text(before)
     await bench.ask("write it")

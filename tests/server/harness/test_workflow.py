@@ -16,10 +16,8 @@ from remit_governance.audit.record import AuditKind
 from remit_governance.policy.language.compile import parse_policy
 from remit_governance.policy.language.load import workflow_source
 from remit_governance.workflow.machine import UNTOUCHED
-from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
 from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS, STAND_IN_GLOBS, TEST_GLOBS
-from remit_server.agent.context.generation import Generation
 
 pytestmark = [
     pytest.mark.slow,
@@ -455,7 +453,7 @@ async def test_FLW_06_the_model_is_told_where_it_stands_and_a_tool_out_of_place_
 
 
 async def test_APP_10_what_a_turn_collects_is_held_to_the_workflow_too(make_bench: Any) -> None:
-    bench = await strict(make_bench, READ, WRITE_CODE, PLAN, WRITE_TEST, RUN, WRITE_CODE, RUN, review="turn")
+    bench = await strict(make_bench, READ, WRITE_CODE, PLAN, WRITE_TEST, RUN, WRITE_CODE, RUN, when="turn")
     assert states(bench) == ["planning", "test_writing", "code_writing", "validating", "reviewing"]
     assert len(failures(bench)) == 1
     assert (bench.workspace / "config.py").read_text() == BETTER
@@ -555,8 +553,8 @@ async def test_FLW_05_exempted_work_of_each_category_goes_to_its_review(make_ben
 async def test_FLW_10_a_commit_that_meets_every_criterion_is_not_asked_about_where_the_person_set_it_so(
     make_bench: Any, prefix: str
 ) -> None:
-    options = WorkflowOptions(auto_commit=True, message_prefix=prefix)
-    bench, asker = await reviewed(make_bench, "documentation", COMMIT_ALL, workflow=options)
+    options = {"auto_commit": True, "message_prefix": prefix}
+    bench, asker = await reviewed(make_bench, "documentation", COMMIT_ALL, **options)
     assert failures(bench) == []
     assert commit_questions(asker) == []
     assert subjects(bench) == ["[remit] Say how", "before"]
@@ -566,16 +564,16 @@ async def test_FLW_10_a_commit_that_meets_every_criterion_is_not_asked_about_whe
 @pytest.mark.parametrize(
     ("changed", "options", "why"),
     [
-        ("documentation", WorkflowOptions(), "waits for your review"),
-        ("documentation", WorkflowOptions(auto_commit=True, auto_commit_lines=0), "changes 1 lines"),
-        (".github/workflows/ci.yml", WorkflowOptions(auto_commit=True), "sensitive files: .github/workflows/ci.yml"),
+        ("documentation", {}, "waits for your review"),
+        ("documentation", {"auto_commit": True, "auto_commit_lines": 0}, "changes 1 lines"),
+        (".github/workflows/ci.yml", {"auto_commit": True}, "sensitive files: .github/workflows/ci.yml"),
     ],
     ids=["off", "lines", "sensitive"],
 )
 async def test_FLW_10_any_other_commit_is_asked_about_whatever_policy_allows(
-    make_bench: Any, changed: str, options: WorkflowOptions, why: str
+    make_bench: Any, changed: str, options: dict[str, Any], why: str
 ) -> None:
-    bench, asker = await reviewed(make_bench, changed, COMMIT_ALL, workflow=options, policy=ALLOW_ALL)
+    bench, asker = await reviewed(make_bench, changed, COMMIT_ALL, **options, policy=ALLOW_ALL)
     assert failures(bench) == []
     (question,) = commit_questions(asker)
     assert why in question.reasons[0].reason
@@ -586,8 +584,8 @@ async def test_FLW_10_what_the_person_s_own_rules_ask_is_asked_all_the_same(make
     policy = ALLOW_ALL.replace("git.commit], path", "git.none], path") + (
         "  - { name: mine, match: { syscall: git.commit, path_glob: ['**'] }, action: require_review }\n"
     )
-    options = WorkflowOptions(auto_commit=True)
-    bench, asker = await reviewed(make_bench, "documentation", COMMIT_ALL, workflow=options, policy=policy)
+    options = {"auto_commit": True}
+    bench, asker = await reviewed(make_bench, "documentation", COMMIT_ALL, **options, policy=policy)
     assert failures(bench) == []
     assert len(commit_questions(asker)) == 1
 
@@ -626,9 +624,9 @@ async def test_THR_workflow_what_somebody_changes_after_the_tests_passed_is_aske
     """While a command waits for its answer, somebody else writes the code that is going to be committed."""
     asks = {"calls": [intent("EXECUTE"), call("run_command", command="eval true")]}
     asker = Answering(later="deny", before=lambda: (tmp_path / "shop" / "config.py").write_text(BETTER) and None)
-    options = WorkflowOptions(auto_commit=auto_commit)
+    options = {"auto_commit": auto_commit}
     steps = (asks, COMMIT_ALL)
-    bench, _ = await reviewed(make_bench, "documentation", *steps, asker=asker, workflow=options, policy=ALLOW_ALL)
+    bench, _ = await reviewed(make_bench, "documentation", *steps, asker=asker, **options, policy=ALLOW_ALL)
     (question,) = commit_questions(asker)
     assert question.reasons[0].reason == "the tests passed, and these files are not as they were then: config.py"
     assert subjects(bench) == ["before"]
@@ -803,7 +801,7 @@ async def test_THR_workflow_a_condensed_conversation_is_held_to_the_same_state_a
     long = "word " * 1_500
     record = tmp_path / "traffic.jsonl"
     steps = [READ, PLAN, DONE, *[{"text": long}] * 8, WRITE_CODE]
-    bench = await strict(make_bench, *steps, record=record, generation=Generation(context_tokens=6_000))
+    bench = await strict(make_bench, *steps, record=record, context_tokens=6_000)
     for number in range(8):
         await bench.ask(f"turn {number} {long}")
     assert bench.of("context_condensed")

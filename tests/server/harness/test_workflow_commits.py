@@ -12,7 +12,6 @@ import pytest
 from bench_runtime import Answering, Bench, call, intent
 from messages import SAYS
 
-from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.review import OTHER_TREE
 from remit_governance.workflow.states import Mode
 
@@ -45,7 +44,7 @@ def commit(**arguments: Any) -> dict[str, Any]:
 
 
 WORK = [READ, PLAN, write("test_two.py", NEW_TEST), RUN, write("calc.py", BETTER), RUN]
-AUTOMATIC = WorkflowOptions(auto_commit=True)
+AUTOMATIC = {"auto_commit": True}
 
 
 async def begin(make_bench: Any, *steps: Any, mode: Mode = Mode.STRICT, **settings: Any) -> Bench:
@@ -109,23 +108,23 @@ async def test_GIT_07_strict_mode_comes_to_its_commit_wherever_the_repository_li
     assert git(bench, "status", "--porcelain", ".") == ""
 
 
-@pytest.mark.parametrize("options", [WorkflowOptions(), AUTOMATIC], ids=["asked", "automatic"])
+@pytest.mark.parametrize("options", [{}, AUTOMATIC], ids=["asked", "automatic"])
 async def test_FLW_10_a_commit_holds_the_new_test_that_proved_the_work(
-    make_bench: Any, options: WorkflowOptions
+    make_bench: Any, options: dict[str, Any]
 ) -> None:
-    bench, asker = await begin(make_bench, *WORK, commit(), workflow=options), Answering()
+    bench, asker = await begin(make_bench, *WORK, commit(), **options), Answering()
     await bench.ask("Add two", asker=asker)
     assert failures(bench) == []
     assert git(bench, "show", "--format=", "--name-only").split() == ["calc.py", "test_two.py"]
     assert git(bench, "status", "--porcelain") == ""
-    assert len([each for each in asker.asked if each.tool == "git_commit"]) == (0 if options.auto_commit else 1)
+    assert len([each for each in asker.asked if each.tool == "git_commit"]) == (0 if options else 1)
 
 
-@pytest.mark.parametrize("options", [WorkflowOptions(), AUTOMATIC], ids=["asked", "automatic"])
+@pytest.mark.parametrize("options", [{}, AUTOMATIC], ids=["asked", "automatic"])
 async def test_FLW_10_what_the_tests_passed_with_and_a_commit_leaves_out_is_asked_about(
-    make_bench: Any, options: WorkflowOptions
+    make_bench: Any, options: dict[str, Any]
 ) -> None:
-    bench, asker = await begin(make_bench, *WORK, commit(paths=["calc.py"]), workflow=options), Answering()
+    bench, asker = await begin(make_bench, *WORK, commit(paths=["calc.py"]), **options), Answering()
     await bench.ask("Add two", asker=asker)
     assert why(asker)[0] == f"{OTHER_TESTS}: test_two.py"
     assert git(bench, "status", "--porcelain") == "?? test_two.py\n", "the person chose to leave it out"
@@ -150,7 +149,7 @@ def why_last(asker: Answering) -> bool:
 
 async def test_FLW_10_what_git_ignores_and_the_work_made_is_named(make_bench: Any) -> None:
     steps = [READ, PLAN, write("test_two.local.py", NEW_TEST), write("test_two.py", NEW_TEST), RUN]
-    bench = await begin(make_bench, *steps, write("calc.py", BETTER), RUN, commit(all=True), workflow=AUTOMATIC)
+    bench = await begin(make_bench, *steps, write("calc.py", BETTER), RUN, commit(all=True), **AUTOMATIC)
     asker = Answering()
     await bench.ask("Add two", asker=asker)
     assert why(asker)[0] == f"{OTHER_TESTS}: test_two.local.py"
@@ -213,7 +212,7 @@ async def test_FLW_10_the_first_change_after_a_message_goes_on_with_the_work(mak
 
 
 async def test_FLW_10_what_the_person_changed_under_review_is_tested_by_the_next_run(make_bench: Any) -> None:
-    bench = await begin(make_bench, *WORK, DONE, commit(), RUN, commit(), workflow=AUTOMATIC)
+    bench = await begin(make_bench, *WORK, DONE, commit(), RUN, commit(), **AUTOMATIC)
     await bench.ask("Add two")
     (bench.workspace / "calc.py").write_text(BETTER + "\n")
     asker = Answering()
@@ -236,7 +235,7 @@ async def test_FLW_10_what_the_session_did_not_change_is_committed_by_nobody_una
     make_bench: Any, *, mixed: bool
 ) -> None:
     """The tests passed with it, and all criteria hold: still nobody said that it belongs to this commit."""
-    bench, asker = await begin(make_bench, *WORK, commit(), workflow=AUTOMATIC), Answering()
+    bench, asker = await begin(make_bench, *WORK, commit(), **AUTOMATIC), Answering()
     theirs = "calc.py" if mixed else ".gitignore"
     path = bench.workspace / theirs
     path.write_text(path.read_text() + "# mine\n")
@@ -260,7 +259,7 @@ async def test_FLW_10_what_explore_mode_wrote_is_committed_from_strict_mode_by_n
     ]
     work = words if exempt else test_first
     steps = [READ, write("calc.py", early), DONE, READ, *work, commit(all=True)]
-    bench, asker = await begin(make_bench, *steps, mode=Mode.EXPLORE, workflow=AUTOMATIC), Answering()
+    bench, asker = await begin(make_bench, *steps, mode=Mode.EXPLORE, **AUTOMATIC), Answering()
     await bench.ask("try something")
     await bench.ask(own("set_mode", mode="strict"), "now the proper way", asker=asker)
     assert why(asker)[0].endswith("or beside its exemption: calc.py")
@@ -269,7 +268,7 @@ async def test_FLW_10_what_explore_mode_wrote_is_committed_from_strict_mode_by_n
 async def test_FLW_10_what_decides_which_tests_run_is_committed_by_nobody_unasked(make_bench: Any) -> None:
     asked = call("workflow_request_exemption", category="config_change", paths=["tox.ini"], reason="fewer tests")
     steps = [READ, {"calls": [intent("PLAN"), asked]}, write("tox.ini", "[tox]\n"), RUN, commit(all=True)]
-    bench, asker = await begin(make_bench, *steps, workflow=AUTOMATIC), Answering()
+    bench, asker = await begin(make_bench, *steps, **AUTOMATIC), Answering()
     await bench.ask("configure", asker=asker)
     assert why(asker)[0].endswith("it changes sensitive files: tox.ini")
 
@@ -280,7 +279,7 @@ async def test_FLW_10_a_test_that_passed_by_chance_leads_back_and_is_committed_b
     """What it depends on is a file that git ignores, which is none of those that are compared."""
     by_chance = NEW_TEST + "        import os\n        self.assertFalse(os.path.exists('broken.local.py'))\n"
     steps = [READ, PLAN, write("test_two.py", by_chance), RUN, write("calc.py", BETTER), RUN, DONE, RUN, commit()]
-    bench = await begin(make_bench, *steps, workflow=AUTOMATIC)
+    bench = await begin(make_bench, *steps, **AUTOMATIC)
     await bench.ask("Add two")
     assert states(bench)[-1] == "reviewing"
     (bench.workspace / "broken.local.py").write_text("")

@@ -12,7 +12,6 @@ from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
 from remit_governance.audit.record import AuditKind
-from remit_server.runtime.settings import SessionLimits
 
 pytestmark = [
     pytest.mark.slow,
@@ -127,7 +126,7 @@ async def test_FLW_13_it_holds_after_a_restart(make_bench: Any) -> None:
 
 
 async def test_FLW_13_edits_that_were_collected_are_reviewed_and_taken_back(make_bench: Any) -> None:
-    bench = await revised(make_bench, CODE, REVISE, review="turn")
+    bench = await revised(make_bench, CODE, REVISE, when="turn")
     assert failures(bench) == []
     assert state(bench) == "test_writing"
     assert source(bench) == PROJECT.old_source
@@ -143,7 +142,7 @@ async def test_THR_workflow_a_way_back_to_the_tests_is_no_short_cut(make_bench: 
 
 async def test_THR_workflow_what_was_never_kept_cannot_be_passed_over(make_bench: Any) -> None:
     """Where a session is not saved, nothing can be taken back, so nothing leads back."""
-    bench = await revised(make_bench, CODE, REVISE, RIGHT, sessions=SessionLimits(save=False))
+    bench = await revised(make_bench, CODE, REVISE, RIGHT, save=False)
     assert state(bench) == "code_writing"
     assert SAYS.is_not_kept in failures(bench)[0]
     assert source(bench) == PROJECT.new_source

@@ -14,7 +14,6 @@ from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.workflow.debt import Account
-from remit_governance.workflow.options import WorkflowOptions
 from remit_server.harness.workflow.budget_file import read_account, update_account
 
 pytestmark = [
@@ -31,7 +30,7 @@ EXPLORE, STRICT = (
     {"type": "call", "tool": "set_mode", "arguments": {"mode": mode}, "intent": "PLAN"}
     for mode in ("explore", "strict")
 )
-AUTOMATIC = WorkflowOptions(auto_commit=True)
+AUTOMATIC = {"auto_commit": True}
 
 
 def commit(**arguments: Any) -> dict[str, Any]:
@@ -64,27 +63,27 @@ def committed(bench: Bench) -> list[str]:
     return git(bench, "log", "--name-only", "--format=").split()
 
 
-@pytest.mark.parametrize("options", [WorkflowOptions(), AUTOMATIC], ids=["asked", "automatic"])
+@pytest.mark.parametrize("options", [{}, AUTOMATIC], ids=["asked", "automatic"])
 async def test_FLW_16_tests_of_code_that_is_there_go_to_their_review_and_commit(
-    make_bench: Any, options: WorkflowOptions
+    make_bench: Any, options: dict[str, Any]
 ) -> None:
     steps = [read(PROJECT.source), PLAN, write(NEW, ALONE), RUN, commit()]
-    bench, asker = await in_repository(make_bench, *steps, workflow=options), Answering()
+    bench, asker = await in_repository(make_bench, *steps, **options), Answering()
     await bench.ask("Write a test of total", asker=asker)
     assert states(bench) == ["planning", "test_writing", "reviewing", "committing", "idle"]
     assert git(bench, "show", "--format=", "--name-only").split() == [NEW]
     assert git(bench, "status", "--porcelain") == ""
     asked = [question for question in asker.asked if question.tool == "git_commit"]
-    assert len(asked) == (0 if options.auto_commit else 1)
+    assert len(asked) == (0 if options else 1)
     moves = [r.event.metadata["trigger"] for r in bench.audit() if r.event.kind is AuditKind.STATE_TRANSITION]
     assert moves[2] == "tests_ended"
 
 
-@pytest.mark.parametrize("options", [WorkflowOptions(), AUTOMATIC], ids=["asked", "automatic"])
+@pytest.mark.parametrize("options", [{}, AUTOMATIC], ids=["asked", "automatic"])
 async def test_FLW_16_what_fails_as_it_was_committed_keeps_no_tests_from_their_review_and_is_named_there(
-    make_bench: Any, options: WorkflowOptions
+    make_bench: Any, options: dict[str, Any]
 ) -> None:
-    bench = await in_repository(make_bench, PLAN, write(NEW, ALONE), RUN, commit(), workflow=options)
+    bench = await in_repository(make_bench, PLAN, write(NEW, ALONE), RUN, commit(), **options)
     (bench.workspace / "test_old.py").write_text(FAILING.replace("More", "Old"))
     git(bench, "add", "-A")
     git(bench, "commit", "-q", "-m", "a test that fails")
@@ -183,7 +182,7 @@ FORGERIES: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 async def test_THR_workflow_tests_alone_take_nothing_else_along(make_bench: Any, forgery: str) -> None:
-    bench = await in_repository(make_bench, *FORGERIES[forgery], commit(all=True), workflow=AUTOMATIC)
+    bench = await in_repository(make_bench, *FORGERIES[forgery], commit(all=True), **AUTOMATIC)
     await bench.ask("Write a test of total")
     assert state(bench) == "test_writing"
     assert git(bench, "log", "--format=%s") == "before\n"
@@ -197,7 +196,7 @@ async def test_THR_workflow_what_was_changed_before_is_not_committed_with_tests_
     change = write(PROJECT.source, PROJECT.new_source)
     change = change if earlier == "source" else code("delete_file", path=PROJECT.test)
     steps = [read(PROJECT.source, PROJECT.test), change, DONE, PLAN, write(NEW, ALONE), RUN, commit(all=True)]
-    bench = await in_repository(make_bench, *steps, commit(), commit(paths=[NEW]), workflow=AUTOMATIC)
+    bench = await in_repository(make_bench, *steps, commit(), commit(paths=[NEW]), **AUTOMATIC)
     await bench.ask(EXPLORE, "Change it")
     asker = Answering()
     await bench.ask(STRICT, "Now a test", asker=asker)

@@ -13,7 +13,6 @@ from messages import SAYS
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
-from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.states import Mode
 
 pytestmark = [
@@ -131,8 +130,8 @@ async def test_FLW_10_the_review_names_old_tests_that_the_code_was_written_for(
     """A test that fails by chance opens the code as one that the person hands over does: they are told which it was."""
     code = [read(PROJECT.source), write(PROJECT.source, PROJECT.new_source), RUN]
     commit = {"calls": [intent("EXECUTE"), call("git_commit", message="Say what the total of nothing is")]}
-    options = WorkflowOptions(auto_commit=auto_commit)
-    bench, asker = await begin(make_bench, PROJECT, PLAN, RUN, *code, commit, DONE, workflow=options), Answering()
+    options = {"auto_commit": auto_commit}
+    bench, asker = await begin(make_bench, PROJECT, PLAN, RUN, *code, commit, DONE, **options), Answering()
     (bench.workspace / PROJECT.test).write_text(PROJECT.new_test)
     (bench.workspace / ".gitignore").write_text("__pycache__/\n")
     for words in ("init -q", "config user.name Ada", "config user.email a@b.c", "add -A", "commit -q -m before"):

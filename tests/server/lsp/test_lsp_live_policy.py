@@ -218,5 +218,5 @@ async def test_CFG_05_an_edited_configuration_is_told_and_counts(start_real, per
     saved(person.with_name("config.yaml"), "limits: { max_steps: 7, max_stps: 3 }\n")
     assert "did you mean `max_steps`" in (await next_message(client, 1, SAYS.the_configuration_on_disk_has))["message"]
     saved(person.with_name("config.yaml"), "limits: { max_steps: 7 }\n")
-    assert (await next_message(client, 2, f"{SAYS.from_the_next_turn_on}`max_steps`"))["type"] == 3
+    assert (await next_message(client, 2, f"{SAYS.from_the_next_turn_on}`limits.max_steps`"))["type"] == 3
     assert await write(client, "b.txt") == "ok"

@@ -50,7 +50,7 @@ async def test_LSP_15_settings_are_asked_for_and_count_from_the_next_turn_on(sta
     (asked,) = (each["params"]["items"] for each in here.client.asked if each["method"] == "workspace/configuration")
     assert asked == [{"scopeUri": here.client.root.as_uri(), "section": "remit"}]
     await here.change({"limits": {"max_steps": 1}})
-    assert here.messages() == ["The configuration changed; from the next turn on, these apply: `max_steps`"]
+    assert here.messages() == ["The configuration changed; from the next turn on, these apply: `limits.max_steps`"]
     assert await here.status() != "completed"
     await here.change({})
     assert await here.status() == "completed"
@@ -80,7 +80,7 @@ async def test_LSP_15_what_may_not_come_from_an_editor_is_said_once(start_real, 
     assert "an editor can only make it stricter, and `25` counts" in said[4]
     await here.change({**here.given, "limits": {"max_steps": 24}})
     assert here.messages()[len(said) :] == [
-        "The configuration changed; from the next turn on, these apply: `max_steps`, `turn_timeout_s`"
+        "The configuration changed; from the next turn on, these apply: `limits.max_steps`, `limits.turn_timeout_s`"
     ]
 
 

@@ -8,7 +8,9 @@ from lsprotocol import types as lsp
 from malformed import lsp_methods
 from rows import rows
 
-from remit_server.transports.lsp.rpc.custom_methods import CUSTOM_MESSAGES, converter
+from remit_server import contract
+from remit_server.transports.lsp.methods import FEATURES
+from remit_server.transports.lsp.rpc.custom_methods import CUSTOM, converter
 from remit_server.transports.lsp.rpc.shapes import mismatch
 
 METHODS = lsp_methods()
@@ -21,12 +23,17 @@ def said(message, params):
     return None if found is None else str(found)
 
 
+def test_LSP_04_every_custom_method_has_a_handler_and_its_content_is_in_the_contract():
+    assert set(CUSTOM) <= set(FEATURES)
+    assert all(row.content is None or hasattr(contract, row.content) for row in CUSTOM.values())
+
+
 @rows("method", sorted(lsp.METHOD_TO_TYPES))
 def test_a_valid_message_of_every_method_fits_and_is_converted(method):
     envelope, _ = METHODS[method]
     message = lsp.METHOD_TO_TYPES[method][0]
     assert mismatch(envelope, message, "params") is None
-    if method not in CUSTOM_MESSAGES:
+    if method not in CUSTOM:
         converter().structure(json.loads(json.dumps(envelope)), message)
 
 

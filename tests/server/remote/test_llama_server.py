@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from configured import configured
 from llama_server import LlamaServer, llama_server
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
-from remit_server.agent.context.generation import Generation
 from remit_server.contract import ContextCondensed, Event, ExecutionPolicy, RunRequest, TextInput, UsageEvent
 from remit_server.errors import ModelFailed, PromptTooLong
 from remit_server.harness.ports import NobodyToAsk
@@ -142,9 +142,7 @@ async def test_AGT_09_two_hundred_turns_over_llama_server(server: LlamaServer, t
         tmp_path / "shop",
         tmp_path / "state",
         tmp_path / "no-policy.yaml",
-        model=f"openai:random@{server.url}/v1",
-        max_steps=1,
-        generation=Generation(max_tokens=600, temperature=1.0),
+        configured(name=f"openai:random@{server.url}/v1", max_steps=1, max_tokens=600, temperature=1.0),
     )
     runtime = await open_runtime(settings, NoDocuments())
     seeded, events, failed = random.Random(1), list[Event](), list[str]()

@@ -73,7 +73,7 @@ async def test_SCH_04_that_a_command_waits_or_is_paused_is_shown_and_audited(tmp
     steps = [{"calls": [intent("EXECUTE"), call("run_command", command=ticks)]}, {"text": "done"}]
     own = {"type": "call", "tool": "run_command", "arguments": {"command": "sleep 0.3"}, "intent": "EXECUTE"}
     async with benches(tmp_path) as make:
-        bench: Bench = await make(*steps, policy=ALLOW, at_once=AtOnce(global_max=1))
+        bench: Bench = await make(*steps, policy=ALLOW, global_max=1)
         first = asyncio.create_task(bench.ask("count", session="first"))
         await bench.until("tool_output")
         second = asyncio.create_task(bench.ask("count", session="second"))
@@ -123,9 +123,9 @@ async def test_SCH_01_commands_of_several_sessions_share_the_places_there_are(tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at_once", [AtOnce(code_executor=1), AtOnce(global_max=1)])
-async def test_SCH_06_no_more_commands_run_at_once_than_are_set(tmp_path: Path, at_once: AtOnce) -> None:
-    assert await most_at_once(tmp_path, 3, at_once=at_once) == 1
+@pytest.mark.parametrize("limit", ["code_executor", "global_max"])
+async def test_SCH_06_no_more_commands_run_at_once_than_are_set(tmp_path: Path, limit: str) -> None:
+    assert await most_at_once(tmp_path, 3, **{limit: 1}) == 1
 
 
 async def test_SCH_06_the_lowest_of_the_open_folders_counts_until_it_is_closed() -> None:

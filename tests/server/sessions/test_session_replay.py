@@ -7,7 +7,6 @@ import itertools
 import os
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
-from remit_server.runtime.settings import SessionLimits
 from remit_server.sessions.export import to_markdown
 from remit_server.sessions.folder import SessionFolder
 from remit_server.sessions.lines import to_lines
@@ -213,7 +211,7 @@ async def test_SES_01_no_secret_is_in_the_file(make_bench: Any) -> None:
 
 
 async def test_SES_01_no_session_is_kept_where_that_is_off(make_bench: Any) -> None:
-    bench: Bench = await make_bench({"text": "one"}, sessions=replace(SessionLimits(), save=False))
+    bench: Bench = await make_bench({"text": "one"}, save=False)
     assert (await bench.ask("1")).status == "completed"
     assert not bench.settings.session_folder.exists()
 
@@ -286,7 +284,7 @@ def test_SES_04_old_sessions_go_and_those_in_use_stay(tmp_path: Path) -> None:
 
 
 async def test_SES_04_no_more_sessions_are_kept_than_are_set(make_bench: Any) -> None:
-    bench: Bench = await make_bench({"text": "one"}, {"text": "two"}, {"text": "three"}, sessions=SessionLimits(most=2))
+    bench: Bench = await make_bench({"text": "one"}, {"text": "two"}, {"text": "three"}, count=2)
     for name in ("a", "b", "c"):
         await bench.ask("go", session=name)
     assert [each.session_id for each in bench.runtime.sessions.list()] == ["c", "b"]

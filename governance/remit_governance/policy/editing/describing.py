@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import cast
 
 from remit_governance.policy.language.policy_form import MatchForm, RuleForm
 from remit_governance.visible import visible
@@ -14,17 +15,6 @@ _VERBS = {
     "deny": "denies",
     "pass": "says nothing about",
     "require_review": "has you asked about",
-}
-_CONDITIONS = {
-    "path_glob": "on",
-    "command": "with the command",
-    "host": "to",
-    "tool": "by the tool",
-    "caller_tag": "for the caller",
-    "intent": "under the intent",
-    "state": "in the state",
-    "mode": "in the mode",
-    "risk": "at the risk",
 }
 
 
@@ -48,8 +38,12 @@ def _condition(form: MatchForm) -> list[str]:
     given = {key: values for key, values in form if values is not None}
     syscalls = given.pop("syscall", None)
     named = "everything" if syscalls is None else _any(syscalls)
-    order = sorted(given, key=[*_CONDITIONS, *given].index)
-    return [named, *(f"{_CONDITIONS.get(key, key)} {_any(given[key])}" for key in order)]
+    return [named, *(f"{_told(key)} {_any(values)}" for key, values in given.items())]
+
+
+def _told(key: str) -> str:
+    """How the values of a key begin."""
+    return str(cast("dict[str, str]", MatchForm.model_fields[key].json_schema_extra)["told"])
 
 
 def _any(values: Iterable[str]) -> str:

@@ -11,7 +11,6 @@ from remit_governance.policy.language.action_form import ActionForm
 from remit_governance.policy.language.policy_form import (
     ConstraintsForm,
     ExamplesForm,
-    MatchForm,
     PolicyForm,
     RedactForm,
     RuleForm,
@@ -42,19 +41,6 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "constraints": "What an allow demands besides its match.",
             "examples": "Actions the rule has to match and not to match, checked when the file is loaded.",
             "standing_answer": "`false`: you are asked each time, and cannot be answered for a whole session.",
-        },
-        MatchForm: {
-            "syscall": "What is about to be done, such as `fs.write`.",
-            "path_glob": "The path in the workspace, links resolved, by globs as in `.gitignore`; `!` takes out again.",
-            "caller_tag": "Who calls, and what carries it out, by a tag that the server gives.",
-            "state": "The state of the [workflow](workflow.md).",
-            "mode": "The session's mode: `strict`, `explore` or `debug`.",
-            "intent": "The intent that the step has declared.",
-            "tool": "The tool's name.",
-            "command": "The first words of the command: `npm test` also covers `npm test --watch`. "
-            "A deny or a review means every spelling.",
-            "host": "The network host, by its whole name; `host:port` for another port than 443.",
-            "risk": "How much the action can do: by its kind, and by how sensitive its path is.",
         },
         ConstraintsForm: {
             "max_file_size": "The rule does not allow a write after which the file is larger.",
@@ -88,7 +74,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
         },
     }
 )
-"""Form → key → what it means. A test holds that every key of every form is here."""
+"""Form → key → what it means. A test holds that every key of every form is here, or says it itself."""
 
 _STATES = {
     "idle": "nothing is under way",

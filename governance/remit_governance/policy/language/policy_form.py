@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
 
@@ -74,19 +74,44 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def matcher(told: str, meaning: str) -> Any:
+    """Returns a key of `match`: how its values begin in a rule's sentence, and what it means to who writes one.
+
+    It holds where the action's own field of that name is one of the values; what holds otherwise has a row in
+    `matching/conditions.py`.
+    """
+    return Field(None, description=meaning, json_schema_extra={"told": told})
+
+
 class MatchForm(Form):
     """Conditions: every key that is given has to hold, by any of its values. An empty list holds never."""
 
-    syscall: Words | None = None
-    path_glob: Globs | None = None
-    caller_tag: Words | None = None
-    state: Annotated[tuple[State, ...], BeforeValidator(_many)] | None = None
-    mode: Annotated[tuple[Mode, ...], BeforeValidator(_many)] | None = None
-    intent: Annotated[tuple[Intent, ...], BeforeValidator(_many)] | None = None
-    tool: Words | None = None
-    command: Commands | None = None
-    host: Hosts | None = None
-    risk: Annotated[tuple[Literal["low", "medium", "high"], ...], BeforeValidator(_many)] | None = None
+    syscall: Words | None = matcher("", "What is about to be done, such as `fs.write`.")
+    path_glob: Globs | None = matcher(
+        "on", "The path in the workspace, links resolved, by globs as in `.gitignore`; `!` takes out again."
+    )
+    command: Commands | None = matcher(
+        "with the command",
+        "The first words of the command: `npm test` also covers `npm test --watch`. "
+        "A deny or a review means every spelling.",
+    )
+    host: Hosts | None = matcher("to", "The network host, by its whole name; `host:port` for another port than 443.")
+    tool: Words | None = matcher("by the tool", "The tool's name.")
+    caller_tag: Words | None = matcher(
+        "for the caller", "Who calls, and what carries it out, by a tag that the server gives."
+    )
+    intent: Annotated[tuple[Intent, ...], BeforeValidator(_many)] | None = matcher(
+        "under the intent", "The intent that the step has declared."
+    )
+    state: Annotated[tuple[State, ...], BeforeValidator(_many)] | None = matcher(
+        "in the state", "The state of the [workflow](workflow.md)."
+    )
+    mode: Annotated[tuple[Mode, ...], BeforeValidator(_many)] | None = matcher(
+        "in the mode", "The session's mode: `strict`, `explore` or `debug`."
+    )
+    risk: Annotated[tuple[Literal["low", "medium", "high"], ...], BeforeValidator(_many)] | None = matcher(
+        "at the risk", "How much the action can do: by its kind, and by how sensitive its path is."
+    )
 
     def same(self, other: MatchForm) -> bool:
         """Tells whether both say the same, whatever the order of their values."""

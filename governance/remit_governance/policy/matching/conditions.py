@@ -27,7 +27,7 @@ def compile_match(form: MatchForm, fold_case: bool, *, stops: Match | None = Non
     """
     given = {key: values for key, values in form if values is not None and not (indexed and key == "syscall")}
     path, command, host = (given.pop(key, None) for key in ("path_glob", "command", "host"))
-    conditions = [CONDITIONS[key](values) for key, values in given.items()]
+    conditions = [CONDITIONS.get(key, _one_of(attrgetter(key)))(values) for key, values in given.items()]
     # The cheap ones first: most rules that are asked and do not match fail by a word.
     if host is not None:
         conditions.append(_host(host, stops=stops is not None))
@@ -119,10 +119,7 @@ def _host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
 
 
 CONDITIONS: Mapping[str, Callable[[tuple[str, ...]], Condition]] = MappingProxyType(
-    {
-        **{key: _one_of(attrgetter(key)) for key in ("syscall", "state", "mode", "intent", "tool")},
-        "caller_tag": _caller_tag,
-        "risk": _one_of(risk_of),
-    }
+    {"caller_tag": _caller_tag, "risk": _one_of(risk_of)}
 )
-"""What makes a condition of a `match` key's values; `path_glob`, `command` and `host` need to know more."""
+"""What makes a condition of a `match` key's values, where it is not that the action's field of this name is one of
+them; `path_glob`, `command` and `host` need to know more."""

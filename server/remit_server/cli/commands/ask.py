@@ -8,7 +8,6 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -171,7 +170,8 @@ def _attached(settings: Settings, paths: Sequence[str]) -> tuple[FileAttachment,
 
 def _read_settings(arguments: argparse.Namespace) -> Settings:
     settings = Settings.from_environment(arguments.workspace, model=model_reference(arguments))
-    return settings if arguments.record is None else replace(settings, record=arguments.record.absolute())
+    record: Path | None = arguments.record
+    return settings if record is None else settings.with_config(model={"record": record})
 
 
 def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None) -> int:

@@ -7,7 +7,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from remit_governance.visible import visible
 from remit_server.cli.console import complain, print_json, say, style_text
@@ -15,7 +15,7 @@ from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import os_reason
 from remit_server.cli.workspace_arguments import add_common_arguments
 from remit_server.errors import SetupError
-from remit_server.runtime.config.form import KEYS, SECTIONS, variable_of
+from remit_server.runtime.config.form import KEYS, SECTIONS, variable_of, written
 from remit_server.runtime.config.layers import NAMES, places, resolve
 from remit_server.runtime.config.read import read_file
 from remit_server.runtime.places import config_folder
@@ -56,7 +56,7 @@ def _show(arguments: argparse.Namespace) -> int:
             print_json({"key": name, "value": _plain(value), "layer": origin.layer, "where": origin.where})
         else:
             where = style_text(f"  ({visible(str(origin), 'show')})", "dim") if arguments.origin else ""
-            say(f"{name} = {visible(_written(value), 'show')}{where}")
+            say(f"{name} = {visible(written(value), 'show')}{where}")
     if not arguments.json and (there := brought(root)) and not read_trust(root):
         say(left_out(there))
     return DONE
@@ -122,21 +122,7 @@ def template() -> Iterator[str]:
         yield f"# {form.__doc__}" if form.__doc__ else f"# {section}"
         yield f"# {section}:"
         for name, field in form.model_fields.items():
-            yield f"#   {name}: {_written(field.default)}  # {field.description} ({variable_of(section, name)})"
-
-
-def _written(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case Path():
-            return str(value)
-        case tuple():
-            return f"[{', '.join(cast('tuple[str, ...]', value))}]"
-        case _:
-            return f"{value:g}" if isinstance(value, float) else str(value)
+            yield f"#   {name}: {written(field.default)}  # {field.description} ({variable_of(section, name)})"
 
 
 def _plain(value: Any) -> Any:

@@ -73,7 +73,7 @@ def _version(settings: Settings) -> Finding:
 
 
 def _model(settings: Settings) -> Finding:
-    report = asyncio.run(check_model(settings.model, settings.engine))
+    report = asyncio.run(check_model(settings.config.model.name, settings.engine))
     if report.problem is not None:
         return Finding("model", good=False, detail=report.problem.message, fix=report.problem.fix)
     return Finding("model", good=True, detail=f"{report.name} on {report.device}: {describe_report(report)}")

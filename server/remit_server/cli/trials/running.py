@@ -60,8 +60,7 @@ async def run_trial(chosen: RequestSet, settings: Settings) -> AsyncGenerator[Ou
                 state=place / str(number) / "state",
                 person_policy=place / "policy.yaml",
                 data=place / str(number) / "data",
-                record=None,
-            )
+            ).with_config(model={"record": None})
             runtime = await open_runtime(own, NoDocuments(), shared=shared)
             opened.push_async_callback(runtime.close)
             if before is not None:  # only now, so that a model that was loaded stays

@@ -15,9 +15,11 @@ from remit_server.models.ports import (
     Finished,
     GenerateRequest,
     ModelEvent,
+    ModelProvider,
     ModelState,
     ProposedCall,
     TextDelta,
+    Traits,
     new_call_id,
 )
 from remit_server.models.profile import BUILT_IN, Profile
@@ -27,15 +29,18 @@ BUILT_IN_MODEL = "built-in"
 NO_MODEL = "the built-in model follows rules for sentences about a workspace, and writes no text of its own"
 
 
-class BuiltInProvider:
+class BuiltInProvider(ModelProvider):
     """A `ModelProvider` that needs nothing: neither a process nor a network."""
 
-    name = BUILT_IN_MODEL
-    state: ModelState = "ready"
-    reads_context = False
-    """It reads the sentence, and takes nothing that stands beside it for what is meant."""
-    abilities = frozenset({Ability.RENAME})
-    context_tokens: int | None = None
+    @property
+    def traits(self) -> Traits:
+        """It reads the sentence, and takes nothing that stands beside it for what is meant."""
+        return Traits(BUILT_IN_MODEL, reads_context=False, abilities=frozenset({Ability.RENAME}))
+
+    @property
+    def state(self) -> ModelState:
+        """It needs nothing."""
+        return "ready"
 
     async def meet(self) -> Profile:
         """Returns the profile that only this model has."""

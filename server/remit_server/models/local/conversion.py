@@ -94,8 +94,8 @@ def to_load(folder: Path, options: EngineOptions) -> wire.Load:
     return wire.Load(
         folder=str(folder),
         cache_bytes=options.cache_mib * MIB,
-        check_memory=options.check_memory,
-        cache_folder=None if options.cache_folder is None else str(options.cache_folder),
+        check_memory=options.memory_check,
+        cache_folder=None if options.cache_dir is None else str(options.cache_dir),
         thinking=options.thinking,
         guided=options.guided,
     )

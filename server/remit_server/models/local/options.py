@@ -15,16 +15,16 @@ class EngineOptions:
     """Limits of one model process.
 
     `cache_mib`: the size of all prompt caches together. `idle_s`: seconds without a request after which the process is
-    stopped; the next request starts it again. `check_memory`: load no model that does not fit into free memory.
-    `cache_folder`: where prompt caches survive the process; None: nowhere. `thinking`: a model that can think may do so
+    stopped; the next request starts it again. `memory_check`: load no model that does not fit into free memory.
+    `cache_dir`: where prompt caches survive the process; None: nowhere. `thinking`: a model that can think may do so
     before it answers. `guided`: a grammar constrains the model; otherwise it spells calls in its own format. `profile`:
     how the person wants the model to be spoken to; None: as its weights are.
     """
 
     cache_mib: int = 1024
     idle_s: float = 900.0
-    check_memory: bool = True
-    cache_folder: Path | None = None
+    memory_check: bool = True
+    cache_dir: Path | None = None
     thinking: bool = False
     guided: bool = True
     profile: ChosenProfile | None = None

@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 
-from remit_server.contract import Ability
 from remit_server.errors import ModelUnavailable
 from remit_server.models.local import wire
 from remit_server.models.local.backoff import Backoff
@@ -18,12 +17,13 @@ from remit_server.models.local.conversion import event_of, profile_of, read_answ
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
 from remit_server.models.ports import (
-    EVERY_ABILITY,
     EngineStats,
     Finished,
     GenerateRequest,
     ModelEvent,
+    ModelProvider,
     ModelState,
+    Traits,
 )
 from remit_server.models.profile import LARGE, Profile
 from remit_server.models.sameness import Sameness, end_where_alike
@@ -31,7 +31,7 @@ from remit_server.models.sameness import Sameness, end_where_alike
 log = logging.getLogger("remit.model")
 
 
-class MlxProvider:
+class MlxProvider(ModelProvider):
     """A `ModelProvider` with a model process of its own. Concurrent requests alternate."""
 
     def __init__(
@@ -56,9 +56,10 @@ class MlxProvider:
         self._closed = False
 
     @property
-    def name(self) -> str:
-        """The folder's name."""
-        return self._folder.name
+    def traits(self) -> Traits:
+        """The folder's name, and the tokens that it names once it is loaded."""
+        host = _host_of(self._start) if self._start is not None and self._start.done() else None
+        return Traits(self._folder.name, None if host is None else host.ready.context)
 
     @property
     def state(self) -> ModelState:
@@ -72,12 +73,6 @@ class MlxProvider:
             return "failed"
         return "busy" if host.busy else "ready"
 
-    @property
-    def context_tokens(self) -> int | None:
-        """The tokens that the model's folder names, once it is loaded."""
-        host = _host_of(self._start) if self._start is not None and self._start.done() else None
-        return None if host is None else host.ready.context
-
     async def meet(self) -> Profile:
         """Returns the profile that fits its weights; it is loaded for that."""
         try:
@@ -86,16 +81,6 @@ class MlxProvider:
         except ModelUnavailable:
             return LARGE
         return profile_of(host.ready, self.name, self._options)
-
-    @property
-    def reads_context(self) -> bool:
-        """True: it reads whatever it is sent."""
-        return True
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """All: it answers in words of its own."""
-        return EVERY_ABILITY
 
     @property
     def pid(self) -> int | None:

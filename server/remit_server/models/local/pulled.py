@@ -6,18 +6,24 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
-from remit_server.contract import Ability
 from remit_server.errors import ModelUnavailable
 from remit_server.models.local.hub.cache import find_snapshot
 from remit_server.models.local.hub.folder import describe
 from remit_server.models.local.hub.names import HubName
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.provider import MlxProvider
-from remit_server.models.ports import EVERY_ABILITY, EngineStats, GenerateRequest, ModelEvent, ModelState
+from remit_server.models.ports import (
+    EngineStats,
+    GenerateRequest,
+    ModelEvent,
+    ModelProvider,
+    ModelState,
+    Traits,
+)
 from remit_server.models.profile import LARGE, Profile
 
 
-class PulledProvider:
+class PulledProvider(ModelProvider):
     """An `MlxProvider` for a model that `remit model pull` fetched; one pulled later is found without a restart."""
 
     def __init__(self, name: HubName, cache: Path, options: EngineOptions | None = None) -> None:
@@ -25,19 +31,15 @@ class PulledProvider:
         self._model: MlxProvider | None = None
 
     @property
-    def name(self) -> str:
-        """The name on the hub."""
-        return str(self._name)
+    def traits(self) -> Traits:
+        """Its name on the hub, and what its folder says once it is loaded."""
+        known = None if self._model is None else self._model.traits.context_tokens
+        return Traits(str(self._name), known)
 
     @property
     def state(self) -> ModelState:
         """The state for a status bar."""
         return "stopped" if self._model is None else self._model.state
-
-    @property
-    def context_tokens(self) -> int | None:
-        """As the model's folder says, once it is loaded."""
-        return None if self._model is None else self._model.context_tokens
 
     async def meet(self) -> Profile:
         """Returns the profile of its weights; it is loaded for that."""
@@ -45,16 +47,6 @@ class PulledProvider:
             return await self._loaded().meet()
         except ModelUnavailable:
             return LARGE
-
-    @property
-    def reads_context(self) -> bool:
-        """True: models of the hub were trained with such text."""
-        return True
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """All: models of the hub are trained for any task."""
-        return EVERY_ABILITY
 
     @property
     def loaded_share(self) -> float | None:

@@ -16,9 +16,16 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Literal
 
-from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, RemitError, SetupError
-from remit_server.models.ports import GenerateRequest, ModelEvent, ModelProvider, ModelState, TextDelta, ThinkingDelta
+from remit_server.models.ports import (
+    GenerateRequest,
+    ModelEvent,
+    ModelProvider,
+    ModelState,
+    TextDelta,
+    ThinkingDelta,
+    Traits,
+)
 from remit_server.models.profile import LARGE, Profile
 from remit_server.models.recorded.traffic import (
     Asked,
@@ -40,7 +47,7 @@ log = logging.getLogger(__name__)
 _TAIL = 1 << 20
 
 
-class Recorder:
+class Recorder(ModelProvider):
     """A `ModelProvider` that records everything it passes on."""
 
     def __init__(self, model: ModelProvider, file: Path, redact: Redact) -> None:
@@ -53,34 +60,19 @@ class Recorder:
         self._write(Header(model=model.name, reads_context=model.reads_context))
 
     @property
-    def name(self) -> str:
-        """The recorded model's name."""
-        return self._model.name
+    def traits(self) -> Traits:
+        """The recorded model's."""
+        return self._model.traits
 
     @property
     def state(self) -> ModelState:
         """The recorded model's state."""
         return self._model.state
 
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """The recorded model's abilities."""
-        return self._model.abilities
-
-    @property
-    def context_tokens(self) -> int | None:
-        """As the model says."""
-        return self._model.context_tokens
-
     async def meet(self) -> Profile:
         """As the recorded model is spoken to."""
         self._profile = await self._model.meet()
         return self._profile
-
-    @property
-    def reads_context(self) -> bool:
-        """Whether the recorded model reads context."""
-        return self._model.reads_context
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Streams one generation, as `ModelProvider.generate` says, and records it."""

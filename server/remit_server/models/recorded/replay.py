@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, SetupError
-from remit_server.models.ports import IN_TURNS, GenerateRequest, ModelEvent, ModelState
+from remit_server.models.ports import IN_TURNS, GenerateRequest, ModelEvent, ModelProvider, ModelState, Traits
 from remit_server.models.profile import LARGE, PROFILES, Profile, ProfileName
 from remit_server.models.recorded.request_diff import difference, likeness
 from remit_server.models.recorded.traffic import (
@@ -47,7 +46,7 @@ class Exchange:
     played: bool = False
 
 
-class ReplayProvider:
+class ReplayProvider(ModelProvider):
     """A `ModelProvider` that plays a recording, each answer once."""
 
     def __init__(
@@ -55,7 +54,7 @@ class ReplayProvider:
     ) -> None:
         self._exchanges = tuple(exchanges)
         self._redact, self._timed = redact, timed
-        self._name, self._reads_context = name, reads_context
+        self._traits = Traits(name, reads_context=reads_context, abilities=IN_TURNS)
         self._running = 0
         self._closed = False
 
@@ -66,9 +65,9 @@ class ReplayProvider:
         return cls(exchanges, redact, name=f"replay:{path.name}", reads_context=header.reads_context, timed=timed)
 
     @property
-    def name(self) -> str:
-        """The recording's name in events and logs."""
-        return self._name
+    def traits(self) -> Traits:
+        """The recording's. Nobody types the same twice, so it completes nothing; what was not recorded fails."""
+        return self._traits
 
     @property
     def state(self) -> ModelState:
@@ -77,24 +76,9 @@ class ReplayProvider:
             return "stopped"
         return "busy" if self._running else "ready"
 
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """All but completion, for nobody types the same twice: what was not recorded fails, whatever it is."""
-        return IN_TURNS
-
-    @property
-    def context_tokens(self) -> int | None:
-        """What is played reads everything."""
-        return None
-
     async def meet(self) -> Profile:
         """As the recorded model was spoken to."""
         return PROFILES[self._exchanges[0].profile] if self._exchanges else LARGE
-
-    @property
-    def reads_context(self) -> bool:
-        """Whether the recorded model read context."""
-        return self._reads_context
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Plays the answer to this request. Raises the recorded error; ModelFailed where nothing was recorded."""

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from remit_server.contract import Ability
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, SetupError
 from remit_server.models.ports import (
     EVERY_ABILITY,
@@ -24,9 +23,11 @@ from remit_server.models.ports import (
     Finished,
     GenerateRequest,
     ModelEvent,
+    ModelProvider,
     ModelState,
     ProposedCall,
     TextDelta,
+    Traits,
 )
 from remit_server.models.profile import LARGE, Profile
 
@@ -64,7 +65,7 @@ class ScriptedStep(BaseModel):
 _SCRIPT: TypeAdapter[list[ScriptedStep]] = TypeAdapter(list[ScriptedStep])
 
 
-class ScriptedProvider:
+class ScriptedProvider(ModelProvider):
     """A `ModelProvider` that follows a script. `requests` holds the requests, in order."""
 
     def __init__(self, script: Sequence[ScriptedStep], *, name: str = "script") -> None:
@@ -91,29 +92,14 @@ class ScriptedProvider:
             raise SetupError(what, f"{place}: {problem['msg'].lower()}", fix) from error
         return cls(script, name=f"script:{path.name}")
 
-    @property
-    def name(self) -> str:
-        """The script's name in events and logs."""
-        return self._name
-
-    @property
-    def context_tokens(self) -> int | None:
-        """What is played reads everything."""
-        return None
-
     async def meet(self) -> Profile:
         """What is played spells as it was written."""
         return LARGE
 
     @property
-    def reads_context(self) -> bool:
-        """True: a script may use it."""
-        return True
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """All that its steps can answer."""
-        return EVERY_ABILITY if self._at_cursor else IN_TURNS
+    def traits(self) -> Traits:
+        """The script's: it can do what its steps can answer."""
+        return Traits(self._name, abilities=EVERY_ABILITY if self._at_cursor else IN_TURNS)
 
     @property
     def state(self) -> ModelState:

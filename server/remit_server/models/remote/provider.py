@@ -26,6 +26,7 @@ from remit_server.models.ports import (
     GenerateRequest,
     Message,
     ModelEvent,
+    ModelProvider,
     ModelState,
     PromptRead,
     ProposedCall,
@@ -33,6 +34,7 @@ from remit_server.models.ports import (
     TextDelta,
     ThinkingDelta,
     ToolMessage,
+    Traits,
     UserMessage,
 )
 from remit_server.models.profile import LARGE, ChosenProfile, Profile, choose_profile
@@ -81,7 +83,7 @@ class _Counted:
         return Finished(ended.reason, *counts, self.longest, usage.price_usd)
 
 
-class RemoteProvider:
+class RemoteProvider(ModelProvider):
     """A `ModelProvider` over a library's client, which is made, off the event loop, with the first request.
 
     What is sent was redacted: it leaves this process.
@@ -111,13 +113,24 @@ class RemoteProvider:
         self._refuses_gaps = False
 
     @property
-    def name(self) -> str:
-        """The model, as far as it is known, and whom it is asked of."""
-        return f"{self._model} at {self._reference.host}" if self._model else self._reference.host
-
-    @property
     def _model(self) -> str:
         return self._reference.model or (self._served.model if self._served else "")
+
+    @property
+    def traits(self) -> Traits:
+        """The model, as far as it is known, and whom it is asked of; its window, as the engine or else its row says.
+
+        It does any task that is a conversation, and completes at a cursor until it is known that the server does not.
+        """
+        host, served = self._reference.host, self._served
+        name = f"{self._model} at {host}" if self._model else host
+        if served is None:
+            return Traits(name, abilities=self._abilities(fills=PROVIDERS[self._reference.provider].fills))
+        window = served.window or self._engine(served).window
+        return Traits(name, window, abilities=self._abilities(fills=self._filling(served) is not None))
+
+    def _abilities(self, *, fills: bool) -> frozenset[Ability]:
+        return EVERY_ABILITY if fills and not self._refuses_gaps else IN_TURNS
 
     @property
     def state(self) -> ModelState:
@@ -127,25 +140,6 @@ class RemoteProvider:
         if self._failed:
             return "failed"
         return "stopped" if self._served is None else "ready"
-
-    @property
-    def reads_context(self) -> bool:
-        """Served models have seen such text."""
-        return True
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Any task that is a conversation; completing at a cursor until it is known that the server does not."""
-        if self._served is None:
-            fills = PROVIDERS[self._reference.provider].fills
-        else:
-            fills = self._filling(self._served) is not None
-        return EVERY_ABILITY if fills and not self._refuses_gaps else IN_TURNS
-
-    @property
-    def context_tokens(self) -> int | None:
-        """As the engine says; else as its row does."""
-        return None if self._served is None else self._served.window or self._engine(self._served).window
 
     async def meet(self) -> Profile:
         """As the engine says of its weights, else as the model's name does."""

@@ -108,7 +108,7 @@ class ServerRecord:
 
 def audit_rules(settings: Settings) -> AuditRules:
     """How long and how large the workspace's log is kept."""
-    return AuditRules(settings.audit_retention_days, settings.audit_max_mib << 20)
+    return AuditRules(settings.config.audit.days, settings.config.audit.mib << 20)
 
 
 def make_checkpoint(settings: Settings) -> SignedCheckpoint | None:

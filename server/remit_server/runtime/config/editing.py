@@ -13,7 +13,7 @@ from remit_governance.policy.editing.diagnosis import Finding, placed
 from remit_governance.policy.editing.hover import Hover
 from remit_governance.policy.editing.hover import hover as explain
 from remit_governance.policy.editing.schema import Slot
-from remit_server.runtime.config.form import SECTIONS, ConfigForm, project_may, variable_of
+from remit_server.runtime.config.form import SECTIONS, ConfigForm, project_may, variable_of, written
 from remit_server.runtime.config.read import parse
 
 INVALID = "config_invalid"
@@ -59,12 +59,8 @@ _MAY = {"free": "a project may set it", "tighten": "a project may lower it", "no
 
 def _described(section: str, name: str) -> str:
     field = SECTIONS[section].model_fields[name]
-    default = "" if field.default in (None, ()) else f"; by default `{_written(field.default)}`"
+    default = "" if field.default in (None, ()) else f"; by default `{written(field.default)}`"
     return f"{field.description}{default}; `{variable_of(section, name)}`; {_MAY[project_may(section, name)]}"
-
-
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 _WHOLE = Slot(_form(project=False))

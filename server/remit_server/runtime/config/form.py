@@ -41,9 +41,11 @@ Host = Annotated[str, Field(max_length=300), AfterValidator(_host)]
 Hosts = Annotated[tuple[Host, ...], BeforeValidator(_listed, json_schema_input_type=list[Host] | str)]
 
 
-def setting(default: Any, variable: str, project: Project, description: str, **bounds: Any) -> Any:
-    """Returns a field with its variable and what a project may do."""
+def setting(default: Any, variable: str, project: Project, description: str, page: str = "", **bounds: Any) -> Any:
+    """Returns a field with its variable, what a project may do, and the page below `docs/` that has more on it."""
     extra: dict[str, JsonValue] = {"variable": variable, "project": project}
+    if page:
+        extra["page"] = page
     return Field(default, description=description, json_schema_extra=extra, **bounds)
 
 
@@ -64,33 +66,87 @@ class ModelSection(Section):
         "REMIT_MODEL",
         "no",
         "`built-in`, a model folder, `org/name` of a pulled model, or `PROVIDER:MODEL[@URL]`",
+        "models.md",
         min_length=1,
     )
     max_tokens: int = setting(MAX_TOKENS, "REMIT_MAX_TOKENS", "free", "tokens of one answer", ge=16, le=1 << 20)
-    temperature: float | None = setting(None, "REMIT_TEMPERATURE", "free", "randomness (the model's own)", ge=0, le=2)
-    top_p: float | None = setting(None, "REMIT_TOP_P", "free", "nucleus (the model's own)", gt=0, le=1)
-    seed: int = setting(0, "REMIT_SEED", "free", "seed of a local model", ge=0, le=1 << 31)
-    effort: Effort | None = setting(None, "REMIT_EFFORT", "free", "how long the model may think: low, medium, high")
+    temperature: float | None = setting(
+        None,
+        "REMIT_TEMPERATURE",
+        "free",
+        "randomness, from 0, the likeliest token, to 2 (else what the model's own files say)",
+        ge=0,
+        le=2,
+    )
+    top_p: float | None = setting(
+        None,
+        "REMIT_TOP_P",
+        "free",
+        "the share of likely tokens to choose from (else what the model's own files say)",
+        gt=0,
+        le=1,
+    )
+    seed: int = setting(0, "REMIT_SEED", "free", "where the choice of a local model begins", ge=0, le=1 << 31)
+    effort: Effort | None = setting(
+        None,
+        "REMIT_EFFORT",
+        "free",
+        "how long a model that knows of it thinks: low, medium, high; where it knows of none the log says so",
+    )
     context_tokens: int | None = setting(
-        None, "REMIT_CONTEXT_TOKENS", "free", "a window smaller than the model's", ge=1_024, le=1 << 24
+        None, "REMIT_CONTEXT_TOKENS", "free", "a window smaller than the model's, in tokens", ge=1_024, le=1 << 24
     )
-    thinking: bool = setting(False, "REMIT_MODEL_THINKING", "free", "a local model may think before it answers")
-    guided: bool = setting(True, "REMIT_MODEL_GUIDED", "no", "the grammar holds a local model to its intent")
-    cache_mib: int = setting(1024, "REMIT_MODEL_CACHE_MIB", "no", "MiB that remember conversations", gt=0, le=1 << 20)
+    thinking: bool = setting(
+        False, "REMIT_MODEL_THINKING", "free", "a local model that can think aloud may do so before it answers"
+    )
+    guided: bool = setting(
+        True,
+        "REMIT_MODEL_GUIDED",
+        "no",
+        "the grammar holds a local model to its intent; without it calls are read in the model's own syntax",
+        "models.md#without-the-grammar",
+    )
+    cache_mib: int = setting(
+        1024,
+        "REMIT_MODEL_CACHE_MIB",
+        "no",
+        "MiB that a local model remembers conversations in, all together",
+        gt=0,
+        le=1 << 20,
+    )
     cache_dir: Place | None = setting(
-        None, "REMIT_MODEL_CACHE_DIR", "no", "where that outlasts the process; it holds what was said"
+        None, "REMIT_MODEL_CACHE_DIR", "no", "a folder where that outlasts the model's process; it holds what was said"
     )
-    idle_s: float = setting(900.0, "REMIT_MODEL_IDLE_S", "no", "seconds until an idle model is unloaded", gt=0, le=1e6)
-    memory_check: bool = setting(True, "REMIT_MODEL_MEMORY_CHECK", "no", "load no model larger than free memory")
+    idle_s: float = setting(
+        900.0,
+        "REMIT_MODEL_IDLE_S",
+        "no",
+        "seconds without a request after which a local model is unloaded",
+        gt=0,
+        le=1e6,
+    )
+    memory_check: bool = setting(
+        True, "REMIT_MODEL_MEMORY_CHECK", "no", "load no model that seems larger than free memory"
+    )
     record: Place | None = setting(None, "REMIT_RECORD", "no", "a file to record the model's traffic to")
 
 
 class CompletionSection(Section):
     """Completion at the cursor, while you type in an editor."""
 
-    enabled: bool = setting(False, "REMIT_INLINE_COMPLETION", "no", "the model completes at the cursor while you type")
+    enabled: bool = setting(
+        False,
+        "REMIT_INLINE_COMPLETION",
+        "no",
+        "the model completes at the cursor while you type",
+        "editors/protocol.md#completion-at-the-cursor",
+    )
     model: str | None = setting(
-        None, "REMIT_INLINE_COMPLETION_MODEL", "no", "a model for that alone, such as a small one", min_length=1
+        None,
+        "REMIT_INLINE_COMPLETION_MODEL",
+        "no",
+        "a model for that alone, such as a small one, named as in `model.name`",
+        min_length=1,
     )
 
 
@@ -100,10 +156,20 @@ class LimitsSection(Section):
     max_steps: int = setting(25, "REMIT_MAX_STEPS", "tighten", "steps of one turn", gt=0, le=100)
     turn_timeout_s: float = setting(600.0, "REMIT_TURN_TIMEOUT_S", "tighten", "seconds of one turn", gt=0, le=3600)
     approval_timeout_s: float = setting(
-        300.0, "REMIT_APPROVAL_TIMEOUT_S", "tighten", "seconds that a question waits for you", gt=0, le=3600
+        300.0,
+        "REMIT_APPROVAL_TIMEOUT_S",
+        "tighten",
+        "seconds that a question waits for you until it is a no",
+        gt=0,
+        le=3600,
     )
     command_timeout_s: int = setting(
-        600, "REMIT_COMMAND_TIMEOUT_S", "tighten", "seconds that a command may take at most", ge=1, le=3600
+        600,
+        "REMIT_COMMAND_TIMEOUT_S",
+        "tighten",
+        "seconds that a command or a run of tests may ask for at most",
+        ge=1,
+        le=3600,
     )
     spare_memory_mib: int = setting(
         128, "REMIT_SPARE_MEMORY_MIB", "no", "MiB of memory below which no turn begins (0: never)", ge=0, le=1 << 20
@@ -117,14 +183,20 @@ class ReviewSection(Section):
     """When you are asked about edits."""
 
     when: When = setting(
-        "each", "REMIT_REVIEW", "no", "`each`: before each edit; `turn`: about all of a turn's edits at its end"
+        "each",
+        "REMIT_REVIEW",
+        "no",
+        "`each`: before each edit; `turn`: about all of a turn's edits at its end",
+        "editors.md#what-you-see",
     )
 
 
 class SessionsSection(Section):
     """How sessions are kept."""
 
-    save: bool = setting(True, "REMIT_SESSIONS", "no", "whether sessions are kept on disk")
+    save: bool = setting(
+        True, "REMIT_SESSIONS", "no", "whether sessions are kept on disk, and can be undone", "sessions.md"
+    )
     days: int = setting(30, "REMIT_SESSION_DAYS", "no", "days after the last use (0: for ever)", ge=0, le=36_500)
     count: int = setting(100, "REMIT_SESSION_COUNT", "no", "sessions of a workspace that are kept", ge=1, le=100_000)
 
@@ -132,7 +204,7 @@ class SessionsSection(Section):
 class AuditSection(Section):
     """How the audit log is kept."""
 
-    days: int = setting(90, "REMIT_AUDIT_DAYS", "no", "days that records are kept", gt=0, le=36_500)
+    days: int = setting(90, "REMIT_AUDIT_DAYS", "no", "days that records are kept", "audit.md", gt=0, le=36_500)
     mib: int = setting(1024, "REMIT_AUDIT_MIB", "no", "MiB that one workspace's log may take", gt=0, le=1 << 20)
 
 
@@ -150,6 +222,7 @@ class TelemetrySection(Section):
         "REMIT_OTLP_ENDPOINT",
         "no",
         "a collector that turns are sent to by OTLP over HTTP, as `http://127.0.0.1:4318`",
+        "configuration.md#traces-and-metrics",
         pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$",
         max_length=2_000,
     )
@@ -159,13 +232,18 @@ class WorkflowSection(Section):
     """How much of the workflow a session is held to when it begins, and what its tests may reach."""
 
     mode: Literal["strict", "explore"] = setting(
-        "explore", "REMIT_MODE", "tighten", "`strict` has a failing test come before any code; `explore` does not"
+        "explore",
+        "REMIT_MODE",
+        "tighten",
+        "`strict` has a failing test come before any code; `explore` does not",
+        "workflow.md",
     )
     warning_points: float = setting(
         2.0,
         "REMIT_WARNING_POINTS",
         "tighten",
         "points of coverage lost in explore mode that you are warned at",
+        "workflow.md#the-coverage-budget",
         ge=0,
         le=100,
     )
@@ -176,7 +254,8 @@ class WorkflowSection(Section):
         (),
         "REMIT_TEST_HOSTS",
         "no",
-        "hosts that runs of tests reach over https where your policy allows each, as `[pypi.org]`",
+        'hosts that runs of tests reach over https where your policy allows each, as `[pypi.org, "example.org:8443"]`',
+        "policy.md#network",
         max_length=16,
     )
 
@@ -208,7 +287,11 @@ class GitSection(Section):
         pattern=r"^[^\x00-\x1f\x7f]*$",
     )
     auto_commit: bool = setting(
-        False, "REMIT_AUTO_COMMIT", "no", "a commit of strict mode that meets every criterion is not asked about"
+        False,
+        "REMIT_AUTO_COMMIT",
+        "no",
+        "a commit of strict mode that meets every criterion is not asked about",
+        "workflow.md#the-review",
     )
     auto_commit_lines: int = setting(
         500,
@@ -236,20 +319,13 @@ class ConfigForm(Section):
     scheduler: SchedulerSection = SchedulerSection()
 
 
-SECTIONS: dict[str, type[Section]] = {
-    "model": ModelSection,
-    "completion": CompletionSection,
-    "limits": LimitsSection,
-    "review": ReviewSection,
-    "sessions": SessionsSection,
-    "audit": AuditSection,
-    "log": LogSection,
-    "telemetry": TelemetrySection,
-    "workflow": WorkflowSection,
-    "git": GitSection,
-    "scheduler": SchedulerSection,
-}
+SECTIONS: dict[str, type[Section]] = {name: type(field.default) for name, field in ConfigForm.model_fields.items()}
 """The sections by name, as `ConfigForm` has them."""
+
+
+def value_of(form: ConfigForm, key: tuple[str, str]) -> Any:
+    """Returns the value of one setting."""
+    return getattr(getattr(form, key[0]), key[1])
 
 
 def project_may(section: str, key: str) -> Project:
@@ -261,6 +337,24 @@ def project_may(section: str, key: str) -> Project:
 def variable_of(section: str, key: str) -> str:
     """Returns the environment's variable for a setting."""
     return str(_extra(section, key)["variable"])
+
+
+def page_of(section: str, key: str) -> str:
+    """Returns the page that has more on a setting; empty where there is none."""
+    return str(_extra(section, key).get("page", ""))
+
+
+def written(value: object) -> str:
+    """Returns a value as a person writes it in a file."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return f"[{', '.join(map(str, cast('tuple[object, ...]', value)))}]"
+        case _:
+            return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _extra(section: str, key: str) -> dict[str, Any]:

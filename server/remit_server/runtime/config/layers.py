@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, project_may, variable_of
+from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, project_may, value_of, variable_of
 from remit_server.runtime.config.read import read_file, unusable
 from remit_server.runtime.places import config_folder
 from remit_server.runtime.trust import read_trust
@@ -52,7 +52,7 @@ class Resolved:
 
     def value(self, key: Key) -> Any:
         """Returns the value of one setting."""
-        return getattr(getattr(self.form, key[0]), key[1])
+        return value_of(self.form, key)
 
 
 def places(workspace: Path | None, environment: Mapping[str, str]) -> Iterator[tuple[Layer, tuple[Path, ...]]]:

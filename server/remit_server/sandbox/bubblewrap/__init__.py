@@ -1,1 +1,7 @@
-"""Bubblewrap: Linux namespaces around one command, with an overlay over the workspace."""
+"""Bubblewrap: Linux namespaces around one command, with an overlay over the workspace.
+
+Linux: `run_contained.py` holds a command until its limits are set and sees it end, `spawn.py` starts it from a thread
+of its own, `seccomp.py` is the table of syscalls, `layer.py` what a command wrote, `apart.py` the overlays that keep
+the host's sockets out of reach, `etc.py` is what a command has of /etc, `orphans.py` ends what waits for a server
+that was killed.
+"""

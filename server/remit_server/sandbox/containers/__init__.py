@@ -1,1 +1,4 @@
-"""Podman and Docker: one container a command."""
+"""Podman and Docker: one container a command.
+
+`container_argv.py` has their command lines.
+"""

@@ -25,8 +25,8 @@ async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> 
     not, and the host that messages to it are `sent_to`. One that is not `whole` needs a model's name behind it.
     """
     asked = read_asked(connection, params)
-    configured = Settings.from_environment(connection.folders.named(asked.about.folder).root).model
-    return [_row(each) for each in await find_choices(os.environ, configured)]
+    configured = Settings.from_environment(connection.folders.named(asked.about.folder).root).config.model
+    return [_row(each) for each in await find_choices(os.environ, configured.name)]
 
 
 async def use(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:

@@ -56,6 +56,6 @@ def _is_enabled(root: Path) -> bool | None:
     from remit_server.runtime.settings import Settings
 
     try:
-        return Settings.from_environment(root).completion.enabled
+        return Settings.from_environment(root).config.completion.enabled
     except SetupError:
         return None

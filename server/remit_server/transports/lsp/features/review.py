@@ -8,8 +8,8 @@ from remit_server.transports.lsp.rpc.custom_methods import (
     REVIEW_HUNKS,
     REVIEW_LIST,
     REVIEW_RESOLVE,
+    GivenParams,
     Json,
-    ReviewParams,
 )
 from remit_server.transports.lsp.rpc.refusals import read_form
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
 
 
-async def list_reviews(connection: Connection, params: ReviewParams) -> Json:
+async def list_reviews(connection: Connection, params: GivenParams) -> Json:
     """Returns a ReviewList as JSON. Raises RemitError for a folder that is not open."""
     from remit_server.contract import ReviewList, ReviewListRequest
     from remit_server.transports.lsp.review_commands import list_waiting
@@ -27,7 +27,7 @@ async def list_reviews(connection: Connection, params: ReviewParams) -> Json:
     return ReviewList(reviews=tuple(list_waiting(connection, folder))).model_dump(mode="json")
 
 
-async def hunks(connection: Connection, params: ReviewParams) -> Json:
+async def hunks(connection: Connection, params: GivenParams) -> Json:
     """Returns the ReviewHunks of a question as JSON. Raises ToolError (`not_found`)."""
     from remit_server.contract import ReviewHunksRequest
     from remit_server.transports.lsp.review_commands import describe_hunks, find_review
@@ -36,7 +36,7 @@ async def hunks(connection: Connection, params: ReviewParams) -> Json:
     return describe_hunks(find_review(connection, asked.approval_id)).model_dump(mode="json")
 
 
-async def resolve(connection: Connection, params: ReviewParams) -> Json:
+async def resolve(connection: Connection, params: GivenParams) -> Json:
     """Answers a question, and returns an ApprovalReceipt as JSON. Raises ToolError (`not_found`)."""
     from remit_server.contract import ApprovalAnswer, ReviewResolveRequest
     from remit_server.harness.approval.shown_parts import wire_parts

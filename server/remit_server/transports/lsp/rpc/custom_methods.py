@@ -51,13 +51,6 @@ class StreamedParams:
 
 
 @attrs.frozen
-class AnswerParams:
-    """Params of `remit/approval/respond`, as received."""
-
-    answer: dict[str, Json]
-
-
-@attrs.frozen
 class StatusParams:
     """Params of `remit/status`: the workspace folder, unless it is the first; the session, else the last used."""
 
@@ -66,50 +59,10 @@ class StatusParams:
 
 
 @attrs.frozen
-class ReviewParams:
-    """Params of `remit/review/…`, as received; left out, they are empty."""
+class GivenParams:
+    """Params as received; where they may be left out, they are empty."""
 
-    given: dict[str, Json] = attrs.Factory(dict[str, Json])
-
-
-@attrs.frozen
-class RunMessage:
-    """A `remit/run` request."""
-
-    id: int | str
-    params: StreamedParams
-    method: str = RUN
-    jsonrpc: str = "2.0"
-
-
-@attrs.frozen
-class AnswerMessage:
-    """A `remit/approval/respond` request."""
-
-    id: int | str
-    params: AnswerParams
-    method: str = APPROVAL_RESPOND
-    jsonrpc: str = "2.0"
-
-
-@attrs.frozen
-class StatusMessage:
-    """A `remit/status` request; `params` are optional."""
-
-    id: int | str
-    params: StatusParams = StatusParams()
-    method: str = STATUS
-    jsonrpc: str = "2.0"
-
-
-@attrs.frozen
-class ReviewMessage:
-    """A `remit/review/…` request; which one is in `method`."""
-
-    id: int | str
-    method: str
-    params: ReviewParams = ReviewParams()
-    jsonrpc: str = "2.0"
+    given: dict[str, Json]
 
 
 @attrs.frozen
@@ -121,46 +74,16 @@ class EditorQueryResult:
     jsonrpc: str = "2.0"
 
 
-@attrs.frozen
-class GenerateMessage:
-    """A `remit/generate` request."""
-
-    id: int | str
-    params: StreamedParams
-    method: str = GENERATE
-    jsonrpc: str = "2.0"
-
-
-CUSTOM_MESSAGES: Mapping[str, type] = {
-    RUN: RunMessage,
-    APPROVAL_RESPOND: AnswerMessage,
-    STATUS: StatusMessage,
-    REVIEW_LIST: ReviewMessage,
-    REVIEW_HUNKS: ReviewMessage,
-    REVIEW_RESOLVE: ReviewMessage,
-    GENERATE: GenerateMessage,
-}
-"""The client's requests, by method."""
-
 CUSTOM_RESULTS: Mapping[str, type] = {EDITOR_QUERY: EditorQueryResult}
-"""The client's answers, by the request's method."""
-
-
-PLAIN_MESSAGES: frozenset[type] = frozenset({*CUSTOM_MESSAGES.values(), *CUSTOM_RESULTS.values()})
-"""The messages with plain JSON params: the converter's hooks inspect only their outermost object."""
+"""The client's answers, by the request's method: plain JSON, of which only the outermost object is looked at."""
 
 
 def converter() -> cattrs.Converter:
-    """Returns the LSP converter, which leaves the payload of custom methods alone and stops at the first error."""
-    made = get_converter(cattrs.Converter(detailed_validation=False))
-    for message in CUSTOM_MESSAGES.values():
-        # A message without a row fails here, when the server starts: nothing else would look at its params.
-        params = attrs.fields_dict(attrs.resolve_types(message))["params"].type
-        made.register_structure_hook(params, READERS[params])
-    return made
+    """Returns the LSP converter, which stops at the first error."""
+    return get_converter(cattrs.Converter(detailed_validation=False))
 
 
-def _streamed_params(raw: Json, _: type) -> StreamedParams:
+def _streamed(raw: Json) -> StreamedParams:
     request = dict(_object(raw))
     return StreamedParams(request, _token(request, "partialResultToken"), _token(request, "workDoneToken"))
 
@@ -172,11 +95,11 @@ def _token(request: dict[str, Json], name: str) -> lsp.ProgressToken | None:
     return token
 
 
-def _answer_params(raw: Json, _: type) -> AnswerParams:
-    return AnswerParams(dict(_object(raw)))
+def _given(raw: Json) -> GivenParams:
+    return GivenParams(dict(_object(raw)))
 
 
-def _status_params(raw: Json, _: type) -> StatusParams:
+def _status(raw: Json) -> StatusParams:
     given = {} if raw is None else _object(raw)
     folder, session = given.get("workspace_folder"), given.get("session_id")
     if not isinstance(folder, str | None):
@@ -186,8 +109,8 @@ def _status_params(raw: Json, _: type) -> StatusParams:
     return StatusParams(folder, session)
 
 
-def _review_params(raw: Json, _: type) -> ReviewParams:
-    return ReviewParams({} if raw is None else dict(_object(raw)))
+def _given_or_empty(raw: Json) -> GivenParams:
+    return GivenParams({} if raw is None else dict(_object(raw)))
 
 
 def _object(raw: Json) -> dict[str, Json]:
@@ -214,10 +137,21 @@ def _inside(value: Json) -> Collection[Json]:
     return cast("Collection[Json]", value) if isinstance(value, list) else ()
 
 
-READERS: Mapping[Any, Callable[[Json, type], Any]] = {
-    StreamedParams: _streamed_params,
-    AnswerParams: _answer_params,
-    StatusParams: _status_params,
-    ReviewParams: _review_params,
+@attrs.frozen
+class Custom:
+    """A custom method: what makes its handler's params of those received, and what the contract calls their content."""
+
+    read: Callable[[Json], Any]
+    content: str | None = None
+
+
+CUSTOM: Mapping[str, Custom] = {
+    RUN: Custom(_streamed, "RunRequest"),
+    APPROVAL_RESPOND: Custom(_given, "ApprovalAnswer"),
+    STATUS: Custom(_status),
+    REVIEW_LIST: Custom(_given_or_empty, "ReviewListRequest"),
+    REVIEW_HUNKS: Custom(_given_or_empty, "ReviewHunksRequest"),
+    REVIEW_RESOLVE: Custom(_given_or_empty, "ReviewResolveRequest"),
+    GENERATE: Custom(_streamed, "GenerationRequest"),
 }
-"""What reads each message's params."""
+"""The client's requests besides the protocol's, by method: announced to it, and handled by a row in `FEATURES`."""

@@ -35,9 +35,8 @@ from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.client import Client, announces_completion, describe_client, workspace_roots
 from remit_server.transports.lsp.rpc.client_quirks import mend_envelope
 from remit_server.transports.lsp.rpc.custom_methods import (
-    CUSTOM_MESSAGES,
+    CUSTOM,
     CUSTOM_RESULTS,
-    PLAIN_MESSAGES,
     PROTOCOL,
     Json,
     WrongParams,
@@ -242,6 +241,8 @@ class RemitProtocol(LanguageServerProtocol):
     def _params(self, method: str, envelope: dict[str, Json]) -> Any:
         """Returns the params as their type; None for unknown methods. Raises JsonRpcInvalidParams."""
         try:
+            if (custom := CUSTOM.get(method)) is not None:
+                return custom.read(envelope.get("params"))
             return self._member(
                 "params",
                 mend_envelope(method, envelope),
@@ -256,7 +257,7 @@ class RemitProtocol(LanguageServerProtocol):
         """
         if message is None:
             return None
-        if message not in PLAIN_MESSAGES and (wrong := mismatch(envelope, message, name)) is not None:
+        if message not in CUSTOM_RESULTS.values() and (wrong := mismatch(envelope, message, name)) is not None:
             raise WrongParams(str(wrong))
         converted: Any = self._converter.structure(envelope, message)
         return getattr(converted, name, None)
@@ -352,10 +353,6 @@ class RemitProtocol(LanguageServerProtocol):
 
     # The life of the connection
 
-    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Returns a method's message class, custom ones included; None for an unknown one."""
-        return CUSTOM_MESSAGES.get(method) or super().get_message_type(method)
-
     def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
         """Returns the class of a client's answer, also to custom methods; None for an unknown one."""
         return CUSTOM_RESULTS.get(method) or super().get_result_type(method)
@@ -370,7 +367,7 @@ class RemitProtocol(LanguageServerProtocol):
         result.capabilities.position_encoding = client.encoding
         if result.capabilities.execute_command_provider is not None:
             result.capabilities.execute_command_provider.work_done_progress = True
-        result.capabilities.experimental = {"remit": {"protocol": PROTOCOL, "methods": sorted(CUSTOM_MESSAGES)}}
+        result.capabilities.experimental = {"remit": {"protocol": PROTOCOL, "methods": sorted(CUSTOM)}}
         if client.reads_virtual_documents and result.capabilities.workspace is not None:
             contents = lsp.TextDocumentContentOptions(schemes=list(SCHEMES))
             result.capabilities.workspace.text_document_content = contents

@@ -1,0 +1,27 @@
+"""A module that is imported when one of its functions is first called, so that a table can name them all (CLI-19).
+
+Where the type checkers look, the table imports the modules themselves, so that a row without its function is an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Stands for a module; whatever is asked of it is one of its functions, which imports it when it is called."""
+
+    module: str
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):  # what Python itself looks for
+            raise AttributeError(name)
+
+        def function(*given: Any, **named: Any) -> Any:
+            return getattr(importlib.import_module(self.module), name)(*given, **named)
+
+        return function
