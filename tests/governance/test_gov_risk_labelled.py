@@ -22,8 +22,6 @@ from remit_governance.policy.decision.extension import ScriptedRules, read_rule,
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Policy
-from remit_governance.policy.shell.effects.judging import PROGRAMS
-from remit_governance.policy.shell.effects.program_row import ORDER
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.values import Action, Verdict
 
@@ -113,13 +111,6 @@ def test_THR_shell_a_rule_that_is_a_program_sees_the_risk_that_is_shown(line: st
 
 
 RULE = "def rule(action):\n    return None\n"
-
-
-def test_each_choice_in_a_table_is_between_options_or_between_operands() -> None:
-    """`a|b -c` is two entries of two words; `--a|b -c` was meant otherwise."""
-    texts = (getattr(program, effect) for program in PROGRAMS.values() for effect in ORDER)
-    words = {word for text in texts for entry in text.split(",") for word in entry.split()}
-    assert [word for word in words if len({each.startswith("-") for each in word.split("|")}) > 1] == []
 
 
 @rows(

@@ -26,8 +26,8 @@ from remit_governance.policy.matching.commands import is_script
 from remit_governance.policy.matching.paths import fold, normalise, outside
 from remit_governance.policy.matching.rule_globs import compile_globs
 from remit_governance.policy.matching.scripts import Parts, in_scratch, parts_of
+from remit_governance.policy.shell.catalogue.rows import Effect
 from remit_governance.policy.shell.effects.judging import effect_in_project, effect_of
-from remit_governance.policy.shell.effects.program_row import Effect
 from remit_governance.policy.shell.programs import Effects, examine, is_known_place
 from remit_governance.policy.shell.reading import STREAMS
 from remit_governance.policy.shell.words import Word

@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from remit_governance.policy.shell.effects.git import GIT
-from remit_governance.policy.shell.effects.program_row import Effect, Given, effect_in, in_every_reading, strongest
+from remit_governance.policy.shell.catalogue.rows import Effect, Program, strongest
+from remit_governance.policy.shell.effects.program_row import Given, effect_in, in_every_reading
 
 Words = Sequence[str]
 
 
-def of_git(arguments: Words) -> Effect | None:
+def of_git(arguments: Words, row: Program) -> Effect | None:
     """`checkout` that takes files, and a fetch over what is there, lose what was; the row says the rest."""
     more = in_every_reading("git", arguments, partial(_of_operands, "--" in arguments))
-    return strongest([more, effect_in(GIT, "git", arguments)])
+    return strongest([more, effect_in(row, "git", arguments)])
 
 
 def _of_operands(dashes: bool, given: Given) -> Effect:

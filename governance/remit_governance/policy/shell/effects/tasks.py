@@ -7,14 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from remit_governance.policy.shell.effects.program_row import (
-    Effect,
-    Given,
-    Program,
-    effect_in,
-    in_every_reading,
-    strongest,
-)
+from remit_governance.policy.shell.catalogue.rows import Effect, Program, strongest
+from remit_governance.policy.shell.effects.program_row import Given, effect_in, in_every_reading, tells_unknown
 
 _FAR_REACHING = frozenset(
     [
@@ -164,7 +158,7 @@ def of_tasks(program: str, arguments: Sequence[str], table: Program) -> Effect:
     """What a package manager or a runner of tasks does: what its row says, else what the names of the tasks say."""
     judge = _of_script if program in _BUILT_IN else _of_names
     said = effect_in(table, program, arguments)
-    if said != table.other or effect_in(Program(unknown=table.unknown, other="reads"), program, arguments) != "reads":
+    if said != (table.otherwise or "unknown") or tells_unknown(table, program, arguments):
         return said
     return in_every_reading(program, arguments, partial(judge, program))
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from remit_governance.policy.shell.catalogue.rows import Effect
 from remit_governance.policy.shell.effects.code.python_code import only_shows
-from remit_governance.policy.shell.effects.program_row import Effect
 
 # No parenthesis, backtick or assignment: nothing that calls, and a name only reads.
 _VALUE = r"[\w\s.+*/%<>,'\"\[\]:-]*"
