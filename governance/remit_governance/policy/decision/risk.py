@@ -257,7 +257,7 @@ def _named_files(command: tuple[str, ...]) -> Iterator[str]:
     """Yields what may be a file among the words of a command: operands, and values of options."""
     if command[0] in _PRINTERS:
         return
-    for word in command[1:]:
+    for word in _without_texts(command):
         if word.startswith("//") and command[0] in _LABELS:
             continue
         name, _, value = word.partition("=")
@@ -267,3 +267,22 @@ def _named_files(command: tuple[str, ...]) -> Iterator[str]:
                 yield word.partition(":")[2]  # the file of a commit
         if value and (word.startswith("-") or name.isidentifier()):
             yield value
+
+
+_TEXT_FIRST = frozenset({"sed", "awk", "gawk", "mawk", "nawk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "jq"})
+"""Programs whose first operand is a text, such as `/x/d`, unless an option gives it."""
+_GIVES_TEXT = re.compile(r"-[a-zA-Z]*[ef].*|--(?:expression|file|regexp|from-file).*")
+_TEXT_OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType({"xmllint": frozenset({"--xpath"})})
+"""Program → options whose value is a text."""
+
+
+def _without_texts(command: tuple[str, ...]) -> Iterator[str]:
+    """Yields the words of a command but those that are texts of its program's own language."""
+    program, *words = command
+    texts = _TEXT_OPTIONS.get(program, frozenset[str]())
+    first = program in _TEXT_FIRST and not any(map(_GIVES_TEXT.fullmatch, words))
+    for before, word in zip(("", *words), words, strict=False):
+        if first and not word.startswith("-"):
+            first = False
+        elif before not in texts:
+            yield word

@@ -10,12 +10,14 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
 
 from remit_governance.policy.shell.catalogue.packaged import packaged
 from remit_governance.policy.shell.catalogue.rows import DoubtName, Program, WrittenName
 from remit_governance.policy.shell.effects.judging import effect_of, files_of, has_one_effect
+from remit_governance.policy.shell.effects.program_row import readings
 from remit_governance.policy.shell.options.parse_options import row_of
 from remit_governance.policy.shell.words import Word
 
@@ -87,7 +89,7 @@ def _has_one_of(arguments: Sequence[str], options: Sequence[str]) -> bool:
 
 def _wild(row: Program, program: str, words: Sequence[Word]) -> Iterator[str]:
     """A pattern that begins with a wildcard could become an option, by way of a file's name."""
-    if row.any_words or row.any_option:
+    if row.any_words:
         return
     for word in words[1:]:
         if word.text == "--":
@@ -228,6 +230,8 @@ _TAR_RUNS = (
 
 def _tar(arguments: Sequence[str]) -> Iterator[str]:
     first = arguments[0] if arguments and not arguments[0].startswith("-") else ""
+    # Written out, `--file` is no other option that was cut short.
+    arguments = [argument for argument in arguments if argument.partition("=")[0] != "--file"]
     if _has(arguments, short="IFT", long=_TAR_RUNS) or not set("IFT").isdisjoint(first):
         yield "has an option that runs a program"
     if _has(arguments, short="x", long=("--extract", "--get")) or "x" in first:
@@ -244,7 +248,7 @@ _UNPACKS = "unpacks files whose names are known only when it runs"
 
 def _unzip(arguments: Sequence[str]) -> Iterator[str]:
     # What stands behind the archive is the name of a member, even where it looks like an option.
-    if not _has(tuple(takewhile(lambda argument: argument.startswith("-"), arguments)), short="ltvZ"):
+    if not _has(tuple(takewhile(lambda argument: argument.startswith("-"), arguments)), short="lptvZ"):
         yield _UNPACKS
 
 
@@ -290,6 +294,12 @@ def _after_first(arguments: Sequence[str]) -> Iterator[str]:
     yield from _operands(arguments)[1:]
 
 
+def _second(program: str, arguments: Sequence[str]) -> Iterator[str]:
+    """What stands behind the first file."""
+    for given in readings(program, arguments):
+        yield from given.operands[1:]
+
+
 def _destination(arguments: Sequence[str]) -> Iterator[str]:
     target = [*_value_of(arguments, "t", "--target-directory")]
     yield from target or _operands(arguments)[-1:]
@@ -322,6 +332,8 @@ WRITTEN: Mapping[WrittenName, Callable[[Sequence[str]], Iterator[str]]] = Mappin
         "operands": _all_operands,
         "output": _output,
         "sed": _sed_writes,
+        "uniq": partial(_second, "uniq"),
+        "xxd": partial(_second, "xxd"),
         "yq": _yq_writes,
     }
 )

@@ -12,6 +12,7 @@ from remit_governance.policy.shell.catalogue.rows import Program, Wrapper
 from remit_governance.policy.shell.programs import (
     is_known,
     is_known_place,
+    takes_any_file,
     takes_any_word,
 )
 from remit_governance.policy.shell.reading import UNKNOWN, Argv
@@ -94,7 +95,10 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
 _ONLY_SHOW = frozenset({("alias",), ("crontab", "-l"), ("ssh", "-V")})
 """Calls of refused programs that show something, and do nothing."""
 _SHOW_VERSION = frozenset(
-    {"sudo", "ssh", "flock", "strace", "gdb", "parallel", "entr", "bwrap", "xargs", "env", "timeout"}
+    {
+        *("sudo", "ssh", "flock", "strace", "gdb", "parallel", "entr", "bwrap", "xargs", "env", "timeout", "watch"),
+        *("script", "ltrace", "unshare", "nsenter", "setpriv", "runuser", "su", "chroot", "systemd-run"),
+    }
 )
 """Programs that take a command, and say with one option alone which version they are."""
 _ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
@@ -148,6 +152,8 @@ def _wrapped(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Lay
     found.wrappers.append(tuple(word.text for word in words))
     if program == "xargs" and not _takes_more(inner):
         found.doubts.append(f"`xargs` gives `{inner[0].text[:40]}` words that are known only when it runs")
+    elif program == "xargs" and not takes_any_file(inner[0].text):
+        inner = (*inner, Word(UNKNOWN))  # one of them may be an option
     _peel(inner, found, layers - 1)
 
 

@@ -22,6 +22,7 @@ from remit_governance.policy.shell.catalogue.rows import (
     Program,
     Wrapper,
     WrittenName,
+    is_option,
 )
 
 _OPTION = r"(?:--?[A-Za-z0-9#][\w.-]*|[a-z]+(?==))"
@@ -37,7 +38,7 @@ def _entry(text: str) -> str:
         choices = word.split("|")
         if not all(choices):
             raise ValueError(f"`{word}` has an empty choice: write a word on both sides of each `|`")
-        if len({each.startswith("-") for each in choices}) > 1:
+        if len(set(map(is_option, choices))) > 1:
             raise ValueError(f"`{word}` is a choice between options and operands: write two entries")
     if "$" in words[:-1]:
         raise ValueError(f"`{text}` goes on behind its end: write `$` last")
@@ -95,6 +96,7 @@ class OwnProgramForm(_Form):
     fetches: Entries = ()
     unknown: Entries = ()
     otherwise: Effect | None = None
+    unlisted: Effect | None = None
     writes: tuple[Option, ...] = ()
     marks: frozenset[Mark] = frozenset()
     options: Options | None = None
@@ -115,6 +117,7 @@ class OwnProgramForm(_Form):
                 Entry.of(words, effect) for effect in EFFECTS for text in getattr(self, effect) for words in _ways(text)
             ),
             otherwise=self.otherwise,
+            unlisted=self.unlisted,
             writes=self.writes,
             options=self.options,
             marks=frozenset(self.marks),
@@ -158,7 +161,6 @@ class ProgramForm(OwnProgramForm):
     doubted: DoubtedForm | None = None
     written: WrittenName | None = None
     any_words: bool = False
-    any_option: bool = False
     builtin: bool = False
     wraps: WrapperForm | None = None
     refused: Words | None = None
@@ -174,7 +176,6 @@ class ProgramForm(OwnProgramForm):
             doubted=Doubted(doubted.why, doubted.options) if doubted else None,
             written=self.written,
             any_words=self.any_words,
-            any_option=self.any_option,
             builtin=self.builtin,
             wraps=Wrapper(wraps.valued, wraps.plain, wraps.operands, wraps.assigns) if wraps else None,
             refused=self.refused,

@@ -30,6 +30,7 @@ JudgeName = Literal[
     "cloud",
     "copy",
     "curl",
+    "fzf",
     "git",
     "go",
     "gradle",
@@ -59,6 +60,7 @@ JudgeName = Literal[
     "sbt",
     "shell",
     "sql",
+    "sql_file",
     "sysctl",
     "tasks",
     "uv",
@@ -69,7 +71,7 @@ JudgeName = Literal[
 """The names of the functions in `judging.JUDGES`."""
 DoubtName = Literal["awk", "find", "git", "printf", "sed", "set", "tar", "test", "unzip"]
 """The names of the functions in `programs.DOUBTS`."""
-WrittenName = Literal["after_first", "dd", "destination", "moves", "operands", "output", "sed", "yq"]
+WrittenName = Literal["after_first", "dd", "destination", "moves", "operands", "output", "sed", "uniq", "xxd", "yq"]
 """The names of the functions in `programs.WRITTEN`."""
 Mark = Literal["anywhere", "aliases", "cut", "stop", "plus", "bare", "refspecs", "modes", "signals"]
 """How words are read: `anywhere`: options may also stand behind a subcommand. `aliases`: a subcommand that is not known
@@ -84,6 +86,11 @@ _VERSIONS = frozenset({"--version", "--help", "-v", "-V", "-h", "-version", "-he
 def strongest(effects: Iterator[Effect] | Sequence[Effect]) -> Effect:
     """The greatest of these effects, at least one."""
     return max(effects, key=ORDER.__getitem__)
+
+
+def is_option(word: str) -> bool:
+    """Tells an option from an operand; `-` alone is an operand, and mostly means the input or the output."""
+    return word.startswith("-") and word != "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +108,8 @@ class Entry:
     @classmethod
     def of(cls, words: Sequence[str], effect: Effect) -> Entry:
         """The entry of these words; `$` says that no further operand follows."""
-        options = frozenset(word for word in words if word.startswith("-"))
-        operands = tuple(word for word in words if not word.startswith("-") and word != "$")
+        options = frozenset(word for word in words if is_option(word))
+        operands = tuple(word for word in words if not is_option(word) and word != "$")
         # Asked for its version, a program does nothing else; with more words the same letter may mean another thing.
         return cls(operands, options, "$" in words or (not operands and options <= _VERSIONS), effect)
 
@@ -110,6 +117,11 @@ class Entry:
     def raises(self) -> bool:
         """Whether what it names is more than may be less than `high`."""
         return ORDER[self.effect] > GREATEST
+
+    @property
+    def lowers(self) -> bool:
+        """Whether what it names may be `low`, or nearly: it counts only where it is certain."""
+        return ORDER[self.effect] <= ORDER["asks"]
 
     @property
     def weight(self) -> tuple[int, int, int]:
@@ -154,12 +166,14 @@ class Program:
 
     The entry with the most options decides, then that with the most operands, then the greater effect; an option alone
     that is more than `runs` raises every subcommand; where none matches, `otherwise` does, and nothing is known where
-    that is None. `writes` are options whose value is a file that is written. `judge`, `doubts` and `written` name
-    functions that say what words alone cannot.
+    that is None. An option that is not among `options` makes a command `unlisted` at least, where that is said.
+    `writes` are options whose value is a file that is written. `judge`, `doubts` and `written` name functions that say
+    what words alone cannot.
     """
 
     entries: tuple[Entry, ...] = ()
     otherwise: Effect | None = None
+    unlisted: Effect | None = None
     writes: tuple[str, ...] = ()
     options: str | None = None
     marks: frozenset[Mark] = frozenset()
@@ -170,7 +184,6 @@ class Program:
     doubted: Doubted | None = None
     written: WrittenName | None = None
     any_words: bool = False
-    any_option: bool = False
     builtin: bool = False
     wraps: Wrapper | None = None
     refused: str | None = None

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from remit_governance.policy.shell.catalogue.packaged import packaged
 from remit_governance.policy.shell.catalogue.rows import Effect, JudgeName, Program, strongest
 from remit_governance.policy.shell.effects.code.interpreters import of_julia, of_node, of_perl, of_r, of_ruby
-from remit_governance.policy.shell.effects.code.languages import of_code, of_sql
+from remit_governance.policy.shell.effects.code.languages import of_code, of_sql, of_sql_file
 from remit_governance.policy.shell.effects.network import of_curl, of_wget
 from remit_governance.policy.shell.effects.program_row import Given, effect_in, in_every_reading, written_by
 from remit_governance.policy.shell.effects.system import (
@@ -22,6 +22,7 @@ from remit_governance.policy.shell.effects.system import (
     of_chmod,
     of_cloud,
     of_copy,
+    of_fzf,
     of_git,
     of_kill,
     of_kubernetes,
@@ -78,7 +79,7 @@ def has_one_effect(program: str) -> bool:
     return (
         row is not None
         and row.judge is None
-        and row.otherwise == "runs"
+        and (row.unlisted or row.otherwise) == "runs"
         and not any(entry.effect in _MORE for entry in row.entries)
     )
 
@@ -322,6 +323,7 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
         "cloud": of_cloud,
         "copy": of_copy,
         "curl": of_curl,
+        "fzf": of_fzf,
         "git": lambda arguments: of_git(arguments, _row("git")),
         "go": of_go_run,
         "gradle": _gradle,
@@ -351,6 +353,7 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
         "sbt": _sbt,
         "shell": of_shell,
         "sql": of_sql,
+        "sql_file": of_sql_file,
         "sysctl": of_sysctl,
         "tasks": _task_runner,
         "uv": _uv,

@@ -1,4 +1,4 @@
-"""How a command is looked up in a program's row.
+"""How a command is looked up in a program's row (CMD-05, CMD-09).
 
 A row names for each effect the subcommands and options that have it; what it does not name has its effect `otherwise`.
 """
@@ -12,6 +12,7 @@ from itertools import islice
 
 from remit_governance.policy.shell.catalogue.rows import Effect, Entry, Program, strongest
 from remit_governance.policy.shell.options.parse_options import MOST_READINGS, Call, calls_of, family_of, row_of
+from remit_governance.policy.shell.reading import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,11 @@ def _effect_of(program: Program, given: Given) -> Effect:
     ]
     speaking = [entry for entry in matching if not entry.raises or entry.operands or entry.ends]
     said = max(speaking, key=lambda entry: entry.weight).effect if speaking else program.otherwise or "unknown"
-    writing: tuple[Effect, ...] = ("changes",) if any(_files_of(program, given)) else ()
-    return strongest((said, *raising, *writing))
+    if any(_is_written_to(option, given) for option in program.writes):
+        raising.append("changes")
+    if program.unlisted and (given.unknown or any(word[:1] in {UNKNOWN, "@"} for word in given.operands)):
+        raising.append(program.unlisted)
+    return strongest((said, *raising))
 
 
 def _matching(program: Program, given: Given) -> Iterator[Entry]:
@@ -115,15 +119,27 @@ def written_by(program: Program, name: str, arguments: Sequence[str]) -> Iterato
             yield from _files_of(program, given)
 
 
+def _is_written_to(option: str, given: Given) -> bool:
+    """Whether an option that names a file is given, also where nobody knows that its subcommand has it."""
+    written = given.raw if len(option) > 2 else {word[:2] for word in given.raw}
+    return given.names(option) in given.options or option in written
+
+
 def _files_of(program: Program, given: Given) -> Iterator[str]:
     files = {given.names(option) for option in program.writes}
     yield from (value for option, value in given.values if option in files)
 
 
 def _matches(entry: Entry, given: Given) -> bool:
+    if entry.lowers and entry.ends and not entry.options and not given.unknown <= _SHOWING:
+        return False  # `hostname` shows, and `hostname -F x` does not
     return any(_begins(entry, form) for form in given.forms) and all(
         _is_given(option, given, entry) for option in entry.options
     )
+
+
+_SHOWING = frozenset({"-q", "--quiet", "--verbose", "--json", "--no-pager", "--no-color", "--color", "--no-legend"})
+"""Options that change how something is shown, in whichever program."""
 
 
 def _begins(entry: Entry, operands: tuple[str, ...]) -> bool:
@@ -134,8 +150,18 @@ def _begins(entry: Entry, operands: tuple[str, ...]) -> bool:
 
 
 def _is_given(option: str, given: Given, entry: Entry) -> bool:
-    if given.names(option) in given.options or option in given.unknown:
+    name = given.names(option)
+    if entry.lowers:
+        return _is_certain(option, name, given)
+    if name in given.options or option in given.unknown:
         return True
-    # What raises counts in any spelling; what lowers only where it is certain.
+    # All but what lowers counts also cut short, and what raises in any spelling.
     cut = option.startswith("--") and any(len(name) > 2 and option.startswith(name) for name in given.unknown)
-    return (option in given.raw and (entry.raises or not given.known)) or (cut and entry.raises)
+    return cut or (option in given.raw and (entry.raises or not given.known))
+
+
+def _is_certain(option: str, name: str, given: Given) -> bool:
+    if name in given.options:
+        return name not in map(given.names, given.unknown)  # `--check=false` is not `--check`
+    # A letter out of a word that is no bundle is none: `-replace` holds no `-p`.
+    return option in given.raw and (option in given.unknown or not given.known)

@@ -223,6 +223,8 @@ def of_cargo(arguments: Sequence[str], table: Program) -> Effect | None:
     if arguments[:1] in (("watch",), ["watch"]):
         inner = [*arguments[2::2]] if all(word == "-x" for word in arguments[1::2]) and len(arguments) % 2 else []
         return strongest([*(effect_in(table, "cargo", text.split()) for text in inner), "runs"]) if inner else None
+    if arguments[:1] in (("fmt",), ["fmt"]) and "--" in arguments:
+        return effect_in(table, "cargo", [word for word in arguments if word != "--"])
     return effect_in(table, "cargo", arguments[1:]) if arguments and re.fullmatch(r"\+[\w.-]+", arguments[0]) else None
 
 

@@ -318,6 +318,8 @@ class _Reader:
             self.values |= {(name, value)} if equals else set()
             self.loose = None if equals else name
         for option in found:
+            if equals and not option.value:
+                self.unknown.add(name)  # `-Artist=me` is another one than `-Artist`
             takes = option.value == "=" and not equals
             self._add(option, value if equals else argv[at] if takes and at < len(argv) else None)
             if takes and name not in self.row.options:
