@@ -5,7 +5,7 @@ A row names for each effect the subcommands and options that have it; what it do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
@@ -91,18 +91,36 @@ def _only_unknown(program: Program) -> Program:
 
 
 def _effect_of(program: Program, given: Given) -> Effect:
-    matching = list(_matching(program, given))
+    said, raising = effects_said(program, given)
+    return strongest((said or "unknown", *raising))
+
+
+def effects_said(program: Program, given: Given) -> tuple[Effect | None, tuple[Effect, ...]]:
+    """What a row says of a command, None where it says nothing, and what it is at least for what is given besides."""
+    matching = tuple(_matching(program, given))
     # An option that raises does so whatever the subcommand; any other speaks where no subcommand says more.
-    raising: list[Effect] = [
-        entry.effect for entry in matching if entry.raises and not entry.operands and not entry.ends
-    ]
-    speaking = [entry for entry in matching if not entry.raises or entry.operands or entry.ends]
-    said = max(speaking, key=lambda entry: entry.weight).effect if speaking else program.otherwise or "unknown"
+    speaking = [entry for entry in matching if not _raises_alone(entry)]
+    said = max(speaking, key=lambda entry: entry.weight).effect if speaking else program.otherwise
+    return said, tuple(_raised(program, given, matching))
+
+
+def raised_by(program: Program, given: Given, counts: Callable[[Entry], bool]) -> Iterator[Effect]:
+    """What options make of a command alone, those of the entries that count."""
+    return _raised(program, given, [entry for entry in _matching(program, given) if counts(entry)])
+
+
+def _raised(program: Program, given: Given, matching: Iterable[Entry]) -> Iterator[Effect]:
+    for entry in matching:
+        if _raises_alone(entry):
+            yield entry.effect
     if any(_is_written_to(option, given) for option in program.writes):
-        raising.append("changes")
+        yield "changes"
     if program.unlisted and (given.unknown or any(word[:1] in {UNKNOWN, "@"} for word in given.operands)):
-        raising.append(program.unlisted)
-    return strongest((said, *raising))
+        yield program.unlisted
+
+
+def _raises_alone(entry: Entry) -> bool:
+    return entry.raises and not entry.operands and not entry.ends
 
 
 def _matching(program: Program, given: Given) -> Iterator[Entry]:
@@ -112,10 +130,10 @@ def _matching(program: Program, given: Given) -> Iterator[Entry]:
                 yield entry
 
 
-def written_by(program: Program, name: str, arguments: Sequence[str]) -> Iterator[str]:
-    """The files that its options name to be written."""
+def written_by(program: Program, name: str, arguments: Sequence[str], own: Program | None = None) -> Iterator[str]:
+    """The files that its options name to be written; options are read as `readings` does."""
     if program.writes:
-        for given in readings(name, arguments):
+        for given in readings(name, arguments, own):
             yield from _files_of(program, given)
 
 
