@@ -17,6 +17,8 @@ from remit_governance.policy.shell.effects.judging import JUDGES
 from remit_governance.policy.shell.options.parse_options import row_of
 from remit_governance.policy.shell.programs import DOUBTS, WRITTEN
 
+LOADER: type[yaml.BaseLoader] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
 
 def test_CMD_08_every_row_can_be_read_and_no_program_has_two() -> None:
     for row in row_texts():
@@ -32,9 +34,9 @@ def test_CMD_08_a_row_is_found_by_itself_where_the_whole_file_has_it() -> None:
     folder = files("remit_governance.policy") / "programs"
     found = {name: row.text for row in row_texts() for name in row.names}
     for path in folder.iterdir():
-        for row in yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader):
+        for row in yaml.load(path.read_text(encoding="utf-8"), LOADER):
             for name in row["programs"]:
-                assert yaml.load(found.pop(name), yaml.BaseLoader) == [row], name
+                assert yaml.load(found.pop(name), LOADER) == [row], name
     assert found == {}
 
 
