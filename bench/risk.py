@@ -15,7 +15,7 @@ from pathlib import Path
 from remit_governance.values import Verdict
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-from risk_sets import HARMLESS, Case, read_cases
+from risk_sets import ACTING, HARMLESS, LOCAL, Case, read_cases, read_local
 
 
 def main() -> None:
@@ -27,9 +27,10 @@ def main() -> None:
     cases = read_cases()
     chosen = ("tune", "held") if arguments.held else ("tune",)
     halves = {half: rates([case for case in cases if case.half == half]) for half in chosen}
+    local = local_rates(read_local())
     if arguments.lines:
-        print_lines([case for case in cases if case.half == "tune"])
-    print(json.dumps(halves) if arguments.json else table(halves))
+        print_lines([*(case for case in cases if case.half == "tune"), *read_local()])
+    print(json.dumps({**halves, "local": local}) if arguments.json else f"{table(halves)}\n\n{local_table(local)}")
 
 
 def rates(cases: Sequence[Case]) -> dict[str, dict[str, int]]:
@@ -43,6 +44,22 @@ def rates(cases: Sequence[Case]) -> dict[str, dict[str, int]]:
         "harmful, rated too low": count([case.wrong for case in harmful]),
         **{f"  {kind}": count([case.wrong for case in harmful if case.kind == kind]) for kind in sorted(kinds)},
     }
+
+
+def local_rates(cases: Sequence[Case]) -> dict[str, dict[str, int]]:
+    """What only reads this machine and is not low, and what acts and is."""
+    return {
+        "local and reading, not low": count([case.wrong for case in cases if case.kind == LOCAL]),
+        "acting, low": count([case.wrong for case in cases if case.kind == ACTING]),
+    }
+
+
+def local_table(rates: dict[str, dict[str, int]]) -> str:
+    shown = (
+        f"| {name:<26} | {row['wrong']}/{row['lines']} ({row['wrong'] / row['lines']:.1%}) |"
+        for name, row in rates.items()
+    )
+    return "\n".join((f"| {'':<26} | `local/` |", "|---|---|", *shown))
 
 
 def count(wrong: Sequence[bool]) -> dict[str, int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import rows
@@ -14,8 +12,6 @@ from remit_governance.policy.language.action_form import parse_action
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.matching.command_match import Match, matches_command, same_command
 from remit_governance.policy.matching.commands import starts_with
-from remit_governance.policy.shell.options.option_table import TABLE
-from remit_governance.policy.shell.options.parse_options import row_of
 from remit_governance.values import Action, Decision, Reason, Verdict
 
 ALLOWED = "version: 1\ncapabilities:\n  - { name: all, match: { syscall: [process.exec, fs.write] }, action: allow }\n"
@@ -206,28 +202,6 @@ def test_a_rule_means_at_least_the_commands_that_begin_with_its_words(command: t
     rule = command[:length]
     assert starts_with(command, rule)
     assert matches_command(rule, command) is not NO
-
-
-OPTION = r"(--?[A-Za-z0-9#][\w.-]*|[a-z]+(?==))"
-TOKEN = re.compile(rf"{OPTION}(\|{OPTION})*(=|\[=\])?([<>]--[a-z-]+)*")
-LINE = re.compile(r"[^:\[]+( \[[a-z ]+\])?:( .*)?|[a-z -]+(\|[a-z-]+)* -> [a-z -]+", re.DOTALL)
-MARKS = {"anywhere", "aliases", "cut", "stop", "plus", "bare", "refspecs", "modes", "signals"}
-
-
-def test_the_table_is_well_formed_and_names_nothing_twice() -> None:
-    for line in re.sub(r"\n[ \t]+", " ", TABLE).splitlines():
-        if line:
-            assert LINE.fullmatch(line), line
-            left, alias, target = line.partition(" -> ")
-            if alias:
-                assert row_of(tuple(target.split())), line
-            else:
-                head, _, text = left.partition(":")
-                assert set(head.partition("[")[2].strip("] ").split()) <= MARKS, line
-                tokens = text.split()
-                assert [token for token in tokens if not TOKEN.fullmatch(token)] == [], line
-                names = [name for token in tokens for name in re.split("[<>]", token.rstrip("=[]"))[0].split("|")]
-                assert sorted(names) == sorted(set(names)), line
 
 
 def test_THR_shell_thousands_of_words_are_matched_at_once() -> None:

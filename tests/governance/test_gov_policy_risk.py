@@ -72,7 +72,7 @@ MEDIUM = [
         "git commit -m x",
         "git switch -c x",
     ),
-    *("pytest -q", "python -m pytest tests", "npm test", "npm run lint", "ruff check .", "cargo test", "make test"),
+    *("pytest -q", "python -m pytest tests", "npm test", "npm run lint", "flake8 .", "cargo test", "make test"),
     *(
         "ls > names.txt",
         "sort -o b a",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from risk_sets import HARMLESS, Case, Half, read_cases
+from risk_sets import ACTING, HARMLESS, LOCAL, Case, Half, read_cases, read_local
 from rows import rows
 
 from remit_governance.policy.decision.builtin import BUILTIN
@@ -22,8 +22,8 @@ from remit_governance.policy.decision.extension import ScriptedRules, read_rule,
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Policy
-from remit_governance.policy.shell.effects.judging import PROGRAMS
-from remit_governance.policy.shell.effects.program_row import ORDER
+from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.rows import Program
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.values import Action, Verdict
 
@@ -72,6 +72,85 @@ def test_THR_shell_the_lines_that_nobody_looked_at_are_seldom_rated_wrongly() ->
     assert low <= len(harmful) * 0.021
 
 
+def test_CMD_09_no_line_that_acts_is_low_and_nearly_all_are_that_only_read() -> None:
+    cases = read_local()
+    assert [case.line for case in cases if case.kind == ACTING and case.wrong] == []
+    reading = [case for case in cases if case.kind == LOCAL]
+    assert len(reading) >= 500
+    assert sum(case.wrong for case in reading) <= len(reading) * 0.03
+
+
+@pytest.mark.slow
+def test_CMD_09_a_line_that_is_low_is_not_with_any_option_that_does_more() -> None:
+    """Each option that a row has for writing a file, or alone for more than asking, is added to each low line."""
+    low = []
+    tried = 0
+    for case in (*read_local(), *of("tune", HARMLESS_CASES)):
+        program, _, rest = case.line.partition(" ")
+        row = packaged(program)
+        if (
+            case.kind == ACTING
+            or case.risk != "low"
+            or row is None
+            or program == "uv"
+            or set(case.line) & set("|;&<>$(")
+        ):
+            continue
+        for line in _with_options(program, rest, row):
+            tried += 1
+            low += [line] if risk_of(Action("process.exec", script=line)) == "low" else []
+    assert tried > 4_000
+    assert low == []
+
+
+def _with_options(program: str, rest: str, row: Program) -> Iterator[str]:
+    alone = (entry for entry in row.entries if not (entry.operands or entry.lowers or entry.ends))
+    for option in (*row.writes, *(name for entry in alone if len(entry.options) == 1 for name in entry.options)):
+        yield f"{program} {option} out.txt {rest}"
+        if "stop" not in row.marks:
+            yield f"{program} {rest} {option} out.txt"
+
+
+@rows(
+    "line",
+    [
+        *(
+            "ruff check --fi",
+            "ruff check -ofoo",
+            "black src",
+            "isort --check --appl",
+            "codespell --writ src",
+            "shfmt -lw a.sh",
+        ),
+        *("gofmt -w=true a.go", "clang-format --i a.c", "tsc --noEmit false", "gcc -fsyntax-only -save-temps a.c"),
+        *("gcc @file -fsyntax-only", "terraform fmt -check=false", "uv version 1.0", "git branch -uorigin/main"),
+        *("git branch --unset-u", "git fsck --lost", "git archive -oout.tar HEAD", "dmesg --console-lev 1"),
+        *(
+            "journalctl --relinquish",
+            "ifconfig eth0 -arp",
+            "plutil -replace a -string b f",
+            "zless +'!rm' a",
+            "jobs -x rm a",
+        ),
+        *(
+            "stty -echo",
+            "efibootmgr -B 1",
+            "pyenv local --unset",
+            "hostname -F x",
+            "xxd -r a",
+            "uniq -c a b",
+            "cpio -tO x",
+        ),
+        *("exiftool -Artist=me a.jpg", "exiftool -csv=x .", "ip link s dev x up", "hg --config alias.st='!rm' st"),
+        *("sqlite3 a.db 'select 1'", "psql -l -o x", "arch -x86_64 rm x", "fzf --bind 'enter:become(vim {})'"),
+        *("ls | xargs ruff check", "ls | xargs gzip -l", "cargo fmt -- src", "rg --files ~/.ssh", "yq ~/.kube/config"),
+        *("terraform output -json", "sed -n p /etc/shadow", "find . -ok cat {} ';'", "kubectl kustomize . --output x"),
+    ],
+)
+def test_CMD_09_what_does_more_is_not_low_in_whichever_spelling(line: str) -> None:
+    assert risk_of(Action("process.exec", script=line)) != "low"
+
+
 def policy(*rules: dict[str, object]) -> Policy:
     everything = {"name": "all", "match": {}, "action": "allow"}
     return compile_policy([Source("p", json.dumps({"capabilities": [everything, *rules]}))])
@@ -113,13 +192,6 @@ def test_THR_shell_a_rule_that_is_a_program_sees_the_risk_that_is_shown(line: st
 
 
 RULE = "def rule(action):\n    return None\n"
-
-
-def test_each_choice_in_a_table_is_between_options_or_between_operands() -> None:
-    """`a|b -c` is two entries of two words; `--a|b -c` was meant otherwise."""
-    texts = (getattr(program, effect) for program in PROGRAMS.values() for effect in ORDER)
-    words = {word for text in texts for entry in text.split(",") for word in entry.split()}
-    assert [word for word in words if len({each.startswith("-") for each in word.split("|")}) > 1] == []
 
 
 @rows(

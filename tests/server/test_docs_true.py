@@ -22,8 +22,12 @@ from remit_governance.permissions.permission_file import parse_permissions
 from remit_governance.permissions.permissions import Override, PermissionConfig
 from remit_governance.policy.decision.builtin import BUILTIN
 from remit_governance.policy.decision.extension import read_rule
+from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.policy_form import ConstraintsForm, MatchForm, RuleForm
+from remit_governance.policy.language.programs_file import own_rows
+from remit_governance.policy.shell.catalogue.program_form import OwnProgramForm
+from remit_governance.values import Action
 from remit_governance.workflow.states import State
 from remit_server.cli.main import COMMANDS, main
 from remit_server.contract import ErrorCode
@@ -306,7 +310,8 @@ def test_a_wrong_name_is_found(find: Callable[[Page], Iterator[str]], text: str)
 # docs/policy.md: its policies are policies, its tables are complete, its output is what the program prints
 
 YAML = [body for kind, body in page("docs/policy.md").fences if kind == "yaml"]
-POLICIES = [body for body in YAML if not body.startswith("# permissions.yaml\n")]
+OTHERS = {body.splitlines()[0]: body for body in YAML if re.match(r"# \S*(?:permissions|programs)\.yaml\n", body)}
+POLICIES = [body for body in YAML if body not in OTHERS.values()]
 
 
 @rows("number", range(len(POLICIES)))
@@ -318,11 +323,25 @@ def test_every_policy_in_the_guide_loads(number: int) -> None:
 
 
 def test_the_standing_answers_in_the_guide_load_and_leave_out_no_key() -> None:
-    (text,) = set(YAML) - set(POLICIES)
-    config = parse_permissions("permissions.yaml", text)
+    config = parse_permissions("permissions.yaml", OTHERS["# permissions.yaml"])
     assert config.allow
     prose = page("docs/policy.md").text.split("## Your standing answers")[1].split("\n## ")[0]
     assert {key for key in (*PermissionConfig.model_fields, *Override.model_fields) if key not in prose} == {"version"}
+
+
+def test_CMD_10_the_rows_of_programs_in_the_guide_do_what_it_says_and_leave_out_no_key() -> None:
+    own = own_rows([Source("programs.yaml", OTHERS["# ~/.config/remit/programs.yaml"])])
+    lines = (
+        "deploytool -c x status",
+        "deploytool apply --dry-run",
+        "deploytool push",
+        "terraform plan",
+        "terraform destroy",
+    )
+    said = [risk_of(Action("process.exec", script=line), own) for line in lines]
+    assert said == ["low", "medium", "high", "low", "high"]
+    prose = page("docs/policy.md").text.split("### What programs do")[1].split("\n### ")[0]
+    assert {key for key in OwnProgramForm.model_fields if key not in prose} == set()
 
 
 def rows(section: str) -> set[str]:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 PLACES = {
     "A setting": 2,
     "A policy matcher": 2,
+    "A tool": 3,
     "A custom method of the language server": 3,
     "A model provider": 2,
     "A transport": 3,
@@ -107,6 +108,16 @@ def test_DOC_06_a_matcher_is_checked_and_decides(copy: Copy) -> None:
         "print(sentence(RuleForm(name='r', match={'work_item': 'x'}, action='deny')))"
     )
     assert "for the work item `x`" in explained
+
+
+def test_DOC_06_a_tool_runs_under_an_intent_that_opens_it_and_no_other(copy: Copy) -> None:
+    copy.cook("A tool")
+    (copy.workspace / "b.txt").write_text("one\ntwo\n")
+    ended = copy.told("run-tool", "count_lines", '{"path": "b.txt"}', "--intent", "ANALYZE")
+    assert [event["data"] for event in ended if event["kind"] == "tool_result"] == [{"lines": 2}]
+    refused = copy.remit("run-tool", "count_lines", '{"path": "b.txt"}', "--intent", "CODE", "--json")
+    assert "tool_not_allowed_for_intent" in refused.stdout
+    assert copy.remit("audit", "verify").returncode == 0
 
 
 def test_DOC_06_a_custom_method_is_announced_and_answers_over_a_process(copy: Copy) -> None:

@@ -18,6 +18,8 @@ CASES = Path(__file__).parents[1] / "cases" / "risk"
 FOLDERS: dict[Half, Path] = {"tune": CASES, "held": CASES / "held"}
 RISKS = ("low", "medium", "high")
 HARMLESS = "harmless"
+LOCAL, ACTING = "local", "acting"
+"""Kinds of `local/`: lines that only read this machine, which should be low, and lines that act, which may not be."""
 
 EVERYTHING = compile_policy(
     [Source("p", json.dumps({"capabilities": [{"name": "all", "match": {}, "action": "allow"}]}))]
@@ -48,6 +50,8 @@ class Case:
         """Whether it is rated otherwise than its kind demands."""
         if self.kind == HARMLESS:
             return self.risk == "high"
+        if self.kind in {LOCAL, ACTING}:
+            return (self.risk == "low") is (self.kind == ACTING)
         return RISKS.index(self.risk) < (1 if self.kind == "write" else 2)
 
 
@@ -57,6 +61,16 @@ def read_cases() -> tuple[Case, ...]:
         Case(line, kind, half)
         for half, folder in FOLDERS.items()
         for line, kind in (*_harmless(folder), *_harmful(folder))
+    )
+
+
+def read_local() -> tuple[Case, ...]:
+    """The lines of `local/`: those that should be low, and those that may not be."""
+    named = ((LOCAL, "harmless.txt"), (ACTING, "acting.txt"))
+    return tuple(
+        Case(line, kind, "tune")
+        for kind, file in named
+        for line in (CASES / "local" / file).read_text("utf-8").splitlines()
     )
 
 

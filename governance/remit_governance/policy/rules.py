@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, get_args
 from remit_governance.errors import Problem
 from remit_governance.intents import INTENT_TOOLS, Matrix
 from remit_governance.policy.matching.index import ANYTHING, NO_PATH, Index, KeyGroups, PathForms, forms_of_path
+from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Action, Intent, Reason, SandboxName, Verdict
 from remit_governance.work_items.items import WorkItems
@@ -187,7 +188,7 @@ class Policy:
     `redact` is what the person's own secrets look like, `exemptions` which files need no test first, by category.
     `test_globs` are those of the files that are locked while code is written, a list for each file that names some.
     `matrix` says which tools each intent opens; `work_items` are those of the workspace, None where it has no file of
-    them.
+    them; `programs` are rows beside Remit's own.
     """
 
     version: str
@@ -200,3 +201,4 @@ class Policy:
     test_globs: tuple[tuple[str, ...], ...] = (TEST_GLOBS,)
     matrix: Matrix = field(default_factory=lambda: INTENT_TOOLS)
     work_items: WorkItems | None = None
+    programs: OwnRows = NO_ROWS

@@ -22,6 +22,8 @@ from remit_server.runtime.trust import read_trust
 from remit_server.sandbox.limits.at_once import AtOnce
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
+PROGRAMS = "programs.yaml"
+"""The name of a file of rows of programs, the person's and a project's: each lies beside a policy file."""
 VARIABLES = (
     *(variable_of(*key) for key in KEYS),
     *("REMIT_CONFIG_DIR", "REMIT_STATE_DIR", "REMIT_DATA_DIR", "REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"),
@@ -118,9 +120,19 @@ class Settings:
         return self.person_policy.with_name("permissions.yaml")
 
     @property
+    def person_programs(self) -> Path:
+        """What the person says of programs, beside their policy."""
+        return self.person_policy.with_name(PROGRAMS)
+
+    @property
+    def project_programs(self) -> Path:
+        """What the workspace says of programs, which may only tighten."""
+        return self.project_policy.with_name(PROGRAMS)
+
+    @property
     def own_paths(self) -> tuple[str, ...]:
         """Remit's own files and folders that lie in the workspace, under whatever name, relative to it."""
-        files = [self.person_policy, self.person_permissions, self.audit_database]
+        files = [self.person_policy, self.person_permissions, self.person_programs, self.audit_database]
         files += [record] if (record := self.config.model.record) is not None else []
         folders = (self.person_policy.parent, self.state, self.data_folder)
         root = os.path.realpath(self.workspace)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from remit_governance.capabilities import Claim, Token
 from remit_governance.errors import ExtensionError
-from remit_governance.policy.decision.risk import rated_parts
+from remit_governance.policy.decision.risk import rated_parts, risk_of
 from remit_governance.policy.matching.commands import is_script
 from remit_governance.policy.matching.history import reads_history
 from remit_governance.policy.matching.scripts import Parts
@@ -46,7 +46,19 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
     permit = None
     if claim is not None and claim.refusal(action, policy.version) is None:
         permit = _permit(claim.token)
-    return _command(policy, action, permit) if action.script is None else _script(policy, action, permit)
+    if action.syscall != "process.exec" or not policy.programs.project:
+        return _judge_command(policy, action, permit)
+    # A rule may allow what is risky alone: what a project's rows make riskier is judged without them as well.
+    without = replace(policy, programs=policy.programs.without_project())
+    return strictest([_judge_command(without, action, permit), _judge_command(policy, action, permit)])
+
+
+def _judge_command(policy: Policy, action: Action, permit: Reason | None) -> Decision:
+    if action.script is not None:
+        return _script(policy, action, permit)
+    if policy.programs.files and action.syscall == "process.exec":
+        action = replace(action, risk=risk_of(action, policy.programs))
+    return _command(policy, action, permit)
 
 
 def may_take_long(policy: Policy, actions: Iterable[Action]) -> bool:
@@ -78,7 +90,7 @@ def _command(policy: Policy, action: Action, permit: Reason | None) -> Decision:
 
 
 def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
-    parts = rated_parts(action)
+    parts = rated_parts(action, policy.programs)
     judged = ((part, _evaluate_simple(policy, part, permit)) for part in parts.actions)
     decisions = [decision for part, decision in judged if not _deferred_write(part, decision)]
     shadows = (_evaluate_simple(policy, part, permit) for part in parts.shadows)

@@ -23,7 +23,7 @@ def explain(policy: Policy, action: Action, claim: Claim | None = None) -> dict[
         "verdict": decision.verdict.word,
         "rules": list(decision.rules),
         "reasons": [_wire(reason) for reason in decision.reasons],
-        "risk": risk_of(action),
+        "risk": risk_of(action, policy.programs),
     }
 
 

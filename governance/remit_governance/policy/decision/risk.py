@@ -26,9 +26,10 @@ from remit_governance.policy.matching.commands import is_script
 from remit_governance.policy.matching.paths import fold, normalise, outside
 from remit_governance.policy.matching.rule_globs import compile_globs
 from remit_governance.policy.matching.scripts import Parts, in_scratch, parts_of
-from remit_governance.policy.shell.effects.judging import effect_in_project, effect_of
-from remit_governance.policy.shell.effects.program_row import Effect
-from remit_governance.policy.shell.programs import Effects, examine, is_known_place
+from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
+from remit_governance.policy.shell.catalogue.rows import Effect
+from remit_governance.policy.shell.effects.own_effects import effect_with, files_with
+from remit_governance.policy.shell.programs import examine
 from remit_governance.policy.shell.reading import STREAMS
 from remit_governance.policy.shell.words import Word
 from remit_governance.policy.shell.wrappers import unwrap
@@ -132,31 +133,48 @@ _SENSITIVE = compile_globs(SENSITIVE_PATHS, fold_case=True)
 _DATA = compile_globs(DATA_PATHS, fold_case=True)
 
 
-def risk_of(action: Action) -> Risk:
+def risk_of(action: Action, own: OwnRows = NO_ROWS) -> Risk:
     """The word for this action's score: what a person is shown, and what rules match. Of a part, that of its line."""
     if action.risk is not None:
         return action.risk
-    return _word(score_of(action))
+    return word_of(score_of(action, own))
 
 
-def _word(score: int) -> Risk:
+def word_of(score: int) -> Risk:
+    """The word for a score."""
     return "low" if score <= 1 else "medium" if score < UNKNOWN else "high"
 
 
-def rated_parts(action: Action) -> Parts:
+def rated_parts(action: Action, own: OwnRows = NO_ROWS) -> Parts:
     """The parts of a command line, each with its risk. All are `high` where not all of the line is certain.
 
-    What is only another spelling of the line (a wrapper) has the risk of the whole: it does nothing of its own.
+    Files that options of programs with `own` rows name are parts, too. What is only another spelling of the line (a
+    wrapper) has the risk of the whole: it does nothing of its own.
     """
-    parts = _follow_cd(parts_of(action))
-    scores = _scores(parts, action.script or "")
-    highest = _word(max(scores))
+    parts = _parts(action, own)
+    scores = _scores(parts, action.script or "", own)
+    highest = word_of(max(scores))
     return replace(
         parts,
-        actions=tuple(replace(part, risk=_word(score)) for part, score in zip(parts.actions, scores, strict=True)),
+        actions=tuple(replace(part, risk=word_of(score)) for part, score in zip(parts.actions, scores, strict=True)),
         shadows=tuple(replace(shadow, risk=highest) for shadow in parts.shadows),
         suspects=tuple(replace(suspect, risk=highest) for suspect in parts.suspects),
     )
+
+
+def _parts(action: Action, own: OwnRows) -> Parts:
+    parts = parts_of(action)
+    if own.person or own.project:
+        written = dict.fromkeys(
+            posixpath.join(part.cwd or "", path)
+            for part in parts.actions
+            for path in files_with(part.command or ("",), own)
+        )
+        there = {part.path for part in parts.actions}
+        whole = replace(action, script=None, syscall="fs.write", command=None, size=None)
+        more = (replace(whole, path=path) for path in written if path not in there and not in_scratch(path))
+        parts = replace(parts, actions=(*parts.actions, *more))
+    return _follow_cd(parts)
 
 
 def _follow_cd(parts: Parts) -> Parts:
@@ -170,10 +188,10 @@ def _follow_cd(parts: Parts) -> Parts:
     return replace(parts, actions=tuple(there))
 
 
-def _scores(parts: Parts, script: str) -> list[int]:
+def _scores(parts: Parts, script: str, own: OwnRows) -> list[int]:
     empties = all(map(_prints_nothing, parts.actions))
     unsure = bool(parts.doubts) or _PRINTED_SECRET.search(script) is not None
-    return [UNKNOWN if unsure or (empties and part.path) else _score(part) for part in parts.actions]
+    return [UNKNOWN if unsure or (empties and part.path) else _score(part, own) for part in parts.actions]
 
 
 def _prints_nothing(part: Action) -> bool:
@@ -181,15 +199,15 @@ def _prints_nothing(part: Action) -> bool:
     return part.path is not None or part.command in {(":",), ("true",), ("cat", "/dev/null")}
 
 
-def score_of(action: Action) -> int:
+def score_of(action: Action, own: OwnRows = NO_ROWS) -> int:
     """effect × path, at least 1; of a command line that of its highest part."""
-    return _score(action) if action.script is None else max(_scores(_follow_cd(parts_of(action)), action.script))
+    return _score(action, own) if action.script is None else max(_scores(_parts(action, own), action.script, own))
 
 
-def _score(action: Action) -> int:
+def _score(action: Action, own: OwnRows) -> int:
     effect = RISK.get(action.syscall, UNKNOWN)
     if action.syscall == "process.exec":
-        return effect * _of_command(action.command or (), action.cwd or ".")
+        return effect * _of_command(action.command or (), action.cwd or ".", own)
     if action.path is None:
         return effect
     return effect * (_risk_of_read(action.path) if action.syscall in READING else _of_written(action.path))
@@ -215,32 +233,26 @@ def _of_written(path: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _of_command(command: tuple[str, ...], cwd: str) -> int:
+def _of_command(command: tuple[str, ...], cwd: str, own: OwnRows) -> int:
     """The highest of the commands that these words come down to."""
     if not command or is_script(command):
         return UNKNOWN
     layers = unwrap([Word(word) for word in command])
     if layers.doubts or layers.scripts:
         return UNKNOWN
-    return max(_of_simple(tuple(word.text for word in words), cwd) for words in layers.commands)
+    return max(_of_simple(tuple(word.text for word in words), cwd, own) for words in layers.commands)
 
 
-def _of_simple(command: tuple[str, ...], cwd: str) -> int:
+def _of_simple(command: tuple[str, ...], cwd: str, own: OwnRows) -> int:
     effects = examine([Word(word) for word in command])
-    weight = WEIGHTS[_effect(command, effects)]
+    weight = WEIGHTS["unknown" if effects.doubts else effect_with(command, own)]
     named = max((_risk_of_read(posixpath.join(cwd, path)) for path in _named_files(command)), default=1)
     # What is only named is read; the project's code that lies outside is none of the project's.
     runs = weight == WEIGHTS["runs"]
     if runs and any(map(_ELSEWHERE.search, command[1:])):
         return UNKNOWN
     read = named * (weight if runs else 1)
-    return max(weight, read, weight * max(map(_of_written, effects.writes), default=1))
-
-
-def _effect(command: tuple[str, ...], effects: Effects) -> Effect:
-    if effects.doubts:
-        return "unknown"
-    return effect_of(command) if is_known_place(command[0]) else effect_in_project(command)
+    return max(weight, read, weight * max(map(_of_written, (*effects.writes, *files_with(command, own))), default=1))
 
 
 _ELSEWHERE = re.compile(r"[=:,\"'\s({\[](?:/(?!dev/null|/)|~/)")
@@ -257,7 +269,7 @@ def _named_files(command: tuple[str, ...]) -> Iterator[str]:
     """Yields what may be a file among the words of a command: operands, and values of options."""
     if command[0] in _PRINTERS:
         return
-    for word in command[1:]:
+    for word in _without_texts(command):
         if word.startswith("//") and command[0] in _LABELS:
             continue
         name, _, value = word.partition("=")
@@ -267,3 +279,22 @@ def _named_files(command: tuple[str, ...]) -> Iterator[str]:
                 yield word.partition(":")[2]  # the file of a commit
         if value and (word.startswith("-") or name.isidentifier()):
             yield value
+
+
+_TEXT_FIRST = frozenset({"sed", "awk", "gawk", "mawk", "nawk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "jq"})
+"""Programs whose first operand is a text, such as `/x/d`, unless an option gives it."""
+_GIVES_TEXT = re.compile(r"-[a-zA-Z]*[ef].*|--(?:expression|file|regexp|from-file).*")
+_TEXT_OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType({"xmllint": frozenset({"--xpath"})})
+"""Program → options whose value is a text."""
+
+
+def _without_texts(command: tuple[str, ...]) -> Iterator[str]:
+    """Yields the words of a command but those that are texts of its program's own language."""
+    program, *words = command
+    texts = _TEXT_OPTIONS.get(program, frozenset[str]())
+    first = program in _TEXT_FIRST and not any(map(_GIVES_TEXT.fullmatch, words))
+    for before, word in zip(("", *words), words, strict=False):
+        if first and not word.startswith("-"):
+            first = False
+        elif before not in texts:
+            yield word

@@ -41,6 +41,7 @@ from remit_governance.policy.matching.conditions import any_of, compile_match, o
 from remit_governance.policy.matching.index import keys_of_match
 from remit_governance.policy.matching.rule_globs import wild_chars
 from remit_governance.policy.rules import SANDBOXES, Constraints, Layer, Policy, Rule
+from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Intent, SandboxName, Verdict
 from remit_governance.work_items.items import SCOPE_RULES, WorkItem, WorkItems
@@ -83,9 +84,13 @@ class Source:
 
 
 def compile_policy(
-    sources: Sequence[Source], fold_case: bool = False, own: Sequence[str] = (), work_items: WorkItems | None = None
+    sources: Sequence[Source],
+    fold_case: bool = False,
+    own: Sequence[str] = (),
+    work_items: WorkItems | None = None,
+    programs: OwnRows = NO_ROWS,
 ) -> Policy:
-    """One policy of all sources, the scopes of the work items, and the built-in rules.
+    """One policy of all sources, the scopes of the work items, the built-in rules, and the rows of programs.
 
     `fold_case` is whether the workspace's file system ignores case; `own` are Remit's own files and folders that lie in
     the workspace, relative to it. Raises PolicyError with every problem found.
@@ -121,15 +126,16 @@ def compile_policy(
         raise PolicyError(tuple(problems))
     scopes = () if work_items is None else scope_rules(work_items, fold_case)
     return Policy(
-        version=_version(sources, fold_case, own, work_items),
+        version=_version(sources, fold_case, own, work_items, programs),
         layers=(builtin_layer(tuple(own)), Layer.of("yaml", [*rules.values(), *scopes])),
         warnings=tuple(warnings),
-        files=tuple(source.file for source in sources),
+        files=(*(source.file for source in sources), *programs.files),
         redact=tuple(redact),
         exemptions=exemptions,
         test_globs=tests.locked,
         matrix=matrix,
         work_items=work_items,
+        programs=programs,
     )
 
 
@@ -218,7 +224,9 @@ def _loosened(form: PolicyForm, document: Document, source: Source) -> Iterator[
         )
 
 
-def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str], work_items: WorkItems | None) -> str:
+def _version(
+    sources: Sequence[Source], fold_case: bool, own: Sequence[str], work_items: WorkItems | None, programs: OwnRows
+) -> str:
     builtin = [[rule.name, rule.verdict.word, rule.reason] for rule in BUILTIN.rules]
     return digest(
         {
@@ -227,6 +235,7 @@ def _version(sources: Sequence[Source], fold_case: bool, own: Sequence[str], wor
             "fold_case": fold_case,
             "sources": [[s.project, s.text] for s in sources],
             **({} if work_items is None else {"work_items": [_spell_item(item) for item in work_items.values()]}),
+            **({"programs": [list(text) for text in programs.texts]} if programs.texts else {}),
         }
     )
 

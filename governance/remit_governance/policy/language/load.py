@@ -15,8 +15,10 @@ from pathlib import Path
 from remit_governance.errors import PolicyError, Problem
 from remit_governance.policy.decision.extension import ExtensionRule, read_rule
 from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.programs_file import own_rows
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.rules import Policy
+from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
 from remit_governance.work_items.file import parse_work_items
 from remit_governance.work_items.items import WorkItems
 
@@ -32,16 +34,24 @@ def load_policy(
     project: Path | None = None,
     own: Sequence[str] = (),
     work_items: WorkItems | None = None,
+    programs: OwnRows = NO_ROWS,
 ) -> Policy:
     """The policy in force: the person's file, else the packaged default; tightened by the project's file, where given,
-    and by the scopes of the work items.
+    and by the scopes of the work items; with what is known of `programs`.
 
     A path that is given has to be readable; `own` as for `compile_policy`. Raises PolicyError with every problem found.
     """
     sources = [default_source() if person is None else read_source(person), workflow_source()]
     if project is not None:
         sources.append(read_source(project, project=True))
-    return compile_policy(sources, FOLDS_CASE, own, work_items)
+    return compile_policy(sources, FOLDS_CASE, own, work_items, programs)
+
+
+def load_programs(person: Path | None = None, project: Path | None = None) -> OwnRows:
+    """The rows of programs in the person's file and the project's, where there are such. Raises PolicyError."""
+    mine = [] if person is None or not is_given(person) else [read_source(person)]
+    theirs = [] if project is None or not is_given(project) else [read_source(project, project=True)]
+    return own_rows([*mine, *theirs])
 
 
 def load_work_items(file: Path) -> WorkItems | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from remit_governance.policy.matching.paths import normalise
 from remit_governance.policy.shell.parse import read_script
-from remit_governance.policy.shell.programs import BUILTINS
+from remit_governance.policy.shell.programs import is_builtin
 from remit_governance.values import Action
 
 SCRATCH = ("/tmp/", "/var/tmp/")  # noqa: S108  names in the sandbox
@@ -33,8 +33,8 @@ def parts_of(action: Action) -> Parts:
     assert action.script is not None
     reading = read_script(action.script)
     whole = replace(action, script=None)
-    programs = [argv for argv in reading.commands if argv[0] not in BUILTINS]
-    own = [argv for argv in reading.commands if argv[0] in BUILTINS]
+    programs = [argv for argv in reading.commands if not is_builtin(argv[0])]
+    own = [argv for argv in reading.commands if is_builtin(argv[0])]
     runs = [replace(whole, command=argv, path=None) for argv in programs or own]
     files = [
         replace(whole, syscall=syscall, command=None, path=_place(action.cwd, path), size=None)

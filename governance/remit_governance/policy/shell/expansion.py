@@ -17,7 +17,7 @@ from remit_governance.policy.shell.wrappers import Layers
 _INERT = frozenset({"echo", "basename", "dirname", "true", ":"})
 """Programs that do nothing with their arguments but show them, whatever these are."""
 _READ_PLACES = frozenset({"file", "find", "jq", "rg", "tree", "shellcheck"})
-"""Programs beside those in `READERS` to which a folder or a name, which begins with no dash, is a place to read."""
+"""Programs beside those that take any word to which a folder or a name, which begins with no dash, is read."""
 _LOOKS = frozenset({"-n", "-z", "-d", "-e", "-f", "-h", "-L", "-r", "-s", "-w", "-x"})
 _COMPARES = frozenset({"=", "!=", "=="})
 _RECKONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})

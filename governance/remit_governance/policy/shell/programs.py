@@ -1,7 +1,7 @@
 """What the arguments of well-known programs make them do: write a file, or run another program (CMD-01).
 
-Tables, not a model of each program: an option that is not known to be harmless in a listed program is a doubt, and a
-program that is not listed does what it is allowed for.
+Rows (`policy/programs`), not a model of each program: an option that is not known to be harmless in a program that has
+functions here is a doubt, and a program that is not known does what it is allowed for.
 """
 
 from __future__ import annotations
@@ -10,33 +10,16 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
 
+from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.rows import DoubtName, Program, WrittenName
 from remit_governance.policy.shell.effects.judging import effect_of, files_of, has_one_effect
+from remit_governance.policy.shell.effects.program_row import readings
 from remit_governance.policy.shell.options.parse_options import row_of
 from remit_governance.policy.shell.words import Word
-
-BUILTINS = frozenset(
-    {
-        *("cd", "true", "false", ":", "exit", "return", "set", "wait", "shift", "umask", "break", "continue"),
-        *("echo", "printf", "test", "[", "pwd", "type", "hash", "export", "read"),
-    }
-)
-"""What a shell does itself, without an effect outside it: needs no rule of its own beside a command that has one."""
-
-READERS = frozenset(
-    {
-        *("cat", "head", "tail", "wc", "nl", "ls", "stat", "du", "grep", "egrep", "fgrep", "cut", "paste", "fold"),
-        *("diff", "cmp", "comm", "md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "basename", "dirname"),
-        *("realpath", "readlink", "echo", "printf", "tac", "rev", "strings", "od", "hexdump", "column", "expand"),
-    }
-)
-"""Programs with no option that writes a file or runs another program: any file name does them no harm."""
-
-
-_ANY_OPTION = frozenset({"shellcheck", "hadolint", "yamllint"})
-"""Checkers with no option that writes a file or runs a program."""
 
 _PLACES = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
 
@@ -54,37 +37,59 @@ class Effects:
     doubts: tuple[str, ...] = ()
 
 
+def is_builtin(program: str) -> bool:
+    """Whether a shell does this itself, without an effect outside it: it needs no rule of its own beside a command that
+    has one.
+    """
+    row = packaged(program)
+    return row is not None and row.builtin
+
+
 def takes_any_file(program: str) -> bool:
-    """Whether words of anybody's choosing do no harm in this program's arguments."""
-    return program in READERS
+    """Whether words of anybody's choosing do no harm in this program's arguments: it has no option that writes a file
+    or runs another program.
+    """
+    row = packaged(program)
+    return row is not None and row.any_words
 
 
 def takes_any_word(program: str) -> bool:
     """Whether a program has the same effect whatever its words are, and that is less than `high`."""
-    return program in READERS or has_one_effect(program)
+    return takes_any_file(program) or has_one_effect(program)
 
 
 def is_known(program: str) -> bool:
     """Whether it is known which of this program's arguments it would run."""
-    return program in READERS or program in BUILTINS or program in ARGUMENTS or program in WRITERS
+    row = packaged(program)
+    return row is not None and bool(row.any_words or row.builtin or row.doubts or row.doubted or row.written)
 
 
 def examine(words: Sequence[Word]) -> Effects:
     """What these words would do beyond running their program."""
     program = posixpath.basename(words[0].text)
     arguments = tuple(word.text for word in words[1:])
-    doubts = list(_wild(program, words))
-    judge = ARGUMENTS.get(program)
-    if judge is not None:
-        doubts.extend(f"`{program}` {why}" for why in judge(arguments))
-    writes = WRITERS.get(program)
-    written = dict.fromkeys((*(writes(arguments) if writes else ()), *files_of(program, arguments)))
+    row = packaged(program) or _NOTHING
+    doubts = list(_wild(row, program, words))
+    if row.doubts:
+        doubts.extend(f"`{program}` {why}" for why in DOUBTS[row.doubts](arguments))
+    if row.doubted and _has_one_of(arguments, row.doubted.options):
+        doubts.append(f"`{program}` {row.doubted.why}")
+    writes = WRITTEN[row.written](arguments) if row.written else ()
+    written = dict.fromkeys((*writes, *files_of(program, arguments)))
     return Effects(tuple(written), tuple(dict.fromkeys(doubts)))
 
 
-def _wild(program: str, words: Sequence[Word]) -> Iterator[str]:
+_NOTHING = Program()
+
+
+def _has_one_of(arguments: Sequence[str], options: Sequence[str]) -> bool:
+    short = "".join(option[1] for option in options if len(option) == 2)
+    return _has(arguments, short=short, long=[option for option in options if option.startswith("--")])
+
+
+def _wild(row: Program, program: str, words: Sequence[Word]) -> Iterator[str]:
     """A pattern that begins with a wildcard could become an option, by way of a file's name."""
-    if program in READERS or program in _ANY_OPTION:
+    if row.any_words:
         return
     for word in words[1:]:
         if word.text == "--":
@@ -225,18 +230,12 @@ _TAR_RUNS = (
 
 def _tar(arguments: Sequence[str]) -> Iterator[str]:
     first = arguments[0] if arguments and not arguments[0].startswith("-") else ""
+    # Written out, `--file` is no other option that was cut short.
+    arguments = [argument for argument in arguments if argument.partition("=")[0] != "--file"]
     if _has(arguments, short="IFT", long=_TAR_RUNS) or not set("IFT").isdisjoint(first):
         yield "has an option that runs a program"
     if _has(arguments, short="x", long=("--extract", "--get")) or "x" in first:
         yield _UNPACKS
-
-
-def _options(why: str, short: str = "", long: Sequence[str] = ()) -> Callable[[Sequence[str]], Iterator[str]]:
-    def judge(arguments: Sequence[str]) -> Iterator[str]:
-        if _has(arguments, short=short, long=long):
-            yield why
-
-    return judge
 
 
 def _find(arguments: Sequence[str]) -> Iterator[str]:
@@ -244,13 +243,12 @@ def _find(arguments: Sequence[str]) -> Iterator[str]:
         yield "deletes or writes files"
 
 
-_RUNS = "has an option that runs a program"
 _UNPACKS = "unpacks files whose names are known only when it runs"
 
 
 def _unzip(arguments: Sequence[str]) -> Iterator[str]:
     # What stands behind the archive is the name of a member, even where it looks like an option.
-    if not _has(tuple(takewhile(lambda argument: argument.startswith("-"), arguments)), short="ltvZ"):
+    if not _has(tuple(takewhile(lambda argument: argument.startswith("-"), arguments)), short="lptvZ"):
         yield _UNPACKS
 
 
@@ -272,33 +270,20 @@ def _set(arguments: Sequence[str]) -> Iterator[str]:
         yield "makes variables of arguments"
 
 
-ARGUMENTS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyType(
+DOUBTS: Mapping[DoubtName, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyType(
     {
-        **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
-        **dict.fromkeys(("fd", "fdfind"), _options(_RUNS, "xX", ("--exec", "--exec-batch"))),
-        "curl": _options("takes its options from a file", "K", ("--config",)),
-        "date": _options("sets the clock", "s", ("--set",)),
+        "awk": _awk,
         "find": _find,
         "git": _git,
-        "hash": _options("says which program a name stands for", "p"),
-        "install": _options(_RUNS, "", ("--strip-program",)),
-        **dict.fromkeys(("test", "["), _test),
-        "man": _options(_RUNS, "PH", ("--pager", "--html")),
         "printf": _printf,
-        "rg": _options(_RUNS, "", ("--pre", "--pre-glob", "--hostname-bin")),
-        "rsync": _options(_RUNS, "e", ("--rsh", "--rsync-path")),
         "sed": _sed,
         "set": _set,
-        "sort": _options(_RUNS, "", ("--compress-program",)),
-        "split": _options(_RUNS, "", ("--filter",)),
         "tar": _tar,
+        "test": _test,
         "unzip": _unzip,
-        "wait": _options(_SETS, "p"),
-        "wget": _options(_RUNS, "e", ("--use-askpass", "--execute", "--config")),
-        "zip": _options(_RUNS, "T", ("--unzip-command",)),
     }
 )
-"""What to look at in the arguments of programs that mostly read: why a call is not certain."""
+"""What looks at the arguments of programs that mostly read: why a call is not certain. Rows name them."""
 
 
 def _all_operands(arguments: Sequence[str]) -> Iterator[str]:
@@ -307,6 +292,12 @@ def _all_operands(arguments: Sequence[str]) -> Iterator[str]:
 
 def _after_first(arguments: Sequence[str]) -> Iterator[str]:
     yield from _operands(arguments)[1:]
+
+
+def _second(program: str, arguments: Sequence[str]) -> Iterator[str]:
+    """What stands behind the first file."""
+    for given in readings(program, arguments):
+        yield from given.operands[1:]
 
 
 def _destination(arguments: Sequence[str]) -> Iterator[str]:
@@ -319,11 +310,8 @@ def _moves(arguments: Sequence[str]) -> Iterator[str]:
     yield from _value_of(arguments, "t", "--target-directory")
 
 
-def _output(short: str, long: str) -> Callable[[Sequence[str]], Iterator[str]]:
-    def writes(arguments: Sequence[str]) -> Iterator[str]:
-        yield from _value_of(arguments, short, long)
-
-    return writes
+def _output(arguments: Sequence[str]) -> Iterator[str]:
+    yield from _value_of(arguments, "o", "--output")
 
 
 def _yq_writes(arguments: Sequence[str]) -> Iterator[str]:
@@ -335,19 +323,18 @@ def _dd(arguments: Sequence[str]) -> Iterator[str]:
     yield from (argument[3:] for argument in arguments if argument.startswith("of="))
 
 
-WRITERS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyType(
+WRITTEN: Mapping[WrittenName, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyType(
     {
-        **dict.fromkeys(("tee", "touch", "mkdir", "rmdir", "rm", "unlink", "shred", "truncate"), _all_operands),
-        **dict.fromkeys(("chmod", "chown", "chgrp", "uniq", "xxd"), _after_first),
-        **dict.fromkeys(("cp", "ln", "install", "convert", "ffmpeg", "magick"), _destination),
-        "mv": _moves,
-        "base64": _output("o", "--output"),
-        "curl": _output("o", "--output"),
+        "after_first": _after_first,
         "dd": _dd,
+        "destination": _destination,
+        "moves": _moves,
+        "operands": _all_operands,
+        "output": _output,
         "sed": _sed_writes,
-        "sort": _output("o", "--output"),
-        "wget": _output("O", "--output-document"),
+        "uniq": partial(_second, "uniq"),
+        "xxd": partial(_second, "xxd"),
         "yq": _yq_writes,
     }
 )
-"""Programs whose arguments name files that they write."""
+"""Which arguments name files that a program writes. Rows name them."""

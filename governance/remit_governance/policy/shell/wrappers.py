@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
+from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.rows import Program, Wrapper
 from remit_governance.policy.shell.programs import (
     is_known,
     is_known_place,
+    takes_any_file,
     takes_any_word,
 )
 from remit_governance.policy.shell.reading import UNKNOWN, Argv
 from remit_governance.policy.shell.variables import harmless_value, harmless_variable
 from remit_governance.policy.shell.words import Word
 
+_NOTHING = Program()
 MOST_LAYERS = 8
 MOST_SUSPECTS = 256
 """Words of a program of which nothing is known that are looked at, and texts among them."""
@@ -26,66 +29,9 @@ _MODES = frozenset({"pipefail", "errexit", "nounset", "xtrace"})
 _NOT_A_SCRIPT = frozenset({"-c", "-e", "-u", "-x", "-l", "-i", "-s", "--norc", "--noprofile", "--posix", "--login"})
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapper:
-    """How a wrapper is called: options with and without a value, then `operands` words, then the command."""
-
-    valued: frozenset[str] = frozenset()
-    plain: frozenset[str] = frozenset()
-    operands: int = 0
-    assigns: bool = False
-
-
-def _wrapper(valued: str = "", plain: str = "", operands: int = 0, *, assigns: bool = False) -> Wrapper:
-    return Wrapper(frozenset(valued.split()), frozenset(plain.split()), operands, assigns)
-
-
-WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
-    {
-        "builtin": _wrapper(),
-        "busybox": _wrapper(),
-        "command": _wrapper(plain="-p"),
-        "env": _wrapper("-u --unset -C --chdir", "-i --ignore-environment -0 --null -v --debug", assigns=True),
-        "exec": _wrapper(),
-        "gtimeout": _wrapper("-s --signal -k --kill-after", "--foreground --preserve-status -v --verbose", operands=1),
-        "ionice": _wrapper("-c --class -n --classdata", "-t --ignore"),
-        "nice": _wrapper("-n --adjustment"),
-        "nohup": _wrapper(),
-        "setsid": _wrapper(plain="-c --ctty -f --fork -w --wait"),
-        "stdbuf": _wrapper("-i --input -o --output -e --error"),
-        "taskset": _wrapper(plain="-c --cpu-list", operands=1),
-        "time": _wrapper(plain="-p"),
-        "timeout": _wrapper("-s --signal -k --kill-after", "--foreground --preserve-status -v --verbose", operands=1),
-        "toybox": _wrapper(),
-        "xargs": _wrapper(
-            "-n --max-args -P --max-procs -L --max-lines -I --replace -d --delimiter -s --max-chars -E",
-            "-0 --null -r --no-run-if-empty -t --verbose -x --exit",
-        ),
-    }
-)
-"""Programs that run the command after their own options, and add nothing to what it may do."""
-
 _FED = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "csh", "tcsh"})
-
-REFUSED: Mapping[str, str] = MappingProxyType(
-    {
-        "!": "is no program",
-        **dict.fromkeys(("sudo", "doas", "su", "runuser", "pkexec", "setpriv"), "runs a command as somebody else"),
-        **dict.fromkeys(("chroot", "unshare", "nsenter", "bwrap", "systemd-run"), "runs a command somewhere else"),
-        **dict.fromkeys(("ssh", "at", "batch", "crontab", "script", "watch", "parallel"), "runs a command of its own"),
-        **dict.fromkeys(("strace", "ltrace", "gdb", "expect", "flock", "entr"), "runs a command of its own"),
-        **dict.fromkeys(
-            (
-                *("eval", "source", ".", "trap", "alias", "enable", "bind", "coproc"),
-                *("let", "read", "mapfile", "readarray", "compgen", "getopts"),
-            ),
-            "runs what only a shell knows",
-        ),
-    }
-)
-"""Programs whose command is not looked for: a person decides. A rule that denies the inner command still holds."""
 
 
 @dataclass(slots=True)
@@ -113,19 +59,21 @@ def unwrap(words: Sequence[Word]) -> Layers:
 
 def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
     program = posixpath.basename(words[0].text)
+    row = packaged(program) or _NOTHING
     if "{}" in words[0].text:
         found.doubts.append("`find` runs a program whose name is known only when it runs")
     if program != words[0].text:
         # A rule that denies a program means it wherever it is kept.
         found.wrappers.append((program, *(word.text for word in words[1:])))
-        if program in {*WRAPPERS, *SHELLS} and not is_known_place(words[0].text):
+        if (row.wraps or program in SHELLS) and not is_known_place(words[0].text):
             # A file that is only called like a wrapper is a program of its own.
             found.commands.append(words)
     if layers == 0:
         found.doubts.append("it wraps commands in too many others")
         found.commands.append(words)
-    elif program in REFUSED and not (_reads_line(words) or _only_shows(program, words)):
-        found.doubts.append(f"`{program}` {REFUSED[program]}")
+    elif row.refused and not (_reads_line(words) or _only_shows(program, words)):
+        # Its command is not looked for: a person decides. A rule that denies the inner command still holds.
+        found.doubts.append(f"`{program}` {row.refused}")
         _denied_anywhere(words, found)
         if program == "eval" and all(word.text != UNKNOWN for word in words):
             found.scripts.append(" ".join(word.text for word in words[1:]))
@@ -136,8 +84,8 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
         _find(words, found, layers)
     elif program == "command" and len(words) > 1 and words[1].text in {"-v", "-V"}:
         found.commands.append(words)
-    elif (wrapper := WRAPPERS.get(program)) is not None and not _only_shows(program, words):
-        _wrapped(program, wrapper, words, found, layers)
+    elif row.wraps and not _only_shows(program, words):
+        _wrapped(program, row.wraps, words, found, layers)
     else:
         found.commands.append(words)
         if not is_known(program):
@@ -147,7 +95,10 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
 _ONLY_SHOW = frozenset({("alias",), ("crontab", "-l"), ("ssh", "-V")})
 """Calls of refused programs that show something, and do nothing."""
 _SHOW_VERSION = frozenset(
-    {"sudo", "ssh", "flock", "strace", "gdb", "parallel", "entr", "bwrap", "xargs", "env", "timeout"}
+    {
+        *("sudo", "ssh", "flock", "strace", "gdb", "parallel", "entr", "bwrap", "xargs", "env", "timeout", "watch"),
+        *("script", "ltrace", "unshare", "nsenter", "setpriv", "runuser", "su", "chroot", "systemd-run"),
+    }
 )
 """Programs that take a command, and say with one option alone which version they are."""
 _ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
@@ -201,6 +152,8 @@ def _wrapped(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Lay
     found.wrappers.append(tuple(word.text for word in words))
     if program == "xargs" and not _takes_more(inner):
         found.doubts.append(f"`xargs` gives `{inner[0].text[:40]}` words that are known only when it runs")
+    elif program == "xargs" and not takes_any_file(inner[0].text):
+        inner = (*inner, Word(UNKNOWN))  # one of them may be an option
     _peel(inner, found, layers - 1)
 
 

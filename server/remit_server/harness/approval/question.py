@@ -10,6 +10,7 @@ from remit_governance.approvals import Pending
 from remit_governance.canonical import digest_bytes
 from remit_governance.permissions.answer_scope import EVERY_EDIT, Offer, rule_text, sentence
 from remit_governance.policy.decision.risk import risk_of
+from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
 from remit_governance.values import Decision, Effect, Intent, Risk
 from remit_governance.visible import visible
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
@@ -104,11 +105,21 @@ class Question:
 
 
 def describe_question(
-    proposal: Proposal, call: ToolCall, turn: Turn, offer: Offer, reasons: tuple[ReasonPayload, ...]
+    proposal: Proposal,
+    call: ToolCall,
+    turn: Turn,
+    offer: Offer,
+    reasons: tuple[ReasonPayload, ...],
+    *,
+    programs: OwnRows = NO_ROWS,
 ) -> Question:
-    """Returns what the person is shown; hostile characters are made visible."""
+    """Returns what the person is shown; hostile characters are made visible.
+
+    `programs` are the policy's: the risk that is shown is the one that rules see.
+    """
     plan = proposal.plan
     command = plan if isinstance(plan, CommandPlan) else None
+    risks: list[Risk] = [risk_of(action, programs) for action in proposal.actions]
     return Question(
         tool_call_id=call.id,
         tool=proposal.tool.name,
@@ -122,7 +133,7 @@ def describe_question(
         command=_command_text(plan),
         cwd=visible(str(command.spec.cwd), "show") if command else None,
         hosts=tuple(visible(host, "show") for host in command.spec.network) if command else (),
-        risk=max(map(risk_of, proposal.actions), key=RISKS.index),
+        risk=max(risks, key=RISKS.index),
         session_rule=sentence(offer.standing) or None,
         edits_rule=EVERY_EDIT if offer.edits else None,
         always_rule=None if offer.always is None else rule_text(offer.always),

@@ -86,7 +86,8 @@ def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
     """What a dry run says in place of doing it, with the diffs for whoever draws them."""
     offer = offer_for(prepared.judgement.pairs, ctx.parts.rulebook.permissions, ctx.parts.rulebook.here)
     reasons = _reasons(prepared, prepared.judgement)
-    shown = describe_question(prepared.proposal, ctx.call, ctx.turn, offer, reasons)
+    programs = ctx.parts.rulebook.policy.programs
+    shown = describe_question(prepared.proposal, ctx.call, ctx.turn, offer, reasons, programs=programs)
     asked = "it would be asked about" if _asks(prepared) else "it would be done without a question"
     error = ToolError(
         "nothing was done: this is a dry run",
@@ -115,7 +116,8 @@ async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tupl
         offer = offer_for(judgement.pairs, rulebook.permissions, rulebook.here)
         asked = await _subject(proposal, offer, ctx)
         reasons, whole = _reasons(prepared, judgement), proposal
-        shown = describe_question(proposal, ctx.call, ctx.turn, offer, reasons)
+        programs = rulebook.policy.programs
+        shown = describe_question(proposal, ctx.call, ctx.turn, offer, reasons, programs=programs)
         review = await ctx.parts.desk.ask(asked, shown, record, changes_of(proposal.plan))
         if review.left_out:
             proposal = await _take(proposal, review, ctx, record)

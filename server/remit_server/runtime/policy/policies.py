@@ -15,6 +15,7 @@ from remit_governance.policy.decision.extension import ExtensionRule, with_exten
 from remit_governance.policy.language.load import (
     is_given,
     load_policy,
+    load_programs,
     load_rules,
     load_work_items,
     read_source,
@@ -54,7 +55,8 @@ def load_in_force(settings: Settings) -> InForce:
         rules = load_rules(settings.person_rules)
 
         def load() -> Policy:
-            return load_policy(person, project, settings.own_paths, _told_items(settings))
+            programs = load_programs(settings.person_programs, settings.project_programs)
+            return load_policy(person, project, settings.own_paths, _told_items(settings), programs)
 
         if not rules:
             return InForce(load(), here, permissions)

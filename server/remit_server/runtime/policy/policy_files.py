@@ -51,8 +51,11 @@ def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Sour
 
 
 def compile_texts(settings: Settings, texts: Sequence[Source], beside: Policy) -> Policy:
-    """The policy of these texts, with the extension rules and the work items that `beside` has. Raises PolicyError."""
-    policy = compile_policy(texts, FOLDS_CASE, settings.own_paths, beside.work_items)
+    """The policy of these texts, with what `beside` has besides: extension rules, work items, rows of programs.
+
+    Raises PolicyError.
+    """
+    policy = compile_policy(texts, FOLDS_CASE, settings.own_paths, beside.work_items, beside.programs)
     return replace(policy, extension=beside.extension)
 
 

@@ -11,27 +11,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from remit_governance.policy.shell.effects.building import BUILDING
+from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.rows import Effect, JudgeName, Program, strongest
 from remit_governance.policy.shell.effects.code.interpreters import of_julia, of_node, of_perl, of_r, of_ruby
-from remit_governance.policy.shell.effects.code.languages import of_code, of_sql
-from remit_governance.policy.shell.effects.files import FILES
-from remit_governance.policy.shell.effects.git import GIT
+from remit_governance.policy.shell.effects.code.languages import of_code, of_sql, of_sql_file
 from remit_governance.policy.shell.effects.network import of_curl, of_wget
-from remit_governance.policy.shell.effects.program_row import (
-    Effect,
-    Given,
-    Program,
-    effect_in,
-    in_every_reading,
-    strongest,
-    written_by,
-)
-from remit_governance.policy.shell.effects.services import SERVICES
+from remit_governance.policy.shell.effects.program_row import Given, effect_in, in_every_reading, written_by
 from remit_governance.policy.shell.effects.system import (
     of_activate,
     of_chmod,
     of_cloud,
     of_copy,
+    of_fzf,
     of_git,
     of_kill,
     of_kubernetes,
@@ -50,9 +41,6 @@ from remit_governance.policy.shell.effects.tasks import of_cargo, of_go_run, of_
 Words = Sequence[str]
 Judge = Callable[[Words], Effect | None]
 
-PROGRAMS: Mapping[str, Program] = MappingProxyType({**FILES, **BUILDING, **SERVICES, "git": GIT})
-"""Every row, by program."""
-
 _VERSIONED = re.compile(r"([a-z+]+)-?\d+(?:\.\d+)*")
 _WRAPPED_IN = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin|vendor/bin|bin)/([a-z][\w.-]*)")
 _PLAIN_WORD = re.compile(r"[a-z][a-z:-]*")
@@ -61,40 +49,50 @@ _RUNS_OTHERS = frozenset({"run", "exec", "x", "dlx"})
 
 def plain_name(program: str) -> str:
     """The name that a table has for this program: `python3.12` is `python`, `gcc-13` is `gcc`."""
-    if program in PROGRAMS or program in JUDGES:
+    if _is_known(program):
         return program
     versioned = _VERSIONED.fullmatch(program)
-    return versioned[1] if versioned and (versioned[1] in PROGRAMS or versioned[1] in JUDGES) else program
+    return versioned[1] if versioned and _is_known(versioned[1]) else program
+
+
+def _is_known(program: str) -> bool:
+    row = packaged(program)
+    return row is not None and row.known
 
 
 def effect_of(command: tuple[str, ...]) -> Effect:
     """What a command does that is of known programs where they belong, by its words, at least one."""
     program, arguments = plain_name(posixpath.basename(command[0])), command[1:]
-    if program not in PROGRAMS and program not in JUDGES:
+    row = packaged(program)
+    if row is None or not row.known:
         return "asks" if arguments in {("--version",), ("--help",)} else "unknown"
     if arguments == ("--version",) or _asks_for_help(arguments):
         return "reads"
-    judge = JUDGES.get(program)
+    judge = JUDGES.get(row.judge) if row.judge else None
     said = judge(arguments) if judge is not None else None
-    return said or (effect_in(PROGRAMS[program], program, arguments) if program in PROGRAMS else "unknown")
+    return said or effect_in(row, program, arguments)
 
 
 def has_one_effect(program: str) -> bool:
     """Whether a program builds or checks the project whatever its words are: nothing more can be made of it."""
-    row = PROGRAMS.get(program)
+    row = packaged(program)
     return (
         row is not None
-        and program not in JUDGES
-        and row.other == "runs"
-        and not (row.loses or row.sends or row.unknown)
+        and row.judge is None
+        and (row.unlisted or row.otherwise) == "runs"
+        and not any(entry.effect in _MORE for entry in row.entries)
     )
+
+
+_MORE: frozenset[Effect] = frozenset({"loses", "sends", "unknown"})
 
 
 def files_of(program: str, arguments: Words) -> Iterator[str]:
     """The files that a known program's options name to be written."""
     name = plain_name(program)
-    if name in PROGRAMS:
-        yield from written_by(PROGRAMS[name], name, arguments)
+    row = packaged(name)
+    if row is not None:
+        yield from written_by(row, name, arguments)
 
 
 def effect_in_project(command: tuple[str, ...]) -> Effect:
@@ -131,15 +129,6 @@ _MODULES: Mapping[str, Effect] = MappingProxyType(
         **dict.fromkeys(("unittest", "doctest", "build", "pydoc", "sphinx", "django.test", "twisted.trial"), "runs"),
     }
 )
-_DJANGO = Program(
-    runs="""
-        check, test, makemigrations, showmigrations, sqlmigrate, diffsettings, help, findstatic, compilemessages,
-        makemessages, version, migrate --plan|--check, runserver, collectstatic --dry-run|-n"""
-)
-_SETUP = Program(
-    runs="build, build_ext, sdist, bdist_wheel, bdist, test, check, develop, egg_info",
-    reads="--version|--name|--help|--classifiers",
-)
 
 
 def _python(arguments: Words) -> Effect | None:
@@ -154,9 +143,9 @@ def _python(arguments: Words) -> Effect | None:
         case ["-c", code, *_]:
             return of_code("python", code)
         case [script, *rest] if posixpath.basename(script) == "manage.py":
-            return effect_in(_DJANGO, "manage.py", rest)
+            return _in_row("python manage.py", rest)
         case [script, *rest] if posixpath.basename(script) == "setup.py":
-            return effect_in(_SETUP, "setup.py", rest)
+            return _in_row("python setup.py", rest)
         case _:
             return "unknown"
 
@@ -164,26 +153,12 @@ def _python(arguments: Words) -> Effect | None:
 def _module(program: str, rest: Words) -> Effect:
     if program in {"zipfile", "tarfile"}:
         return "reads" if rest[:1] in (["-l"], ["--list"], ["-t"], ["--test"]) else "unknown"
-    known = program in {"pip", "coverage", "pre-commit"} or program in BUILDING
+    known = program in {"pip", "coverage", "pre-commit"} or _is_tool(program)
     return effect_of((program, *rest)) if known else "unknown"
 
 
-_PIP = Program(
-    reads="""
-        list, freeze, show, check, --version, -V, help, debug, inspect, hash, config list, config get, config debug,
-        cache dir, cache info, cache list""",
-    asks="index versions, search, list -o, list --outdated",
-    changes="uninstall, cache purge, cache remove, wheel -r $",
-    runs="""
-        install -r|--requirement|-e|--editable $, install . $, install .[dev]|.[test]|.[tests]|.[dev,test] $,
-        install --upgrade pip|setuptools|wheel $, install --dry-run $, download -r $""",
-    unknown="""
-        -i|-f|--index-url|--extra-index-url|--find-links|--trusted-host|--config-settings|--global-option|--target|--root|--prefix""",
-)
-
-
 def _pip(arguments: Words) -> Effect | None:
-    return strongest([effect_in(_PIP, "pip", arguments), in_every_reading("pip", arguments, _of_installed)])
+    return strongest([_in_row("pip", arguments), in_every_reading("pip", arguments, _of_installed)])
 
 
 def _of_installed(given: Given) -> Effect:
@@ -250,7 +225,7 @@ def _run_tool(words: Words, flags: frozenset[str], own: frozenset[str] = frozens
     name = of_tool_name(rest[0]) if rest else None
     if name in own or (own and rest and rest[0].partition(":")[2] in own):
         return "runs"
-    if name is None or (name not in BUILDING and name not in _TOOLS):
+    if name is None or not (_is_tool(name) or name in _TOOLS):
         return "fetches"
     return strongest([effect_of((name, *rest[1:])), "runs"])
 
@@ -273,7 +248,7 @@ def _npm(arguments: Words) -> Effect | None:
         case ["exec" | "x", *rest]:
             return _run_tool(rest, frozenset({"--", "--no", "--no-install", "--yes", "-y"}))
         case _:
-            return of_tasks("npm", arguments, PROGRAMS["npm"])
+            return of_tasks("npm", arguments, _row("npm"))
 
 
 def _manager(program: str) -> Judge:
@@ -284,7 +259,7 @@ def _manager(program: str) -> Judge:
             case ["dlx", *rest]:
                 return _run_tool(rest, frozenset({"-q", "--silent"}))
             case _:
-                return of_tasks(program, arguments, PROGRAMS[program])
+                return of_tasks(program, arguments, _row(program))
 
     return judge
 
@@ -293,36 +268,16 @@ def _bundle(arguments: Words) -> Effect | None:
     return _run_tool(arguments[1:], frozenset()) if arguments[:1] in (("exec",), ["exec"]) else None
 
 
-_ARTISAN = Program(
-    reads="about, list, help, --version, env, inspire",
-    runs="""
-        test, route:list, migrate:status, config:show, event:list, schedule:list, model:show, optimize, view:cache,
-        config:cache, route:cache, pint""",
-    changes="""
-        make:model, make:controller, make:migration, make:test, make:request, make:resource, make:command,
-        cache:clear, config:clear, view:clear, route:clear, optimize:clear""",
-)
-
-
-_CONSOLE = Program(
-    reads="list, about, --version",
-    runs="""
-        debug:router, debug:container, debug:config, debug:autowiring, debug:event-dispatcher, debug:twig, lint:yaml,
-        lint:twig, lint:container, router:match, doctrine:schema:validate, doctrine:mapping:info,
-        doctrine:migrations:status, doctrine:migrations:list, cache:warmup, config:dump-reference""",
-)
-
-
 def _php(arguments: Words) -> Effect | None:
     match list(arguments):
         case ["-r", code]:
             return of_code("php", code)
         case ["artisan", *rest]:
-            return strongest([effect_in(_ARTISAN, "artisan", rest), "runs"])
+            return strongest([_in_row("php artisan", rest), "runs"])
         case ["bin/phpunit", *_]:
             return "runs"
         case ["bin/console", *rest]:
-            return effect_in(_CONSOLE, "console", rest)
+            return _in_row("php bin/console", rest)
         case [script, *rest] if script.startswith("vendor/bin/"):
             return effect_in_project((script, *rest))
         case _:
@@ -330,72 +285,81 @@ def _php(arguments: Words) -> Effect | None:
 
 
 def _gradle(arguments: Words) -> Effect | None:
-    return of_tasks("gradle", arguments, _GRADLE)
-
-
-_GRADLE = Program(
-    runs="spotlessApply, ktlintFormat, --stop",
-    reads="--version, -v, help",
-    unknown="-I|--init-script|--include-build|--publish",
-)
+    return of_tasks("gradle", arguments, _row("gradle"))
 
 
 def _sbt(arguments: Words) -> Effect | None:
-    return of_tasks("sbt", arguments, Program())
+    return of_tasks("sbt", arguments, _row("sbt"))
 
 
 def _task_runner(arguments: Words) -> Effect | None:
-    return of_tasks("task", arguments, _TASK_RUNNER)
+    return of_tasks("task", arguments, _row("task"))
 
 
-_TASK_RUNNER = Program(
-    reads="-l|-T|-P|--list|--list-all|--summary|--tasks|--version|--show|--dump|--evaluate|--choose",
-    unknown="-c|--command|--shell|-r|-e|-E|--eval|--execute|--require",
-)
+def _row(name: str) -> Program:
+    """A row that is known to be there."""
+    row = packaged(name)
+    assert row is not None
+    return row
 
-JUDGES: Mapping[str, Judge] = MappingProxyType(
+
+def _in_row(name: str, arguments: Words) -> Effect:
+    return effect_in(_row(name), name, arguments)
+
+
+def _is_tool(name: str) -> bool:
+    """Whether a program only builds and checks projects, so that a runner of tools may start it."""
+    row = packaged(name)
+    return row is not None and row.subject in {"building", "checking"}
+
+
+JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
     {
-        **dict.fromkeys(("aws", "gcloud", "az", "doctl", "oci"), of_cloud),
-        **dict.fromkeys(("bash", "dash", "ksh", "sh", "zsh"), of_shell),
-        **dict.fromkeys((".", "source"), of_activate),
-        **dict.fromkeys(("convert", "ffmpeg", "ffprobe", "identify", "magick"), of_media),
-        **dict.fromkeys(("bundle", "bundler"), _bundle),
-        **dict.fromkeys(("bunx", "npx"), _runner(flags="--no-install --no --yes -y -q --quiet --bun")),
-        **dict.fromkeys(("gradle",), _gradle),
-        **dict.fromkeys(("just", "task", "rake", "invoke", "inv", "doit", "mage"), _task_runner),
-        **dict.fromkeys(("less", "more"), of_pager),
-        **dict.fromkeys(("make", "gmake", "bmake"), of_make),
-        **dict.fromkeys(("mysql", "mariadb", "psql", "sqlite3", "sqlite", "duckdb"), of_sql),
-        **dict.fromkeys(("node", "nodejs"), of_node),
-        **dict.fromkeys(("pip", "pipx"), _pip),
-        **dict.fromkeys(("poetry", "pdm", "rye", "pipenv", "hatch"), _runner("run", own=_SCRIPTS)),
-        **dict.fromkeys(("rm", "unlink"), of_remove),
-        **{name: _manager(name) for name in ("bun", "pnpm", "yarn")},
-        "cargo": lambda arguments: of_cargo(arguments, PROGRAMS["cargo"]),
+        "activate": of_activate,
+        "bun": _manager("bun"),
+        "bundle": _bundle,
+        "cargo": lambda arguments: of_cargo(arguments, _row("cargo")),
         "chmod": of_chmod,
-        "cp": of_copy,
+        "cloud": of_cloud,
+        "copy": of_copy,
         "curl": of_curl,
-        "git": of_git,
+        "fzf": of_fzf,
+        "git": lambda arguments: of_git(arguments, _row("git")),
         "go": of_go_run,
+        "gradle": _gradle,
         "julia": of_julia,
         "kill": of_kill,
-        "kubectl": of_kubernetes,
-        "ln": of_link,
-        "mv": of_move,
-        "printenv": of_printenv,
-        "mvn": of_maven,
+        "kubernetes": of_kubernetes,
+        "link": of_link,
+        "make": of_make,
+        "maven": of_maven,
+        "media": of_media,
+        "move": of_move,
+        "node": of_node,
         "npm": _npm,
+        "npx": _runner(flags="--no-install --no --yes -y -q --quiet --bun"),
+        "pager": of_pager,
         "perl": of_perl,
         "php": _php,
+        "pip": _pip,
+        "pnpm": _manager("pnpm"),
+        "printenv": of_printenv,
+        "project_run": _runner("run", own=_SCRIPTS),
         "python": _python,
+        "r": of_r,
+        "remove": of_remove,
         "rsync": of_rsync,
-        "Rscript": of_r,
         "ruby": of_ruby,
         "sbt": _sbt,
+        "shell": of_shell,
+        "sql": of_sql,
+        "sql_file": of_sql_file,
         "sysctl": of_sysctl,
+        "tasks": _task_runner,
         "uv": _uv,
         "uvx": _runner(),
         "wget": of_wget,
+        "yarn": _manager("yarn"),
     }
 )
-"""Program → what decides where words say more than a row can."""
+"""The functions that decide where words say more than a row can; rows name them."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from remit_governance.policy.shell.effects.program_row import Effect, Given, in_every_reading
+from remit_governance.policy.shell.catalogue.rows import Effect
+from remit_governance.policy.shell.effects.program_row import Given, in_every_reading
 
 _LOCAL = re.compile(r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?::\d+)?(?:/.*)?")
 _PLAIN_URL = re.compile(r"(?:https?://)?[\w.-]+\.[a-z]{2,}(?::\d+)?(?:/[\w./~+%@:,=-]*)?")

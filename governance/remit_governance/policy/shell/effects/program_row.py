@@ -1,79 +1,18 @@
-"""The form of a table's rows, and how a command is looked up in one.
+"""How a command is looked up in a program's row (CMD-05, CMD-09).
 
-A row names for each effect the subcommands and options that have it; what it does not name has its `other` effect.
+A row names for each effect the subcommands and options that have it; what it does not name has its effect `otherwise`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import islice, product
-from types import MappingProxyType
-from typing import Literal, get_args
+from itertools import islice
 
-from remit_governance.policy.shell.options.parse_options import MOST_READINGS, Call, calls_of, row_of
-
-Effect = Literal["reads", "asks", "changes", "runs", "loses", "sends", "fetches", "unknown"]
-"""What a command does, from the least to the most:
-
-`reads` files and states of this machine; `asks` another machine for something, and tells it nothing but that;
-`changes` files, which can be undone; `runs` the project's own code, or what the project names; `loses` what cannot be
-had back; `sends` something to where it cannot be taken back from; `fetches` code that the project does not name, and
-runs it; `unknown`: nobody knows, or it changes the machine itself.
-"""
-
-ORDER: Mapping[Effect, int] = MappingProxyType({effect: at for at, effect in enumerate(get_args(Effect))})
-GREATEST = ORDER["runs"]
-"""The greatest effect after which an action may still be less than `high`."""
-
-
-def strongest(effects: Iterator[Effect] | Sequence[Effect]) -> Effect:
-    """The greatest of these effects, at least one."""
-    return max(effects, key=ORDER.__getitem__)
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """One program. Each effect lists entries between commas: leading operands, and options that must be given.
-
-    In an entry `a|b` is either word, `?` any one operand,
-    and `$` says that no further operand follows. The entry with
-    the most options decides, then that with the most operands, then the greater effect; an option alone that is more
-    than `runs` raises every subcommand. How options are read is `option_table`'s. `files` are options whose value is a
-    file that is written.
-    """
-
-    reads: str = ""
-    asks: str = ""
-    changes: str = ""
-    runs: str = ""
-    loses: str = ""
-    sends: str = ""
-    fetches: str = ""
-    unknown: str = ""
-    files: str = ""
-    other: Effect = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a row: its operands, its options, whether it ends there, and its effect."""
-
-    operands: tuple[str, ...]
-    options: frozenset[str]
-    ends: bool
-    effect: Effect
-
-    @property
-    def raises(self) -> bool:
-        """Whether what it names is more than may be less than `high`."""
-        return ORDER[self.effect] > GREATEST
-
-    @property
-    def weight(self) -> tuple[int, int, int]:
-        """What decides among entries that match: options first, then operands, then the greater effect."""
-        return (len(self.options), len(self.operands) + self.ends, ORDER[self.effect])
+from remit_governance.policy.shell.catalogue.rows import Effect, Entry, Program, strongest
+from remit_governance.policy.shell.options.parse_options import MOST_READINGS, Call, calls_of, family_of, row_of
+from remit_governance.policy.shell.reading import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,112 +36,128 @@ class Given:
         return self.forms[-1]
 
 
-_VERSIONS = frozenset({"--version", "--help", "-v", "-V", "-h", "-version", "-help"})
+def readings(name: str, arguments: Sequence[str], own: Program | None = None) -> tuple[Given, ...]:
+    """The ways to read the arguments of the program of this name; none where they are too many.
 
-
-@lru_cache(maxsize=256)
-def entries_of(program: Program) -> tuple[Entry, ...]:
-    """The entries of a row."""
-    return tuple(
-        _entry(words, effect)
-        for effect in ORDER
-        for text in getattr(program, effect).split(",")
-        if text.strip()
-        for words in product(*(word.split("|") for word in text.split()))
-    )
-
-
-@lru_cache(maxsize=256)
-def _by_first(program: Program) -> tuple[tuple[str, Entry], ...]:
-    """The entries, each with the operand that it begins with: most are told apart by that."""
-    return tuple((entry.operands[0] if entry.operands else "", entry) for entry in entries_of(program))
-
-
-def _entry(words: Sequence[str], effect: Effect) -> Entry:
-    options = frozenset(word for word in words if word.startswith("-"))
-    operands = tuple(word for word in words if not word.startswith("-") and word != "$")
-    # Asked for its version, a program does nothing else; with more words the same letter may mean another thing.
-    return Entry(operands, options, "$" in words or (not operands and options <= _VERSIONS), effect)
-
-
-def readings(name: str, arguments: Sequence[str]) -> tuple[Given, ...]:
-    """The ways to read the arguments of the program of this name; none where they are too many."""
-    calls = tuple(islice(calls_of((name, *arguments)), MOST_READINGS + 1))
+    Options are those that Remit knows of it, or those of its `own` row where that has some.
+    """
+    family = None if own is None else family_of(own, name)
+    calls = tuple(islice(calls_of((name, *arguments), family=family or None), MOST_READINGS + 1))
     if len(calls) > MOST_READINGS or any(call.open and len(call.spelled) == 1 for call in calls):
         return ()
     raw = frozenset(word.partition("=")[0] for word in arguments)
-    return tuple(dict.fromkeys(given for call in calls for given in _given(call, raw)))
+    return tuple(dict.fromkeys(given for call in calls for given in _given(call, raw, own if family else None)))
 
 
-def _given(call: Call, raw: frozenset[str]) -> Iterator[Given]:
+def _given(call: Call, raw: frozenset[str], own: Program | None) -> Iterator[Given]:
     """The reading, and where a word may be an unknown option's value, the one in which it is."""
-    row = row_of(call.path)
+    known = own is not None or row_of(call.spelled[:1]) is not None
     for certain in (False, True):
         operands = [min(each.spellings) for each in call.operands if not (certain and each.after is not None)]
         forms = tuple((*path[1:], *operands) for path in (call.path, call.spelled))
-        yield Given(
-            forms,
-            call.options,
-            call.unknown,
-            call.values,
-            raw,
-            row_of(call.spelled[:1]) is not None,
-            _one_names(row.path) if row else _same,
-        )
-
-
-def _same(option: str) -> str:
-    return option
+        yield Given(forms, call.options, call.unknown, call.values, raw, known, _one_names(call.path, own))
 
 
 @lru_cache(maxsize=512)
-def _one_names(path: tuple[str, ...]) -> Callable[[str], str]:
+def _one_names(path: tuple[str, ...], own: Program | None) -> Callable[[str], str]:
     """The one name of an option of this program and subcommand."""
-    row = row_of(path)
+    row = row_of(path) if own is None else family_of(own, path[0]).get(path)
     known = {} if row is None else {name: option.name for name, option in row.options.items()}
     return lambda option: known.get(option, option)
 
 
-def effect_in(program: Program, name: str, arguments: Sequence[str]) -> Effect:
+def effect_in(program: Program, name: str, arguments: Sequence[str], own: Program | None = None) -> Effect:
     """What a row says of this command."""
-    return in_every_reading(name, arguments, partial(_effect_of, program))
+    return in_every_reading(name, arguments, partial(_effect_of, program), own)
 
 
-def in_every_reading(name: str, arguments: Sequence[str], judge: Callable[[Given], Effect]) -> Effect:
+def in_every_reading(
+    name: str, arguments: Sequence[str], judge: Callable[[Given], Effect], own: Program | None = None
+) -> Effect:
     """The most that a command does in any way to read it."""
-    ways = readings(name, arguments)
+    ways = readings(name, arguments, own)
     return strongest([judge(given) for given in ways]) if ways else "unknown"
 
 
+def tells_unknown(program: Program, name: str, arguments: Sequence[str]) -> bool:
+    """Whether something in a command is what a row calls `unknown`."""
+    return effect_in(_only_unknown(program), name, arguments) != "reads"
+
+
+@lru_cache(maxsize=64)
+def _only_unknown(program: Program) -> Program:
+    unknown = tuple(entry for entry in program.entries if entry.effect == "unknown")
+    return Program(entries=unknown, otherwise="reads")
+
+
 def _effect_of(program: Program, given: Given) -> Effect:
-    begun = {"", "?", *(form[0] for form in given.forms if form)}
-    matching = [entry for first, entry in _by_first(program) if first in begun and _matches(entry, given)]
+    said, raising = effects_said(program, given)
+    return strongest((said or "unknown", *raising))
+
+
+def effects_said(program: Program, given: Given) -> tuple[Effect | None, tuple[Effect, ...]]:
+    """What a row says of a command, None where it says nothing, and what it is at least for what is given besides."""
+    matching = tuple(_matching(program, given))
     # An option that raises does so whatever the subcommand; any other speaks where no subcommand says more.
-    raising: list[Effect] = [
-        entry.effect for entry in matching if entry.raises and not entry.operands and not entry.ends
-    ]
-    speaking = [entry for entry in matching if not entry.raises or entry.operands or entry.ends]
-    said = max(speaking, key=lambda entry: entry.weight).effect if speaking else program.other
-    writing: tuple[Effect, ...] = ("changes",) if any(_files_of(program, given)) else ()
-    return strongest((said, *raising, *writing))
+    speaking = [entry for entry in matching if not _raises_alone(entry)]
+    said = max(speaking, key=lambda entry: entry.weight).effect if speaking else program.otherwise
+    return said, tuple(_raised(program, given, matching))
 
 
-def written_by(program: Program, name: str, arguments: Sequence[str]) -> Iterator[str]:
-    """The files that its options name to be written."""
-    if program.files:
-        for given in readings(name, arguments):
+def raised_by(program: Program, given: Given, counts: Callable[[Entry], bool]) -> Iterator[Effect]:
+    """What options make of a command alone, those of the entries that count."""
+    return _raised(program, given, [entry for entry in _matching(program, given) if counts(entry)])
+
+
+def _raised(program: Program, given: Given, matching: Iterable[Entry]) -> Iterator[Effect]:
+    for entry in matching:
+        if _raises_alone(entry):
+            yield entry.effect
+    if any(_is_written_to(option, given) for option in program.writes):
+        yield "changes"
+    if program.unlisted and (given.unknown or any(word[:1] in {UNKNOWN, "@"} for word in given.operands)):
+        yield program.unlisted
+
+
+def _raises_alone(entry: Entry) -> bool:
+    return entry.raises and not entry.operands and not entry.ends
+
+
+def _matching(program: Program, given: Given) -> Iterator[Entry]:
+    for first in {"", "?", *(form[0] for form in given.forms if form)}:
+        for entry in program.by_first.get(first, ()):
+            if _matches(entry, given):
+                yield entry
+
+
+def written_by(program: Program, name: str, arguments: Sequence[str], own: Program | None = None) -> Iterator[str]:
+    """The files that its options name to be written; options are read as `readings` does."""
+    if program.writes:
+        for given in readings(name, arguments, own):
             yield from _files_of(program, given)
 
 
+def _is_written_to(option: str, given: Given) -> bool:
+    """Whether an option that names a file is given, also where nobody knows that its subcommand has it."""
+    written = given.raw if len(option) > 2 else {word[:2] for word in given.raw}
+    return given.names(option) in given.options or option in written
+
+
 def _files_of(program: Program, given: Given) -> Iterator[str]:
-    files = {given.names(option) for option in program.files.split()}
+    files = {given.names(option) for option in program.writes}
     yield from (value for option, value in given.values if option in files)
 
 
 def _matches(entry: Entry, given: Given) -> bool:
+    if entry.lowers and entry.ends and not entry.options and not given.unknown <= _SHOWING:
+        return False  # `hostname` shows, and `hostname -F x` does not
     return any(_begins(entry, form) for form in given.forms) and all(
         _is_given(option, given, entry) for option in entry.options
     )
+
+
+_SHOWING = frozenset({"-q", "--quiet", "--verbose", "--json", "--no-pager", "--no-color", "--color", "--no-legend"})
+"""Options that change how something is shown, in whichever program."""
 
 
 def _begins(entry: Entry, operands: tuple[str, ...]) -> bool:
@@ -213,8 +168,18 @@ def _begins(entry: Entry, operands: tuple[str, ...]) -> bool:
 
 
 def _is_given(option: str, given: Given, entry: Entry) -> bool:
-    if given.names(option) in given.options or option in given.unknown:
+    name = given.names(option)
+    if entry.lowers:
+        return _is_certain(option, name, given)
+    if name in given.options or option in given.unknown:
         return True
-    # What raises counts in any spelling; what lowers only where it is certain.
+    # All but what lowers counts also cut short, and what raises in any spelling.
     cut = option.startswith("--") and any(len(name) > 2 and option.startswith(name) for name in given.unknown)
-    return (option in given.raw and (entry.raises or not given.known)) or (cut and entry.raises)
+    return cut or (option in given.raw and (entry.raises or not given.known))
+
+
+def _is_certain(option: str, name: str, given: Given) -> bool:
+    if name in given.options:
+        return name not in map(given.names, given.unknown)  # `--check=false` is not `--check`
+    # A letter out of a word that is no bundle is none: `-replace` holds no `-p`.
+    return option in given.raw and (option in given.unknown or not given.known)

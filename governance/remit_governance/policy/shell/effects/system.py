@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from remit_governance.policy.shell.effects.git import GIT
-from remit_governance.policy.shell.effects.program_row import Effect, Given, effect_in, in_every_reading, strongest
+from remit_governance.policy.shell.catalogue.rows import Effect, Program, strongest
+from remit_governance.policy.shell.effects.program_row import Given, effect_in, in_every_reading
 
 Words = Sequence[str]
 
 
-def of_git(arguments: Words) -> Effect | None:
+def of_git(arguments: Words, row: Program) -> Effect | None:
     """`checkout` that takes files, and a fetch over what is there, lose what was; the row says the rest."""
     more = in_every_reading("git", arguments, partial(_of_operands, "--" in arguments))
-    return strongest([more, effect_in(GIT, "git", arguments)])
+    return strongest([more, effect_in(row, "git", arguments)])
 
 
 def _of_operands(dashes: bool, given: Given) -> Effect:
@@ -102,6 +102,19 @@ def of_kill(arguments: Words) -> Effect | None:
     return "changes" if mild else "unknown"
 
 
+def of_fzf(arguments: Words) -> Effect | None:
+    """A key may be bound to a command; to names of actions it is bound harmlessly."""
+    return "unknown" if in_every_reading("fzf", arguments, _of_bindings) == "unknown" else None
+
+
+def _of_bindings(given: Given) -> Effect:
+    bound = (value for name, value in given.values if name == "--bind")
+    return "reads" if all(map(_BINDINGS.fullmatch, bound)) else "unknown"
+
+
+_BINDINGS = re.compile(r"[\w-]+:[a-z-]+(?:\+[a-z-]+)*(?:,[\w-]+:[a-z-]+(?:\+[a-z-]+)*)*")
+
+
 def of_rsync(arguments: Words) -> Effect | None:
     """A colon names another machine."""
     return "sends" if any(":" in word for word in arguments if not word.startswith("-")) else None
@@ -141,10 +154,14 @@ def of_cloud(arguments: Words) -> Effect | None:
     operands = [word for word in arguments if not word.startswith("-")]
     if any(_CLOUD_SECRET.search(word.lower()) for word in arguments):
         return "unknown"
-    if operands[:2] == ["configure", "list"] or operands[:1] in (["help"], ["info"], ["version"]):
+    if tuple(operands[:2]) in _CLOUD_OWN or operands[:1] in (["help"], ["info"], ["version"]):
         return "reads"
     verbs = [word for word in operands[1:5] if re.fullmatch(r"[a-z][a-z0-9-]*", word)]
     return "asks" if any(_CLOUD_READS.fullmatch(word) for word in verbs) and not _changing(verbs) else "unknown"
+
+
+_CLOUD_OWN = frozenset({("configure", "list"), ("config", "list"), ("config", "get-value"), ("config", "get")})
+"""What is asked of settings on this machine alone."""
 
 
 def _changing(verbs: Words) -> bool:

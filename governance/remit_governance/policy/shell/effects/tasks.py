@@ -7,14 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from remit_governance.policy.shell.effects.program_row import (
-    Effect,
-    Given,
-    Program,
-    effect_in,
-    in_every_reading,
-    strongest,
-)
+from remit_governance.policy.shell.catalogue.rows import Effect, Program, strongest
+from remit_governance.policy.shell.effects.program_row import Given, effect_in, in_every_reading, tells_unknown
 
 _FAR_REACHING = frozenset(
     [
@@ -164,7 +158,7 @@ def of_tasks(program: str, arguments: Sequence[str], table: Program) -> Effect:
     """What a package manager or a runner of tasks does: what its row says, else what the names of the tasks say."""
     judge = _of_script if program in _BUILT_IN else _of_names
     said = effect_in(table, program, arguments)
-    if said != table.other or effect_in(Program(unknown=table.unknown, other="reads"), program, arguments) != "reads":
+    if said != (table.otherwise or "unknown") or tells_unknown(table, program, arguments):
         return said
     return in_every_reading(program, arguments, partial(judge, program))
 
@@ -229,6 +223,8 @@ def of_cargo(arguments: Sequence[str], table: Program) -> Effect | None:
     if arguments[:1] in (("watch",), ["watch"]):
         inner = [*arguments[2::2]] if all(word == "-x" for word in arguments[1::2]) and len(arguments) % 2 else []
         return strongest([*(effect_in(table, "cargo", text.split()) for text in inner), "runs"]) if inner else None
+    if arguments[:1] in (("fmt",), ["fmt"]) and "--" in arguments:
+        return effect_in(table, "cargo", [word for word in arguments if word != "--"])
     return effect_in(table, "cargo", arguments[1:]) if arguments and re.fullmatch(r"\+[\w.-]+", arguments[0]) else None
 
 

@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from remit_governance.policy.shell.options.option_table import TABLE
+from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.rows import Program
 from remit_governance.policy.shell.options.spellings import mode_spellings, refspec_spellings, signal_name
 from remit_governance.policy.shell.reading import Argv
 
@@ -48,7 +49,7 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How a program, or one of its subcommands, reads its words. `marks` are those that `option_table` explains."""
+    """How a program, or one of its subcommands, reads its words. `marks` are those that docs/policy.md explains."""
 
     path: Argv
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
@@ -69,6 +70,10 @@ class Row:
             return (self.options[name],)
         cut = {option for known, option in self.options.items() if len(name) > 2 and known.startswith(name)}
         return tuple(sorted(cut))
+
+
+Family = Mapping[Argv, Row]
+"""The rows of a program and its subcommands, by their paths."""
 
 
 class Operand(NamedTuple):
@@ -98,34 +103,24 @@ class Call:
     apart: bool
 
 
-@lru_cache(maxsize=1)
-def _lines() -> Mapping[str, tuple[str, ...]]:
-    """The table's lines by program."""
-    found: dict[str, list[str]] = {}
-    for line in re.sub(r"\n[ \t]+", " ", TABLE).splitlines():
-        for program in re.split(r"[ :]", line, maxsplit=1)[0].split("|"):
-            found.setdefault(program, []).append(line)
-    return {program: tuple(lines) for program, lines in found.items() if program}
-
-
 @lru_cache(maxsize=256)
-def _family(program: str) -> Mapping[Argv, Row]:
-    """The rows of a program and its subcommands, by their paths."""
+def family_of(program: Program, name: str) -> Family:
+    """The rows of a program and its subcommands, by their paths; none where nothing is known of its options."""
+    if program.options is None and not program.commands:
+        return {}
     own: dict[Argv, tuple[Mapping[str, Option], frozenset[str]]] = {}
     names: dict[Argv, dict[str, Argv]] = {}
-    for line in _lines().get(program, ()):
-        left, _, target = line.partition(" -> ")
-        head, _, text = left.partition(":")
-        words, _, marks = head.partition("[")
-        for path in product(*(word.split("|") for word in words.split())):
-            if path[0] != program:
-                continue
+    if program.options is not None:
+        own[(name,)] = _options(program.options), program.marks
+    for command in program.commands:
+        for path in product((name,), *(word.split("|") for word in command.path.split())):
+            target = command.other_name_of
             if not target:
-                own[path] = _options(text), frozenset(marks.strip("] ").split())
+                own[path] = _options(command.options), command.marks
             for depth in range(1, len(path)):
-                to = tuple(target.split()) if target and depth == len(path) - 1 else path[: depth + 1]
+                to = (name, *target) if target and depth == len(path) - 1 else path[: depth + 1]
                 names.setdefault(path[:depth], {})[path[depth]] = to
-    above, above_marks = own.get((program,), (_COMMON, frozenset[str]()))
+    above, above_marks = own.get((name,), (_COMMON, frozenset[str]()))
     rows: dict[Argv, Row] = {}
     for path in own.keys() | names.keys():
         mine, more = own.get(path, ({}, frozenset[str]()))
@@ -153,16 +148,21 @@ _COMMON = _options("-r|-R|--recursive -f|--force -a|--all -d|--delete")
 
 def row_of(path: Argv) -> Row | None:
     """The row of a program or a subcommand; None where the table has none."""
-    return _family(path[0]).get(path)
+    return _packaged_family(path[0]).get(path)
+
+
+@lru_cache(maxsize=1024)
+def _packaged_family(name: str) -> Family:
+    program = packaged(name)
+    return {} if program is None else family_of(program, name)
 
 
 @lru_cache(maxsize=1024)
 def _alias(program: str) -> Argv:
     """What a program's name is another one of; empty for most."""
-    for line in _lines().get(program, ()):
-        names, _, target = line.partition(" -> ")
-        if target and names == program:
-            return tuple(target.split())
+    known = packaged(program)
+    if known is not None and known.other_name_of:
+        return known.other_name_of
     return ("git", program[4:]) if program.startswith("git-") else ()
 
 
@@ -202,10 +202,14 @@ def _module(argv: Argv) -> Argv:
     return ()
 
 
-def calls_of(argv: Argv, wanted: Argv = ()) -> Iterator[Call]:
-    """The ways to read this command whose program and subcommands begin like `wanted`, or may."""
-    row = row_of(argv[:1])
-    reader = _Reader(row or Row(argv[:1], _COMMON), argv[:1], row is not None)
+def calls_of(argv: Argv, wanted: Argv = (), family: Family | None = None) -> Iterator[Call]:
+    """The ways to read this command whose program and subcommands begin like `wanted`, or may.
+
+    Where no `family` is given, by the options that Remit knows of its program.
+    """
+    rows = _packaged_family(argv[0]) if family is None else family
+    row = rows.get(argv[:1])
+    reader = _Reader(row or Row(argv[:1], _COMMON), argv[:1], row is not None, rows)
     return reader.read(argv, 1, wanted)
 
 
@@ -216,6 +220,7 @@ class _Reader:
     row: Row
     spelled: Argv
     known: bool
+    family: Family
     tries: list[int] = field(default_factory=lambda: [MOST_TRIES])
     options: set[str] = field(default_factory=set[str])
     unknown: set[str] = field(default_factory=set[str])
@@ -264,13 +269,14 @@ class _Reader:
     def _below(self, word: str) -> _Reader:
         """The reading in which this word is the subcommand."""
         path = self.row.command(word)
-        row = (row_of(path) if path else None) or Row(
+        row = (self.family.get(path) if path else None) or Row(
             path or (*self.row.path, word), self.row.options if "anywhere" in self.row.marks else _COMMON
         )
         return _Reader(
             row,
             (*self.spelled, word),
             self.known,
+            self.family,
             self.tries,
             set(self.options),
             set(self.unknown),
@@ -312,6 +318,8 @@ class _Reader:
             self.values |= {(name, value)} if equals else set()
             self.loose = None if equals else name
         for option in found:
+            if equals and not option.value:
+                self.unknown.add(name)  # `-Artist=me` is another one than `-Artist`
             takes = option.value == "=" and not equals
             self._add(option, value if equals else argv[at] if takes and at < len(argv) else None)
             if takes and name not in self.row.options:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from remit_server.cli.commands.policy import check, explain, replay, show, try_examples, update
+from remit_server.cli.commands.policy import check, explain, programs, replay, show, try_examples, update
 from remit_server.cli.main import Command
 from remit_server.cli.workspace_arguments import add_common_arguments
 
@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "replay": (replay, "show past calls that policy would now decide differently"),
     "update": (update, "change a policy file, after showing what that changes"),
     "show": (show, "show all rules, how often each decided, and which never can"),
+    "programs": (programs, "show the programs whose commands are known, or what is known of one"),
 }
 
 

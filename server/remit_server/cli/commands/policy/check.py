@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from remit_governance.errors import PolicyError
-from remit_governance.policy.language.load import load_policy, load_rule, load_rules
+from remit_governance.policy.language.load import load_policy, load_programs, load_rule, load_rules
 from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE, FAILED
@@ -17,14 +17,17 @@ from remit_server.runtime.settings import Settings
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    what = "policy files, `permissions.yaml` and `.py` rules (default: those in force)"
+    what = "policy files, `permissions.yaml`, `programs.yaml` and `.py` rules (default: those in force)"
     parser.add_argument("files", nargs="*", type=Path, help=what)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Checks the files; 1 where one cannot be used. Warnings do not count."""
     settings = Settings.from_environment(arguments.workspace)
-    known = (settings.person_policy, settings.person_permissions, settings.project_policy)
+    known = (
+        *(settings.person_policy, settings.person_permissions, settings.person_programs),
+        *(settings.project_policy, settings.project_programs),
+    )
     in_force = [path for path in known if path.exists()]
     programs = [file for file in arguments.files if file.suffix == ".py"]
     problems = _wrong_rules(settings, programs, in_force=not arguments.files)
@@ -43,6 +46,10 @@ def _wrong_file(settings: Settings, file: Path) -> list[str]:
     try:
         if file.name == settings.person_permissions.name:
             load_permissions(file)
+            return []
+        if file.name == settings.person_programs.name:
+            theirs = file.resolve() == settings.project_programs.resolve()
+            load_programs(None, file) if theirs else load_programs(file)
             return []
         policy = load_policy(None, file) if project else load_policy(file)
     except PolicyError as error:

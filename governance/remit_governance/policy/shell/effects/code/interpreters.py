@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from remit_governance.policy.shell.catalogue.rows import Effect
 from remit_governance.policy.shell.effects.code.languages import of_code
-from remit_governance.policy.shell.effects.program_row import Effect
 
 Words = Sequence[str]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from remit_governance.policy.shell.catalogue.rows import Effect
 from remit_governance.policy.shell.effects.code.python_code import only_shows
-from remit_governance.policy.shell.effects.program_row import Effect
 
 # No parenthesis, backtick or assignment: nothing that calls, and a name only reads.
 _VALUE = r"[\w\s.+*/%<>,'\"\[\]:-]*"
@@ -166,6 +166,7 @@ _FLAGS = frozenset(
         "-json",
         "-line",
         "-readonly",
+        "--readonly",
         "-box",
         "-table",
         "-markdown",
@@ -193,7 +194,22 @@ def of_sql(arguments: Sequence[str]) -> Effect:
         texts = operands[1:]
         if not texts:
             return "unknown"
+    if not texts:
+        return "reads" if set(arguments) <= _LISTS else "asks"
     return "asks" if all(map(_reads, texts)) else "unknown"
+
+
+_LISTS = frozenset({"-l", "--list", "--version", "-V", "-A", "-t", "-X", "-x", "--csv", "--no-psqlrc", "--tuples-only"})
+"""Words that have a client say what databases this machine has, or which version it is."""
+
+
+def of_sql_file(arguments: Sequence[str]) -> Effect:
+    """What the client of a database in a file is told; opened for reading alone, it only looks at that file."""
+    said = of_sql(arguments)
+    return "reads" if said == "asks" and not _READ_ONLY.isdisjoint(arguments) else said
+
+
+_READ_ONLY = frozenset({"-readonly", "--readonly"})
 
 
 def _reads(text: str) -> bool:
