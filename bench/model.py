@@ -172,7 +172,7 @@ async def asked(
         async for event in events:
             if isinstance(event, wire.Delta) and not first:
                 first = time.perf_counter()
-            if isinstance(event, wire.Finished):
+            if isinstance(event, wire.FinishedFrame):
                 last = event
     ended, more = time.perf_counter(), last.completion_tokens - 1
     return Stream(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from remit_server.tools.table import TOOLS
@@ -58,3 +61,79 @@ def untyped(file: Path) -> list[str]:
 def test_what_the_harness_hands_on_is_typed_to_the_last_field() -> None:
     files = (ROOT / "server/remit_server/harness").rglob("*.py")
     assert {str(file.relative_to(ROOT)): untyped(file) for file in files if untyped(file)} == {}
+
+
+PACKAGES = {"remit_server": ROOT / "server", "remit_governance": ROOT / "governance"}
+INSIDE = "server/remit_server/tools/run/testing/inside_"
+"""Programs that run inside a sandbox, where nothing else of Remit is."""
+SMALL, OWN_FILES = (
+    60,
+    {
+        "server/remit_server/cli/commands": "a command is a file, imported when it runs",
+        "server/remit_server/transports/lsp/features": "a method is a file, imported when it is called",
+        "server/remit_server/tools": "a tool is a file; what runs inside a sandbox, or reads one runner's report, is by itself",
+        "server/remit_server/harness": "a stage, or what the workflow looks at, is a file, which the layers of the harness order",
+        "server/remit_server/contract": "a part of the contract is a file",
+        "governance/remit_governance/policy/review": "it is pure; what calls it is a command of the server",
+        "governance/remit_governance/policy/editing": "it is pure; what calls it is an editor's feature",
+        "governance/remit_governance/policy/decision/explain.py": "it is pure; what calls it is a command of the server",
+        "governance/remit_governance/policy/shell": "each is a part of the grammar of command lines, or is read by the server",
+        "governance/remit_governance/policy/language/programs_file.py": "it is a file's form, as each other file has one",
+        "governance/remit_governance/work_items/scope.py": "it is what a work item means, and the compiler one who asks",
+        "governance/remit_governance/workflow/proof/written_in_run.py": "it is pure; what calls it is the harness",
+        "server/remit_server/agent/context/intent_memory.py": "it is kept apart from how a conversation is condensed",
+        "server/remit_server/cli/chat": "each is one thing of the terminal, imported when a chat begins",
+        "server/remit_server/cli/piped.py": "it is imported where there is no terminal",
+        "server/remit_server/models/local/hub/listing.py": "it reads the cache of another program, and no model",
+        "server/remit_server/models/remote/prices.py": "it imports a list of prices when one is asked for",
+        "server/remit_server/models/steps/copied.py": "it is about examples, and the loop one who asks",
+        "server/remit_server/runtime/generating.py": "it is the way of a turn that only generates",
+        "server/remit_server/sandbox/bubblewrap/orphans.py": "it is about processes that nobody runs any more",
+        "server/remit_server/transports/lsp/client_requests": "each is one kind of request to the client",
+        "server/remit_server/transports/lsp/rpc/client_quirks.py": "it is about clients, and not about the protocol",
+        "server/remit_server/transports/lsp/task_commands.py": "the commands of each subject are a file",
+        "server/remit_server/workspace/content/digest_only.py": "it reads a file that is too large to be held",
+    },
+)
+"""Where a module below 60 lines may have one importer, and why."""
+
+
+@cache
+def modules() -> dict[str, Path]:
+    return {
+        ".".join(file.relative_to(top).with_suffix("").parts).removesuffix(".__init__"): file
+        for package, top in PACKAGES.items()
+        for file in (top / package).rglob("*.py")
+    }
+
+
+def imported_by(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            whole = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in modules() else str(node.module) for name in whole)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_a_small_module_with_one_importer_has_a_reason() -> None:
+    importers: dict[str, set[str]] = defaultdict(set)
+    for name, file in modules().items():
+        for other in imported_by(file):
+            importers[other].add(name)
+    small = {
+        str(file.relative_to(ROOT))
+        for name, file in modules().items()
+        if file.stem != "__init__" and len(importers[name]) == 1 and len(file.read_bytes().splitlines()) < SMALL
+    }
+    assert {file for file in small if not any(file == place or f"{place}/" in file for place in OWN_FILES)} == set()
+    assert {place for place in OWN_FILES if not any(file == place or f"{place}/" in file for file in small)} == set()
+
+
+def test_no_layer_has_two_public_classes_of_one_name() -> None:
+    found = Counter[tuple[str, str]]()
+    for name, file in modules().items():
+        if INSIDE not in str(file):
+            classes = (node for node in ast.parse(file.read_bytes()).body if isinstance(node, ast.ClassDef))
+            found.update((".".join(name.split(".")[:2]), each.name) for each in classes if each.name[0] != "_")
+    assert [each for each, count in found.items() if count > 1] == []

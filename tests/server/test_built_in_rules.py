@@ -42,11 +42,11 @@ from remit_server.models.built_in.routes import (
     MESSAGE,
     NEW_NAME,
     NEW_TEXT,
+    Define,
     Edited,
     Help,
     Missing,
     Routed,
-    Shown,
 )
 from remit_server.models.built_in.rules import route
 from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence
@@ -290,11 +290,11 @@ def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:
 
 
 def test_MOD_23_a_word_is_shown_as_a_name_only_where_it_says_nothing_else() -> None:
-    assert route("show me groupby", FILES) == Shown("groupby")
-    assert route("show the function total in src/cart.py", FILES) == Shown("total", "src/cart.py")
-    assert route("show signature of groupby", FILES) == Shown("groupby")
+    assert route("show me groupby", FILES) == Define("groupby")
+    assert route("show the function total in src/cart.py", FILES) == Define("total", "src/cart.py")
+    assert route("show signature of groupby", FILES) == Define("groupby")
     assert not any(
-        isinstance(route(f"show me {word}", FILES), Shown) for word in ("everything", "files", "tests", "it")
+        isinstance(route(f"show me {word}", FILES), Define) for word in ("everything", "files", "tests", "it")
     )
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from remit_governance.policy.shell.bash_words import bash_words
 from remit_server.errors import ToolError
-from remit_server.tools.run.command_shell import shell_argv
+from remit_server.tools.run.run_command import shell_argv
 
 OWN_IMAGE = {"REMIT_SANDBOX_IMAGE": "mine"}
 

@@ -17,8 +17,7 @@ from small_server import small_server
 from remit_server.cli.commands.model import describe_report
 from remit_server.errors import SetupError
 from remit_server.models.check import check_model, why_not_there
-from remit_server.models.finding.choices import find_choices
-from remit_server.models.finding.hosted import HostedService, find_hosted
+from remit_server.models.finding.choices import HostedService, find_choices, find_hosted
 from remit_server.models.finding.loopback import fetch
 from remit_server.models.finding.served import USUAL, ServedModel, Usual, find_served
 from remit_server.models.local.options import EngineOptions

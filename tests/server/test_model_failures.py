@@ -20,12 +20,11 @@ from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.local import wire
-from remit_server.models.local.backoff import FREE_RESTARTS
 from remit_server.models.local.host.cache.cache_files import CacheStore
 from remit_server.models.local.host.cache.session_caches import Session
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import HostProcess
-from remit_server.models.local.provider import MlxProvider
+from remit_server.models.local.provider import FREE_RESTARTS, MlxProvider
 from remit_server.models.ports import Finished
 
 pytestmark = [

@@ -305,7 +305,7 @@ async def test_cancel_mid_prefill(folder: Path) -> None:
     try:
         cancelled = host.generate(request("1", "s"))
         async for event in cancelled:
-            if isinstance(event, wire.Progress) and event.done > 0:
+            if isinstance(event, wire.ProgressFrame) and event.done > 0:
                 assert event.done < event.total
                 break
         await cancelled.aclose()
@@ -315,8 +315,8 @@ async def test_cancel_mid_prefill(folder: Path) -> None:
         host = await HostProcess.start(wire.Load(folder=str(folder)))
         fresh = [event async for event in host.generate(request("4", "s"))]
         done, reference = after[-1], fresh[-1]
-        assert isinstance(done, wire.Finished)
-        assert isinstance(reference, wire.Finished)
+        assert isinstance(done, wire.FinishedFrame)
+        assert isinstance(reference, wire.FinishedFrame)
         assert 0 < done.cached_tokens < done.prompt_tokens
         assert reference.cached_tokens == 0
         said = [[e.text for e in events if isinstance(e, wire.Delta)] for events in (after, lent, fresh)]
@@ -408,7 +408,7 @@ async def test_priorities(folder: Path) -> None:
     async def one(name: str, priority: wire.Priority, text: str, tokens: int) -> None:
         request = to_wire(ask(text, session="s", priority=priority, intents=ENDLESS, max_tokens=tokens))
         async for event in host.generate(request):
-            if isinstance(event, wire.Progress):
+            if isinstance(event, wire.ProgressFrame):
                 begun.set()
         over.append(name)
 
@@ -637,7 +637,7 @@ async def test_process_ends_with_its_pipe(folder: Path) -> None:
     process.stdin.flush()
     buffer = wire.FrameBuffer()
     seen: list[object] = []
-    while not any(isinstance(event, wire.Progress | wire.Delta) for event in seen):
+    while not any(isinstance(event, wire.ProgressFrame | wire.Delta) for event in seen):
         seen += [wire.decode_event(payload) for payload in buffer.feed(os.read(process.stdout.fileno(), 4096))]
     process.stdin.close()
     assert process.wait(30) == 0

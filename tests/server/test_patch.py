@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_server.errors import ToolError
-from remit_server.tools.edit.patch.apply import MOST_TOLD, Failed, Placed, apply_hunks, place
+from remit_server.tools.edit.patch.apply import MOST_TOLD, Placed, Unplaced, apply_hunks, place
 from remit_server.tools.edit.patch.parse import parse_diff
 from remit_server.tools.edit.patch.parts import NO_NEWLINE, Hunk
 
@@ -100,21 +100,21 @@ def test_the_next_file_is_found_whatever_the_counts_say(header: str) -> None:
 
 def test_context_is_strict() -> None:
     (patch,) = parse_diff(hunk("@@ -1,2 +1,2 @@", " line  0", "-line 1", "+x"))
-    assert [type(each) for each in place(TEXT, patch.hunks)] == [Failed]
+    assert [type(each) for each in place(TEXT, patch.hunks)] == [Unplaced]
 
 
 def test_several_places_and_no_right_number_is_refused() -> None:
     (patch,) = parse_diff(hunk("@@ -9,1 +9,1 @@", "-b", "+c"))
-    assert place("a\nb\na\nb\n", patch.hunks) == (Failed(patch.hunks[0], "ambiguous", (2, 4)),)
+    assert place("a\nb\na\nb\n", patch.hunks) == (Unplaced(patch.hunks[0], "ambiguous", (2, 4)),)
 
 
 def test_TOOL_05_a_hunk_that_could_stand_anywhere_is_placed_within_bounds_or_refused() -> None:
     ambiguous, repetitive = Hunk(None, ("a",) * 5_000, ("b",)), Hunk(None, ("a", "b") * 2_000 + ("b", "a") * 500, ())
     (found,) = place("a\n" * 100_000, [ambiguous])
-    assert isinstance(found, Failed)
+    assert isinstance(found, Unplaced)
     assert (found.trouble, found.lines) == ("ambiguous", tuple(range(1, MOST_TOLD + 1)))
     (found,) = place("a\nb\n" * 50_000, [repetitive])
-    assert isinstance(found, Failed)
+    assert isinstance(found, Unplaced)
     assert found.trouble == "repetitive"
 
 

@@ -25,9 +25,16 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.commands.attempts import MAX_DENIED, Attempts
 from remit_server.loopback import connections
-from remit_server.sandbox.network.addresses import refused_address
 from remit_server.sandbox.network.client_hello import NoHello, check_hello, read_hello
-from remit_server.sandbox.network.proxy import MAX_HEAD, MAX_OPEN, Attempt, Denied, Proxy, parse_request
+from remit_server.sandbox.network.proxy import (
+    MAX_HEAD,
+    MAX_OPEN,
+    Attempt,
+    Denied,
+    Proxy,
+    parse_request,
+    refused_address,
+)
 from remit_server.sandbox.network.sandbox_peer import Caller, SandboxProcesses
 
 LISTED = frozenset({Endpoint("example.org"), Endpoint("127.0.0.1", 8080)})

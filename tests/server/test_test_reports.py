@@ -18,16 +18,15 @@ from remit_server.errors import ToolError
 from remit_server.harness.record.redaction_out import redact_data
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run.testing.finding import Facts, Place, elsewhere, fitting, home_of, nearest
-from remit_server.tools.run.testing.missing_modules import advise_on_missing
 from remit_server.tools.run.testing.narrowing import cargo_targets, go_packages, node_files
-from remit_server.tools.run.testing.report import MAX_LISTED, render_report
+from remit_server.tools.run.testing.report import MAX_LISTED, advise_on_missing, render_report
 from remit_server.tools.run.testing.reports.cargo_text import cargo_results
 from remit_server.tools.run.testing.reports.coverage import FileCoverage, go_profile, percent, told_lines
 from remit_server.tools.run.testing.reports.event_lines import node_results, pytest_results, unittest_results
 from remit_server.tools.run.testing.reports.json_reports import go_results, jest_results
 from remit_server.tools.run.testing.reports.results import BadReport, Report, Result
 from remit_server.tools.run.testing.rerunning import Id, is_run_by, read_id
-from remit_server.tools.run.testing.runners import RUNNERS, Ask, Runner
+from remit_server.tools.run.testing.runners import RUNNERS, Runner, RunnerAsk
 from remit_server.tools.run.testing.test_request import Choice
 from remit_server.tools.spec import Outcome
 
@@ -219,7 +218,7 @@ def outcome_of(
     report = Report(tests, planned)
     runner = Runner("go", "go", lambda _: (), lambda _data, _root: report, coverage=lambda _data, _root: measured)
     output = CommandOutput(code, b"\0digest\na report\0key\0", b"")
-    choice = Choice(runner, Ask(coverage=bool(measured)))
+    choice = Choice(runner, RunnerAsk(coverage=bool(measured)))
     return render_report(output, choice, ROOT, lambda text: text.replace("s3cret", "[redacted]"), too_long=NEVER)
 
 
@@ -349,7 +348,7 @@ def test_the_runner_that_a_workspace_speaks_for(
 def test_every_runner_is_told_where_and_what() -> None:
     narrowed = {"node": ("./src/x/a.test.js",), "go": ("./src/x/...",), "cargo": ("--lib", "x::")}
     said = {
-        runner.name: " ".join(runner.said(Ask("src/x", True, "adds", True, narrowed.get(runner.name, ()))))
+        runner.name: " ".join(runner.said(RunnerAsk("src/x", True, "adds", True, narrowed.get(runner.name, ()))))
         for runner in RUNNERS
     }
     assert said["pytest"].endswith("--cov=. --cov-report= -k adds src/x")
@@ -364,14 +363,14 @@ def test_every_runner_is_told_where_and_what() -> None:
 
 def test_vitest_that_cannot_measure_lines_runs_all_the_same() -> None:
     (vitest,) = (runner for runner in RUNNERS if runner.name == "vitest")
-    assert any("coverage" in word for word in vitest.said(Ask(coverage=True)))
-    assert not any("coverage" in word for word in vitest.said(Ask(coverage=True, provider=False)))
+    assert any("coverage" in word for word in vitest.said(RunnerAsk(coverage=True)))
+    assert not any("coverage" in word for word in vitest.said(RunnerAsk(coverage=True, provider=False)))
 
 
 def test_thr_no_expression_is_a_file_of_options_to_pytest() -> None:
     """pytest reads options out of the file `x` where an argument is `@x`."""
     (pytest_row,) = (runner for runner in RUNNERS if runner.name == "pytest")
-    assert not [word for word in pytest_row.said(Ask(part="@x")) if word.startswith("@")]
+    assert not [word for word in pytest_row.said(RunnerAsk(part="@x")) if word.startswith("@")]
 
 
 RUST = (
@@ -488,7 +487,7 @@ def test_the_id_that_a_report_gives_a_test_runs_it(text: str, runner: str, said:
     assert found is not None
     assert is_run_by(runner, found)
     (row,) = (each for each in RUNNERS if each.name == runner)
-    words = row.said(Ask(found.path, not found.is_file, only=found.test))
+    words = row.said(RunnerAsk(found.path, not found.is_file, only=found.test))
     assert words[-len(said) :] == said
 
 
@@ -506,7 +505,7 @@ def test_ids_below_a_project_are_told_from_the_top() -> None:
     assert read_id("rust/tests::ok", lambda _: False, {"rust"}.__contains__) == Id("rust", "tests::ok", False)
     tests = (Result("tests::ok", "failed", None, "error", "no", "src/lib.rs", 3),)
     runner = Runner("cargo", "cargo", lambda _: (), lambda _data, _root: Report(tests))
-    choice = Choice(runner, Ask(), "rust", frozenset({"rust/src/lib.rs"}), (Place("node", "."),))
+    choice = Choice(runner, RunnerAsk(), "rust", frozenset({"rust/src/lib.rs"}), (Place("node", "."),))
     told = render_report(
         CommandOutput(101, b"\0digest\na report\0key\0", b""), choice, ROOT / "rust", str, too_long=NEVER
     ).text

@@ -27,7 +27,7 @@ from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, d
 from remit_server.models.local.host.output.native import NativeReader
 from remit_server.models.local.host.output.output_reader import OutputReader
 from remit_server.models.local.host.output.thinking import ThinkMarkers, ThoughtReader
-from remit_server.models.local.wire import Call, Delta, Frame, Thinking, Unreadable
+from remit_server.models.local.wire import Call, Delta, Frame, ThinkingFrame, UnreadableFrame
 from remit_server.models.ports import UNREADABLE_CALL
 
 pytestmark = pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra")
@@ -77,11 +77,11 @@ def heard(frames: Iterator[Frame], into: Heard) -> Heard:
         match frame:
             case Delta(text=text):
                 into.text += text
-            case Thinking(text=text):
+            case ThinkingFrame(text=text):
                 into.thought += text
             case Call(name=name, arguments=arguments):
                 into.calls.append([name, arguments])
-            case Unreadable(why=why):
+            case UnreadableFrame(why=why):
                 into.unreadable.append(why)
             case _:
                 raise AssertionError(frame)

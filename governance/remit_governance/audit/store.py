@@ -3,25 +3,27 @@
 Records that may wait are committed without waiting for the disk (SQLite's `synchronous = NORMAL`): they outlive the
 process at once. The next durable record, or half a second later a commit of its own, brings them to the disk; a power
 cut loses at most those that wait, and the chain holds.
+
+Who uses an audit log now: a lock file beside it, held for as long as the log is open and let go with the process.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import math
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Self
 
 from remit_governance.audit.log.chain import Chain, failing
 from remit_governance.audit.log.database import Segment
 from remit_governance.audit.log.durability import MAX_AGE_S, may_wait, wants_checkpoint
-from remit_governance.audit.log.presence import Presence
 from remit_governance.audit.log.set_aside import beyond_use, not_whole, renewing, set_aside, try_new
 from remit_governance.audit.log.unfinished_calls import outcome_not_known, unfinished_calls
 from remit_governance.audit.proof.sealing import Sealer
@@ -327,3 +329,38 @@ class AuditLog:
             except AuditError as error:
                 self._chain = self._renewed(self._chain, error)
                 return []
+
+
+class Presence:
+    """One user of a log. Where the file system has no locks nobody is ever known to be alone."""
+
+    def __init__(self, path: Path) -> None:
+        """Be there, with the lock file at `path`, which is created (0600) where missing. Raises OSError."""
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._alone = False
+        self._share()
+
+    @contextmanager
+    def alone(self) -> Generator[bool]:
+        """Whether nobody else is there; if so, nobody comes until this is left, by whoever asked first."""
+        if self._alone:
+            yield True
+            return
+        with suppress(OSError):
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._alone = True
+        try:
+            yield self._alone
+        finally:
+            self._alone = False
+            self._share()
+
+    def close(self) -> None:
+        """Leave. Idempotent."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _share(self) -> None:
+        with suppress(OSError):
+            fcntl.flock(self._fd, fcntl.LOCK_SH)

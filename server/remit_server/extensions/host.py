@@ -1,5 +1,7 @@
 """Keeps the process of a person's own rules: started and warmed, asked in turn, started again when it failed
 (EXT-01).
+
+When a process that failed may be started again; pure (EXT-02).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 
 from remit_governance.canonical import Json
@@ -17,7 +20,6 @@ from remit_governance.errors import ExtensionError, PolicyError, Problem
 from remit_governance.policy.decision.extension import ExtensionRule, Facts, facts_of
 from remit_governance.values import Action
 from remit_server.extensions.process import ProcessFailed, QuestionTooLong, RuleProcess
-from remit_server.extensions.restarts import Failures
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.ports import Isolation
 
@@ -201,3 +203,27 @@ def _problem(rule: ExtensionRule, fault: Json) -> Problem:
     at = (line, column) if isinstance(line, int) and isinstance(column, int) else (1, 1)
     message = error if isinstance(error, str) else "it cannot be loaded"
     return Problem(rule.file, *at, message, "only Python's standard library can be imported; correct the file")
+
+
+AT_ONCE = 3
+WITHIN_S = 300.0
+FIRST_WAIT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The times of its failures, oldest first, in seconds of one monotonic clock."""
+
+    times: tuple[float, ...] = ()
+
+    def and_one(self, now: float) -> Failures:
+        """With one more; those that are long ago do not count any more."""
+        return Failures((*(time for time in self.times if now - time < WITHIN_S), now))
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until it may be started: none below three failures in five minutes, then ever longer ones."""
+        recent = [time for time in self.times if now - time < WITHIN_S]
+        if len(recent) < AT_ONCE:
+            return 0.0
+        pause: float = min(FIRST_WAIT_S * 2.0 ** (len(recent) - AT_ONCE), WITHIN_S)
+        return max(recent[-1] + pause - now, 0.0)

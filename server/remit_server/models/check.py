@@ -179,9 +179,9 @@ async def _probe(reference: str, host: HostProcess, options: EngineOptions) -> M
                     text += piece
                 case wire.Call(name=name):
                     calls.append(name)
-                case wire.Finished():
+                case wire.FinishedFrame():
                     last = event
-                case wire.Progress() | wire.Thinking() | wire.Unreadable():
+                case wire.ProgressFrame() | wire.ThinkingFrame() | wire.UnreadableFrame():
                     pass
     assert last is not None
     if not wanted.whole:

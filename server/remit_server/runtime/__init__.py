@@ -10,7 +10,7 @@ counts; `attachments.py` reads what goes with a message; `chosen_models.py` has 
 the person's own files, `completing.py` completes at the cursor (`gap.py` says what of a document is shown and what of
 an answer is offered, pure), `room.py` says whether memory and disk have room for a turn, `outcome.py` says what a
 turn came to, `run_errors.py` why one is not run, `ended_calls.py` how a call ended, `workspace_record.py` keeps the
-id of a workspace's folder. `runtime/policy/` replaces policy and permissions while it runs (`live_policy.py`) and
-adds a rule to the person's file (`permission_writer.py`); `runtime/audit/` is the log as commands and editors ask for
+id of a workspace's folder. `runtime/policy/` replaces policy and permissions while it runs and adds a
+rule to the person's file (`live_policy.py`); `runtime/audit/` is the log as commands and editors ask for
 it. Absent: any transport.
 """

@@ -6,6 +6,6 @@ looked at again only where they changed (`known_folders.py`) (`trees/`); a log o
 a crash (`merges/`); the port to what turns changed (`history.py`) and a change taken back hunk by hunk
 (`three_way.py`); the lines that two texts share (`line_diff.py`, `longest_common.py`), the port to who knows about
 code (`code.py`), a repository's objects, refs and locks (`git_folder.py`, `git_objects.py`), its index
-(`git_index.py`, `git_absent.py`), where they lie (`git_linked.py`, by `git_above.py` where that is above the
-workspace) and the settings of git (`git_settings.py`, by `git_config.py`). Absent: policy.
+(`git_index.py`, `git_absent.py`), where they lie (`git_linked.py`) and the settings of git
+(`git_settings.py`, by `git_config.py`). Absent: policy.
 """

@@ -3,6 +3,12 @@
 A pointer is a file of the project and may name any folder, so it is believed only where that folder points back: a
 worktree's has the path of this `.git` in `gitdir`, a submodule's has this folder as `core.worktree`. Whoever can
 write that there needs no pointer to reach it.
+
+When a repository above a folder is believed to be that folder's: where it is this user's own, and knows files in it
+(GIT-07).
+
+Git takes whatever it finds above. A home that is a repository, or a folder that another user can write to, would then
+get the commits of every project below it.
 """
 
 from __future__ import annotations
@@ -10,12 +16,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from remit_server.contract import ErrorCode
-from remit_server.workspace.git_above import folders_above, knows_files_in, of_another_user
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
 from remit_server.workspace.git_file import read_git_file
 from remit_server.workspace.git_index import IndexEntry, read_joined
@@ -277,3 +283,41 @@ def _config_at(folder: Path, name: str, errors: str = "replace") -> tuple[tuple[
 
 def _path(folder: Path, line: bytes) -> Path:
     return folder.joinpath(os.fsdecode(line.rstrip(b"\n")))
+
+
+_MAX_INDEX_BYTES = 200_000_000
+
+
+def folders_above(root: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Yields the folders above `root` in which git looks for a repository, the nearest first."""
+    ceilings = {Path(each) for each in environment.get("GIT_CEILING_DIRECTORIES", "").split(":") if each}
+    for folder in root.parents:
+        if folder in ceilings:
+            return
+        yield folder
+
+
+def of_another_user(paths: tuple[Path, ...]) -> Path | None:
+    """Returns the first of the paths that is not this user's own. Raises OSError."""
+    return next((path for path in paths if path.lstat().st_uid != os.geteuid()), None)
+
+
+def knows_files_in(own: Path, prefix: str) -> bool:
+    """Whether the index in the repository's folder `own` has files below `prefix`, which ends with `/`."""
+    try:
+        status = (own / "index").stat()
+    except OSError:
+        return False
+    return _knows(own, os.fsencode(prefix), (status.st_mtime_ns, status.st_size, status.st_ino))
+
+
+@lru_cache(maxsize=16)
+def _knows(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bool:
+    """Tells it of the index, read once for each `state` of the file."""
+    del state
+    try:
+        data = read_git_file(own, "index", _MAX_INDEX_BYTES) or b""
+        entries = read_joined(data, lambda name: read_git_file(own, name, _MAX_INDEX_BYTES) or b"")
+        return any(name.startswith(prefix) for name, _ in entries)
+    except (OSError, ValueError):
+        return False

@@ -23,8 +23,7 @@ from remit_governance.policy.decision.extension import ExtensionRule, with_exten
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Decision, Verdict
-from remit_server.extensions.host import ExtensionHost
-from remit_server.extensions.restarts import WITHIN_S, Failures
+from remit_server.extensions.host import WITHIN_S, ExtensionHost, Failures
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,7 @@ from everyday_lines import TREE, everyday_lines
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.sandbox.visible.environment import command_environment
-from remit_server.tools.run.command_shell import shell_argv
-from remit_server.tools.run.run_command import render_output
+from remit_server.tools.run.run_command import render_output, shell_argv
 
 pytestmark = [
     pytest.mark.slow,

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.harness.workflow.own_changes import foreign_paths
+from remit_server.harness.stages.commit_review import foreign_paths
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.files import FileImage, digest_of
 from remit_server.workspace.history import PastChange, PastTurn

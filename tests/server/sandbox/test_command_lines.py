@@ -18,7 +18,7 @@ from remit_server.sandbox.bubblewrap.seccomp import profile_filter, profile_json
 from remit_server.sandbox.choose import best_runtime, choose_sandbox
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName, not_below, run_argv
-from remit_server.sandbox.containers.container_image import system_image
+from remit_server.sandbox.containers.container_sandbox import system_image
 from remit_server.sandbox.limits.limits import MIB
 from remit_server.sandbox.limits.templates import TEMPLATES, TemplateName
 from remit_server.sandbox.ports import CommandSpec, RuntimeName

@@ -1,4 +1,7 @@
-"""The chat: one prompt line at the bottom, everything else goes up into the terminal's own scrollback (CLI-05)."""
+"""The chat: one prompt line at the bottom, everything else goes up into the terminal's own scrollback (CLI-05).
+
+What Tab completes: commands behind a slash, names of files behind `@` (CLI-05).
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO, cast
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
@@ -24,8 +28,8 @@ from prompt_toolkit.patch_stdout import StdoutProxy
 
 from remit_governance.visible import visible, visible_again
 from remit_server.chat.lines import Line, is_command, read_line
+from remit_server.chat.proposals import propose
 from remit_server.chat.replies import Chat
-from remit_server.cli.chat.completion import ChatCompleter
 from remit_server.cli.chat.draw import draw_markdown
 from remit_server.cli.chat.keys import bind_keys
 from remit_server.cli.chat.notification import notification
@@ -363,3 +367,17 @@ def _complain(error: RemitError) -> None:
     payload = error.payload()
     say(style_text(f"{visible_again(payload.what)}: {visible_again(payload.why)}", "red"))
     say(f"  fix: {visible_again(payload.fix)}")
+
+
+class ChatCompleter(Completer):
+    """Completes the word at the cursor."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Yields what the word may become."""
+        del complete_event
+        before = document.text_before_cursor
+        for each in propose(self._chat, before):
+            yield Completion(each.text, start_position=each.start - len(before), display_meta=each.meaning)

@@ -25,7 +25,7 @@ from remit_server.errors import RemitError, SetupError
 from remit_server.runtime.places import state_folder
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.ports import Isolation
-from remit_server.transports.lsp.editor import Buffer, Editor, ResponseError
+from remit_server.transports.lsp.editor import ClientBuffer, Editor, ResponseError
 
 EDITED, PROTECTED = "src/cart.py", "generated/prices.py"
 WHICH = "which file defines checkout?"
@@ -186,7 +186,7 @@ def _request(asked: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def has_both_edits(buffer: Buffer, workspace: Path) -> bool:
+def has_both_edits(buffer: ClientBuffer, workspace: Path) -> bool:
     """Returns whether both edits, and nothing else, reached the disk."""
     text = (workspace / EDITED).read_text()
     generated = (workspace / PROTECTED).read_text()

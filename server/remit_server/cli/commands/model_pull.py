@@ -23,7 +23,7 @@ from remit_server.models.local.hub.names import HubName, hub_name
 
 if TYPE_CHECKING:
     from remit_server.models.local.hub.plan import PullPlan
-    from remit_server.models.local.hub.pull import Progress
+    from remit_server.models.local.hub.pull import PullProgress
 
 MIB = 1 << 20
 EVERY_S = 0.25
@@ -78,11 +78,11 @@ def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None
         say(f"warning: the model {needed}; Ctrl-C stops here")
 
 
-def make_reporter(*, as_json: bool) -> Callable[[Progress], None]:
+def make_reporter(*, as_json: bool) -> Callable[[PullProgress], None]:
     """Returns what shows progress: JSON lines, in a terminal one line that is overwritten, else nothing."""
     last = 0.0
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: PullProgress) -> None:
         nonlocal last
         now, over = time.monotonic(), progress.done == progress.total
         if now - last < EVERY_S and not over:

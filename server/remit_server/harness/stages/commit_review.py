@@ -1,10 +1,16 @@
 """Stage 5a: what a commit has to meet before anybody is asked about it: the coverage budget (FLW-08), and the review of
 work in strict mode (FLW-10).
+
+Tells whether a session made every change of a commit itself: what it did not is never committed unasked (FLW-10).
+
+Finds what of a commit its failing test did not come before: it was written in another mode, or beside an exemption
+(FLW-10).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -32,11 +38,11 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.prepare import Prepared
 from remit_server.harness.workflow.budget import hold_commit
 from remit_server.harness.workflow.moves import propose_commit
-from remit_server.harness.workflow.own_changes import foreign_paths
-from remit_server.harness.workflow.proven_changes import unproven_paths
 from remit_server.harness.workflow.tested_files import paths_left_out, plan_of_all, texts_before, untested_paths
 from remit_server.tools.edit.write_file import WRITE_FILE
 from remit_server.tools.spec import CommitPlan, FileChange
+from remit_server.workspace.content.files import digest_of
+from remit_server.workspace.history import PastChange, PastTurn
 
 PACKAGED_RULE = "commit"
 """The rule that has commits reviewed where a person's own policy says nothing else."""
@@ -176,3 +182,67 @@ def _is_sensitive(path: str, ctx: CallContext) -> bool:
         reason.verdict is Verdict.DENY or (reason.verdict is Verdict.REQUIRE_REVIEW and reason.file != _packaged())
         for reason in reasons
     )
+
+
+_Step = tuple[str | None, str | None]
+"""What a file held before a change of the session's, and behind it: digests, None where there was no file."""
+
+
+def foreign_paths(changes: Iterable[FileChange], turns: Sequence[PastTurn]) -> tuple[str, ...]:
+    """Returns the files of a commit in which anything is not the session's own: somebody else changed them since the
+    last commit, before it, between two changes of its or afterwards, or it never changed them.
+    """
+    steps: dict[str, list[_Step]] = {}
+    for path, step in _steps(turns):
+        steps.setdefault(path, []).append(step)
+    return tuple(change.path.relative for change in changes if not _is_own(change, steps))
+
+
+def _steps(turns: Sequence[PastTurn]) -> Iterator[tuple[str, _Step]]:
+    for change in (change for turn in turns for change in turn.changes):
+        if change.moved_from is None:
+            yield change.path, (change.before, change.after)
+        else:
+            yield change.moved_from, (change.before, None)
+            yield change.path, (None, change.after)
+
+
+def _is_own(change: FileChange, steps: dict[str, list[_Step]]) -> bool:
+    """Whether changes of the session's lead from the last commit's bytes to these, each going on where one ended."""
+    committed = None if change.before is None else change.before.digest
+    wanted = None if change.after is None else digest_of(change.after)
+    for before, after in reversed(steps.get(change.path.relative, [])):
+        if after != wanted:
+            return False
+        if before == committed:
+            return True
+        wanted = before
+    return False
+
+
+def unproven_paths(changes: Iterable[FileChange], position: Position, ctx: CallContext) -> tuple[str, ...]:
+    """Returns the files of a commit that differed from the last one before the tests failed, files of tests aside; or
+    all but those that its exemption is for. Where it is not known what they were then, each counts.
+    """
+    if position.exemption is not None:
+        return tuple(path for path in map(_path, changes) if path not in position.exemption.paths)
+    if position.red is None:
+        return ()
+    is_test = locked_files(ctx.parts.rulebook.policy.test_globs)
+    since = ctx.turn.history.changes_since(position.red.since)
+    return tuple(_path(each) for each in changes if not is_test(_path(each)) and not _is_proven(each, since))
+
+
+def _path(change: FileChange) -> str:
+    return change.path.relative
+
+
+def _is_proven(change: FileChange, since: Sequence[PastChange] | None) -> bool:
+    """Whether a file was what the last commit has when the tests failed: whatever differs was made since then."""
+    committed = None if change.before is None else change.before.digest
+    path = _path(change)
+    first = next((each for each in since or () if path in {each.path, each.moved_from}), None)
+    if first is None:
+        return False
+    moved_here = first.moved_from is not None and first.moved_from != path
+    return committed == (None if moved_here else first.before)

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from remit_governance.values import Intent
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.phrases import LAST, Parts
-from remit_server.models.built_in.routes import FILE, Missing, Route, Routed, Shown
+from remit_server.models.built_in.routes import FILE, Define, Missing, Route, Routed
 from remit_server.models.built_in.sentences import WISHES, Sentence
 from remit_server.models.built_in.words import IDENTIFIER, filling, says
 
@@ -92,7 +92,7 @@ def show_name(said: Sentence, parts: Parts) -> Route:
     plain = name.lower() in filling() or any(says(idea, name) for idea in (*WISHES, "files", "tests", "status", "diff"))
     if not re.fullmatch(IDENTIFIER, name) or plain or said.paths or said.quoted:
         return None
-    return Shown(name, said.files[0] if len(said.files) == 1 else None)
+    return Define(name, said.files[0] if len(said.files) == 1 else None)
 
 
 def search_marks(said: Sentence, parts: Parts) -> Route:

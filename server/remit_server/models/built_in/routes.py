@@ -57,14 +57,14 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Define:
     """The definition of a name, which is looked for first, in one file if that is named."""
 
     name: str
     path: str | None = None
 
 
-Route = Routed | Edited | Shown | Missing | Help | None
+Route = Routed | Edited | Define | Missing | Help | None
 FILE = "Which file? Name it in the sentence, as in: show notes.txt"
 NEW_NAME = "What is the new name? As in: rename total to subtotal in cart.py"
 NEW_TEXT = 'With which text? As in: replace "old" with "new" in README.md'

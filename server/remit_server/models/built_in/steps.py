@@ -31,7 +31,7 @@ from remit_server.models.built_in.declining import Beyond, beyond, decline, subj
 from remit_server.models.built_in.files_told import names_file
 from remit_server.models.built_in.line_edits import NoPlace, lines_of, plan_edit
 from remit_server.models.built_in.looking import definition_of
-from remit_server.models.built_in.routes import Edited, Help, Missing, Routed, Shown
+from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed
 from remit_server.models.built_in.rules import route
 from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.turns import Turn, turn_of
@@ -135,7 +135,7 @@ def _follow(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) ->
             return _seek(found, text, turn, offered, files) if found.sought else Ending(question)
         case Edited():
             return _edit_line(found, turn, offered)
-        case Shown():
+        case Define():
             return _show(found, turn, offered)
         case Routed():
             return _call(found, turn, offered)
@@ -177,7 +177,7 @@ MOST_LINES = 5_000
 """The most lines that `read_file` shows at once."""
 
 
-def _show(shown: Shown, turn: Turn, offered: Offered) -> Routed | Ending | None:
+def _show(shown: Define, turn: Turn, offered: Offered) -> Routed | Ending | None:
     """Returns the next of its two calls, the search and the read, or what is answered after the second."""
     look = definition_of(shown.name, shown.path)
     if turn.call is None:

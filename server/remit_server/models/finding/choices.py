@@ -1,13 +1,15 @@
-"""Every model that the person can choose here, as rows of one list (MOD-26)."""
+"""Every model that the person can choose here, as rows of one list (MOD-26).
+
+The hosted services that the person has a key for (MOD-26).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from remit_server.models.finding.hosted import HostedService, find_hosted
 from remit_server.models.finding.loopback import Fetch, fetch
 from remit_server.models.finding.served import FINDERS, USUAL, ServedModel, Usual, find_served
 from remit_server.models.local.hub.listing import ListedModel, list_models
@@ -114,3 +116,28 @@ def _window(tokens: int | None) -> str | None:
 
 def _joined(parts: Sequence[str | None]) -> str:
     return " · ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class HostedService:
+    """A service, its host, and where its key was found: the name of a variable, or `the keyring`."""
+
+    provider: str
+    host: str
+    key_in: str
+
+
+def find_hosted(environment: Mapping[str, str], stored: Callable[[str], str | None]) -> tuple[HostedService, ...]:
+    """Returns the services with a key, without asking any of them. May wait for the keyring."""
+    return tuple(
+        HostedService(name, urlsplit(each.endpoint).netloc, key_in)
+        for name, each in PROVIDERS.items()
+        if each.key_variables and (key_in := _key_in(name, each.key_variables, environment, stored))
+    )
+
+
+def _key_in(
+    name: str, variables: tuple[str, ...], environment: Mapping[str, str], stored: Callable[[str], str | None]
+) -> str | None:
+    found = next((variable for variable in variables if environment.get(variable)), None)
+    return found or ("the keyring" if stored(name) else None)

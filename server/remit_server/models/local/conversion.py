@@ -117,7 +117,7 @@ def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.
         answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
         paths=None if nameable is None else nameable.paths,
         path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
-        gap=None if request.gap is None else wire.Gap(before=request.gap.before, after=request.gap.after),
+        gap=None if request.gap is None else wire.GapFrame(before=request.gap.before, after=request.gap.after),
         work_items=request.work_items,
         must_answer=request.must_answer,
     )
@@ -153,21 +153,21 @@ def _call(call: ProposedCall) -> wire.CallSpelling:
 
 
 def event_of(
-    event: wire.Progress | wire.Delta | wire.Thinking | wire.Call | wire.Unreadable | wire.Finished,
+    event: wire.ProgressFrame | wire.Delta | wire.ThinkingFrame | wire.Call | wire.UnreadableFrame | wire.FinishedFrame,
 ) -> ModelEvent:
     """Returns an event of the process as the agent knows it. Raises ModelUnavailable where it was shut down."""
     match event:
-        case wire.Progress(done=done, total=total):
+        case wire.ProgressFrame(done=done, total=total):
             return PromptRead(done, total)
         case wire.Delta(text=text):
             return TextDelta(text)
-        case wire.Thinking(text=text):
+        case wire.ThinkingFrame(text=text):
             return ThinkingDelta(text)
         case wire.Call(name=name, arguments=arguments):
             return _call_proposed(name, arguments)
-        case wire.Unreadable(text=text, why=why):
+        case wire.UnreadableFrame(text=text, why=why):
             return _call_proposed(UNREADABLE_CALL, {"why": why, "spelled": text})
-        case wire.Finished():
+        case wire.FinishedFrame():
             return _finished_event(event)
         case _:
             assert_never(event)
@@ -177,7 +177,7 @@ def _call_proposed(name: str, arguments: Mapping[str, JsonValue]) -> CallPropose
     return CallProposed(ProposedCall(new_call_id(), name, arguments))
 
 
-def _finished_event(event: wire.Finished) -> Finished:
+def _finished_event(event: wire.FinishedFrame) -> Finished:
     # `cancelled` is only sent to a stream without a reader, or to one that a shutdown ended.
     if event.reason == "cancelled":
         raise ModelUnavailable("the model stopped", "it was shut down while it answered", "ask again", retryable=True)

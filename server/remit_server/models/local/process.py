@@ -19,18 +19,18 @@ from remit_server.models.local.wire import (
     Delta,
     Error,
     Event,
-    Finished,
+    FinishedFrame,
     Frame,
     FrameBuffer,
     Generate,
     Load,
     Loading,
-    Progress,
+    ProgressFrame,
     Ready,
     Shutdown,
     Stats,
-    Thinking,
-    Unreadable,
+    ThinkingFrame,
+    UnreadableFrame,
     WireError,
     decode_event,
     encode,
@@ -56,7 +56,7 @@ _ENVIRONMENT = (
 # fmt: on
 """The environment of the model process. It has no keys and tokens: a model needs none."""
 
-_Answer = Progress | Delta | Thinking | Call | Unreadable | Finished | Error | None
+_Answer = ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame | Error | None
 """What a waiting request receives; None: the process is dead."""
 
 
@@ -149,7 +149,7 @@ class HostProcess:
 
     async def generate(
         self, request: Generate
-    ) -> AsyncGenerator[Progress | Delta | Thinking | Call | Unreadable | Finished]:
+    ) -> AsyncGenerator[ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame]:
         """Streams one generation. Closing the stream early cancels it, within one token.
 
         Raises ModelUnavailable when the process dies, ModelFailed when it has no usable answer.
@@ -163,7 +163,7 @@ class HostProcess:
             await self.send(request)
             while not ended:
                 answer = await answers.get()
-                ended = answer is None or isinstance(answer, Finished | Error)
+                ended = answer is None or isinstance(answer, FinishedFrame | Error)
                 if isinstance(answer, Error):
                     raise _failure(answer)
                 if answer is None:
@@ -239,13 +239,15 @@ class HostProcess:
             case Error(id=None):
                 if not self._loaded.done():
                     self._loaded.set_exception(ModelUnavailable(event.what, event.why, event.fix))
-            case Progress() | Delta() | Thinking() | Call() | Unreadable() | Finished() | Error():
+            case ProgressFrame() | Delta() | ThinkingFrame() | Call() | UnreadableFrame() | FinishedFrame() | Error():
                 self._answer(event)
 
-    def _answer(self, event: Progress | Delta | Thinking | Call | Unreadable | Finished | Error) -> None:
+    def _answer(
+        self, event: ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame | Error
+    ) -> None:
         assert event.id is not None
-        self._answered = self._answered or not isinstance(event, Progress)
-        over = isinstance(event, Finished | Error)
+        self._answered = self._answered or not isinstance(event, ProgressFrame)
+        over = isinstance(event, FinishedFrame | Error)
         # An ended request is no longer open, even if its last event was not read yet, or never will be.
         answers = self._open.pop(event.id, None) if over else self._open.get(event.id)
         if answers is not None:

@@ -1,4 +1,7 @@
-"""The local model as a provider: a process started on first use, and again after it died (MOD-02)."""
+"""The local model as a provider: a process started on first use, and again after it died (MOD-02).
+
+Decides when a model process that keeps dying may be started again (MOD-02).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ import math
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.errors import ModelUnavailable
 from remit_server.models.local import wire
-from remit_server.models.local.backoff import Backoff
 from remit_server.models.local.conversion import event_of, profile_of, read_answer, step_to_wire, to_load
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
@@ -133,7 +136,7 @@ class MlxProvider(ModelProvider):
     async def _events(self, host: HostProcess, wanted: wire.Generate) -> AsyncGenerator[ModelEvent]:
         async with aclosing(host.generate(wanted)) as events:
             async for event in events:
-                if not isinstance(event, wire.Progress):
+                if not isinstance(event, wire.ProgressFrame):
                     self._backoff = Backoff()
                 yield event_of(event)
 
@@ -235,3 +238,27 @@ def _usable(start: asyncio.Task[HostProcess]) -> bool:
 def _host_of(start: asyncio.Task[HostProcess]) -> HostProcess | None:
     """Returns a finished start's process: None if it failed."""
     return None if start.cancelled() or start.exception() is not None else start.result()
+
+
+FREE_RESTARTS = 2
+"""The number of consecutive deaths after which the model is still restarted at once: a kill, or a replaced model."""
+MOST_PAUSE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """The number of consecutive deaths before a first answer, and the earliest time of the next start, in seconds."""
+
+    deaths: int = 0
+    until: float = 0.0
+    why: str = ""
+
+    def after_death(self, now: float, why: str) -> Backoff:
+        """Returns the state after a failed start, or after a process died without an answer."""
+        deaths = self.deaths + 1
+        pause = 0.0 if deaths <= FREE_RESTARTS else min(2.0 ** (deaths - FREE_RESTARTS), MOST_PAUSE_S)
+        return Backoff(deaths, now + pause, why)
+
+    def pause(self, now: float) -> float:
+        """Returns the seconds left to wait; 0 where a start is allowed."""
+        return max(0.0, self.until - now)

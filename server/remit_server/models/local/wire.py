@@ -57,7 +57,7 @@ class ToolSchema(Frame):
     parameters: dict[str, JsonValue]
 
 
-class Gap(Frame):
+class GapFrame(Frame):
     """A place in a document that is to be filled."""
 
     before: str
@@ -105,7 +105,7 @@ class Generate(Frame):
     path_arguments: dict[str, tuple[str, ...]] = {}
     effort: Effort | None = None
     priority: Priority = "turn"
-    gap: Gap | None = None
+    gap: GapFrame | None = None
     work_items: tuple[str, ...] = ()
     must_answer: bool = False
     whole: bool = True
@@ -153,7 +153,7 @@ class Ready(Frame):
     guided: bool = True
 
 
-class Progress(Frame):
+class ProgressFrame(Frame):
     """The number of prompt tokens that have been read."""
 
     kind: Literal["progress"] = "progress"
@@ -170,7 +170,7 @@ class Delta(Frame):
     text: str
 
 
-class Thinking(Frame):
+class ThinkingFrame(Frame):
     """The next part of the thinking, which is not part of the answer."""
 
     kind: Literal["thinking"] = "thinking"
@@ -187,7 +187,7 @@ class Call(Frame):
     arguments: dict[str, JsonValue]
 
 
-class Unreadable(Frame):
+class UnreadableFrame(Frame):
     """A malformed call, and what is wrong with it."""
 
     kind: Literal["unreadable"] = "unreadable"
@@ -196,7 +196,7 @@ class Unreadable(Frame):
     why: str
 
 
-class Finished(Frame):
+class FinishedFrame(Frame):
     """The generation has ended. Token counts are the model's own, times are seconds."""
 
     kind: Literal["finished"] = "finished"
@@ -247,7 +247,7 @@ class Error(Frame):
 
 
 Request = Load | Generate | Cancel | AskStats | Shutdown
-Event = Loading | Ready | Progress | Delta | Thinking | Call | Unreadable | Finished | Stats | Error
+Event = Loading | Ready | ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame | Stats | Error
 
 _REQUESTS: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="kind")])
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])

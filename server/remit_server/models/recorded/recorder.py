@@ -29,11 +29,11 @@ from remit_server.models.ports import (
 from remit_server.models.profile import LARGE, Profile
 from remit_server.models.recorded.traffic import (
     Asked,
-    Ended,
     Header,
     Line,
     Redact,
     Said,
+    TrafficEnd,
     event_value,
     failure_of,
     line_of,
@@ -109,7 +109,7 @@ class Recorder(ModelProvider):
     ) -> None:
         """Records the end of a generation."""
         failure = failure_of(error, self._redact) if error is not None else None
-        self._write(Ended(id=entry, at_s=at_s, how=how, error=failure))
+        self._write(TrafficEnd(id=entry, at_s=at_s, how=how, error=failure))
 
     def redacts(self, text: str) -> bool:
         """Returns whether redaction would change the text."""

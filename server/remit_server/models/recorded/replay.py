@@ -20,10 +20,10 @@ from remit_server.models.profile import LARGE, PROFILES, Profile, ProfileName
 from remit_server.models.recorded.request_diff import difference, likeness
 from remit_server.models.recorded.traffic import (
     Asked,
-    Ended,
     Header,
     Redact,
     Said,
+    TrafficEnd,
     error_of,
     event_of,
     line_of,
@@ -42,7 +42,7 @@ class Exchange:
     request: dict[str, Any]
     profile: ProfileName
     events: list[tuple[float, ModelEvent]] = field(default_factory=list[tuple[float, ModelEvent]])
-    end: Ended | None = None
+    end: TrafficEnd | None = None
     played: bool = False
 
 
@@ -160,7 +160,7 @@ def _take(data: bytes, found: dict[str, Exchange]) -> Header | None:
             if line.id in found or line.digest != request_digest(line.request):
                 raise ValueError("it was changed")
             found[line.id] = Exchange(line.digest, line.request, line.profile)
-        case Said() | Ended():
+        case Said() | TrafficEnd():
             exchange = found.get(line.id)
             if exchange is None or exchange.end is not None:
                 raise ValueError("it belongs to no request")

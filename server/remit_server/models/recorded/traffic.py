@@ -86,7 +86,7 @@ class Failure(Line):
     retryable: bool = False
 
 
-class Ended(Line):
+class TrafficEnd(Line):
     """The end of a generation: it finished, it failed with `error`, or its reader stopped."""
 
     kind: Literal["end"] = "end"
@@ -96,8 +96,8 @@ class Ended(Line):
     error: Failure | None = None
 
 
-AnyLine = Annotated[Header | Asked | Said | Ended, Field(discriminator="kind")]
-_LINES: TypeAdapter[Header | Asked | Said | Ended] = TypeAdapter(AnyLine)
+AnyLine = Annotated[Header | Asked | Said | TrafficEnd, Field(discriminator="kind")]
+_LINES: TypeAdapter[Header | Asked | Said | TrafficEnd] = TypeAdapter(AnyLine)
 _EVENTS: Mapping[Any, TypeAdapter[ModelEvent]] = {
     "text": TypeAdapter[ModelEvent](TextDelta),
     "thinking": TypeAdapter[ModelEvent](ThinkingDelta),
@@ -112,7 +112,7 @@ def spell_line(line: Line) -> bytes:
     return json.dumps(line.model_dump()).encode("ascii") + b"\n"
 
 
-def line_of(data: bytes) -> Header | Asked | Said | Ended:
+def line_of(data: bytes) -> Header | Asked | Said | TrafficEnd:
     """Parses a line that `spell_line` wrote. Raises ValueError."""
     return _LINES.validate_python(json.loads(data))
 

@@ -54,7 +54,7 @@ from remit_server.models.remote.leaked_calls import Held, Leaked, find_leaked_ca
 from remit_server.models.remote.patience import Patience, read_as_foreign, stream_patiently
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import ENGINES, PROVIDERS, Engine, Filling, Hold
+from remit_server.models.remote.stages import ENGINES, PROVIDERS, EngineRow, Filling, Hold
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 from remit_server.models.remote.understood import understand
 from remit_server.models.sameness import Sameness, end_where_alike
@@ -177,7 +177,7 @@ class RemoteProvider(ModelProvider):
         finally:
             self._running -= 1
 
-    async def served(self) -> tuple[Served, Engine]:
+    async def served(self) -> tuple[Served, EngineRow]:
         """What serves the model, and how it is held. Raises ModelUnavailable."""
         _, served = await self._open()
         return served, self._engine(served)
@@ -198,7 +198,7 @@ class RemoteProvider(ModelProvider):
                     self._served = await self._client.describe(self._reference.model)
             return self._client, self._served
 
-    def _engine(self, served: Served) -> Engine:
+    def _engine(self, served: Served) -> EngineRow:
         return ENGINES[self._chosen or served.engine]
 
     def _filling(self, served: Served) -> Filling | None:
@@ -229,7 +229,7 @@ class RemoteProvider(ModelProvider):
                 elif isinstance(piece, TextDelta):
                     yield piece
 
-    async def _step(self, client: Client, engine: Engine, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+    async def _step(self, client: Client, engine: EngineRow, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         messages = tuple(map(self._redacted, request.messages))
         profile = self._profile()
         usual = engine.temperature if profile.temperature is None else profile.temperature
@@ -297,7 +297,7 @@ class RemoteProvider(ModelProvider):
                         assert_never(piece)
 
     async def _answer(
-        self, client: Client, ask: Ask, request: GenerateRequest, engine: Engine
+        self, client: Client, ask: Ask, request: GenerateRequest, engine: EngineRow
     ) -> AsyncGenerator[ModelEvent]:
         """Asks for an answer alone; the tools are the same as ever, for the engine's cache."""
         messages = ask.messages if engine.requests == 1 else split_steps(ask.messages)
@@ -314,7 +314,7 @@ class RemoteProvider(ModelProvider):
                 yield event
 
     async def _in_two(
-        self, client: Client, ask: Ask, request: GenerateRequest, engine: Engine
+        self, client: Client, ask: Ask, request: GenerateRequest, engine: EngineRow
     ) -> AsyncGenerator[ModelEvent]:
         """The declaration is passed on with the first call: a step that only answers declares nothing."""
         asked = replace(ask, messages=split_steps(ask.messages), tools=all_tools(request.intents, request.work_items))

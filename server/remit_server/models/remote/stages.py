@@ -53,7 +53,7 @@ _WORDS: Mapping[Hold, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineRow:
     """One engine's row: what holds the intent and what holds the tools, and in how many requests.
 
     `window` is what it reads where it does not say, in tokens; `filling` is None where it completes at no cursor.
@@ -72,20 +72,20 @@ class Engine:
 _SURE = 0.2
 """Servers of one's own choose words at 0.8 unless they are told: a call needs the likely ones."""
 
-ENGINES: Mapping[str, Engine] = MappingProxyType(
+ENGINES: Mapping[str, EngineRow] = MappingProxyType(
     {
-        "llama.cpp": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.INFILL),
+        "llama.cpp": EngineRow(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.INFILL),
         # It refuses every `suffix`.
-        "vllm": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE),
-        "sglang": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.LISTED),
-        "lmstudio": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.LISTED),
-        "ollama": Engine(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.SUFFIX),
-        "openai": Engine(Hold.FORCED, Hold.ALLOWED, 2, 128_000, filling=Filling.SUFFIX),
-        "gemini": Engine(Hold.FORCED, Hold.ALLOWED, 2, 1_000_000),
-        "anthropic": Engine(Hold.FORCED, Hold.CHECKED, 2, 200_000),
+        "vllm": EngineRow(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE),
+        "sglang": EngineRow(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.LISTED),
+        "lmstudio": EngineRow(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.LISTED),
+        "ollama": EngineRow(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.SUFFIX),
+        "openai": EngineRow(Hold.FORCED, Hold.ALLOWED, 2, 128_000, filling=Filling.SUFFIX),
+        "gemini": EngineRow(Hold.FORCED, Hold.ALLOWED, 2, 1_000_000),
+        "anthropic": EngineRow(Hold.FORCED, Hold.CHECKED, 2, 200_000),
         # Its `response_format` gives empty answers, and it knows no tool choice.
-        "mlx_lm": Engine(Hold.CHECKED, Hold.CHECKED, 1, temperature=_SURE),
-        "other": Engine(Hold.FORCED, Hold.CHECKED, 2, filling=Filling.LISTED),
+        "mlx_lm": EngineRow(Hold.CHECKED, Hold.CHECKED, 1, temperature=_SURE),
+        "other": EngineRow(Hold.FORCED, Hold.CHECKED, 2, filling=Filling.LISTED),
     }
 )
 

@@ -1,4 +1,7 @@
-"""What is in force while the server runs, and what became of the files on disk (POL-11)."""
+"""What is in force while the server runs, and what became of the files on disk (POL-11).
+
+Adds one rule to the person's permission file, whole or not at all (APP-04).
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,20 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
-from remit_governance.errors import AuditError
+from remit_governance.errors import AuditError, PolicyError
 from remit_governance.permissions.answer_scope import rule_text
-from remit_governance.permissions.permissions import PermissionRule
+from remit_governance.permissions.permission_file import ListName, NoPlace, parse_permissions, with_rule
+from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
+from remit_governance.policy.language.load import read_source
 from remit_governance.rulebook import Rulebook
 from remit_server.contract import ErrorPayload
 from remit_server.errors import RemitError, SetupError
-from remit_server.runtime.policy.permission_writer import NotKept, keep_rule
+from remit_server.runtime.own_file_writer import rewrite
 from remit_server.runtime.policy.policies import InForce, holding_in, load_in_force
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
@@ -96,3 +102,21 @@ class LivePolicy:
             self.audit.write(AuditEvent(AuditKind.POLICY_UPDATE, policy_version=version, metadata=metadata))
         except AuditError as error:  # no call is carried out either, until there is an audit again
             log.warning("the change of the policy could not be recorded: %s: %s", error.what, error.why)
+
+
+class NotKept(Exception):
+    """The file is as it was; the message says why, and what to do."""
+
+
+def keep_rule(file: Path, name: ListName, rule: PermissionRule) -> PermissionConfig:
+    """Write the rule at the end of the file's list `name`, and return what the file says then. Raises NotKept."""
+    try:
+        longer = rewrite(file, lambda text: with_rule(str(file), text, name, rule), lambda path: read_source(path).text)
+    except PolicyError as error:
+        raise NotKept(f"the file has a mistake: {error.why}; fix it, or add the rule by hand") from None
+    except NoPlace as error:
+        raise NotKept(f"`{file}` was left as it is, because {error}; add the rule by hand") from None
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise NotKept(f"`{file}` cannot be written: {why}; make it writable, or add the rule elsewhere") from None
+    return parse_permissions(str(file), longer)

@@ -1,26 +1,32 @@
-"""Podman and Docker behind the port: one container a command, gone with it (BOX-07)."""
+"""Podman and Docker behind the port: one container a command, gone with it (BOX-07).
+
+The image that commands run in where no other is named: empty folders to mount this system's own programs on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import io
 import os
 import secrets
 import shutil
 import sys
+import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from remit_server.process_identity import is_dead, this_process
 from remit_server.sandbox.bubblewrap.bubblewrap_options import USER_ID, hidden_paths_below
+from remit_server.sandbox.bubblewrap.etc import ETC, GROUP, PASSWD
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
 from remit_server.sandbox.bubblewrap.seccomp import profile_json
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName
-from remit_server.sandbox.containers.container_image import system_image, system_paths
 from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits.limits import MIB
 from remit_server.sandbox.limits.templates import TEMPLATES
@@ -35,7 +41,7 @@ from remit_server.sandbox.outcome import (
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, lasting_folder, prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
-from remit_server.sandbox.visible.environment import command_environment, places_of
+from remit_server.sandbox.visible.environment import SCRATCH, SYSTEM_FOLDERS, command_environment, places_of
 from remit_server.sandbox.visible.toolchains import folders_above
 from remit_server.sandbox.visible.visible_paths import mounts_named_by, visible_outside
 from remit_server.uninterrupted import finish_uninterrupted
@@ -316,3 +322,45 @@ def _make_files_folder() -> Path:
     for template in TEMPLATES.values():
         (folder / f"{template.seccomp}.json").write_text(profile_json(template.seccomp))
     return folder
+
+
+_FOLDERS = ("/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var")
+
+
+def system_image(system: Iterable[str] = SYSTEM_FOLDERS, passed: Iterable[Path] = ()) -> tuple[str, bytes]:
+    """The image's name, which changes with its content, and a tar file of it. Looks at what is a link here.
+
+    The folders that are `passed` through on the way to a mount cannot be listed.
+    """
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for name in _FOLDERS:
+            tar.addfile(_tar_entry(name, tarfile.DIRTYPE, 0o755))
+        tar.addfile(_tar_entry(SCRATCH, tarfile.DIRTYPE, 0o1777))
+        for path in passed:
+            if str(path) not in _FOLDERS and not any(map(path.is_relative_to, (SCRATCH, *SYSTEM_FOLDERS))):
+                tar.addfile(_tar_entry(str(path), tarfile.DIRTYPE, 0o111))
+        for folder in map(Path, system):
+            if folder.is_symlink():
+                link = _tar_entry(str(folder), tarfile.SYMTYPE, 0o777)
+                link.linkname = str(folder.readlink())
+                tar.addfile(link)
+        for name, content in (("/etc/passwd", PASSWD), ("/etc/group", GROUP)):
+            entry = _tar_entry(name, tarfile.REGTYPE, 0o644)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    digest = hashlib.sha256(data.getvalue()).hexdigest()[:12]
+    return f"localhost/remit-system:{digest}", data.getvalue()
+
+
+def system_paths() -> tuple[Path, ...]:
+    """What is mounted on it: this system's programs, and the few files of /etc that they need."""
+    folders = (Path(name) for name in SYSTEM_FOLDERS)
+    files = (Path("/etc", name) for name in ETC)
+    return (*(f for f in folders if f.is_dir() and not f.is_symlink()), *(f for f in files if f.exists()))
+
+
+def _tar_entry(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name.lstrip("/"))
+    entry.type, entry.mode = kind, mode
+    return entry

@@ -3,6 +3,9 @@
 The proxy accepts on a socket that was made inside (`relay.py`) and connects from outside. It resolves names itself, and
 connects to exactly the address that it has checked. A tunnel has to begin with a TLS ClientHello for the listed host;
 what it carries then it does not see.
+
+Which addresses a name may lead a command to: public ones, and those that were listed themselves; pure
+(BOX-03).
 """
 
 from __future__ import annotations
@@ -11,12 +14,11 @@ import asyncio
 import contextlib
 import ipaddress
 import socket
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from remit_governance.hosts import Endpoint, IPAddress, parse_endpoint
 from remit_server.errors import ToolError
-from remit_server.sandbox.network.addresses import refused_address
 from remit_server.sandbox.network.client_hello import NoHello, check_hello, read_hello
 from remit_server.sandbox.network.sandbox_peer import Caller
 
@@ -282,3 +284,32 @@ async def _answer(writer: asyncio.StreamWriter, status: str, why: str = "") -> N
     with contextlib.suppress(OSError):
         writer.write(f"HTTP/1.1 {status}\r\n{length}\r\n{body}".encode())
         await writer.drain()
+
+
+# Public by their numbers, or so an older Python says, but not by what answers there: providers' own services.
+_INSIDE = tuple(map(ipaddress.ip_network, ("168.63.129.16", "192.0.0.0/24", "64:ff9b:1::/48", "fec0::/10")))
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+
+
+def refused_address(address: IPAddress, port: int, listed: frozenset[Endpoint]) -> str | None:
+    """Why nothing connects to this address, in words; None where it may."""
+    if Endpoint(str(address), port) in listed:
+        return None
+    if all(map(_is_public, _addresses_meant(address))):
+        return None
+    # The address itself is not told: what names mean in the person's network is nobody else's business.
+    return "it leads to an address that is not public, and that is not listed itself"
+
+
+def _is_public(address: IPAddress) -> bool:
+    return address.is_global and not address.is_multicast and not any(address in network for network in _INSIDE)
+
+
+def _addresses_meant(address: IPAddress) -> Iterator[IPAddress]:
+    """The address, and those that it wraps."""
+    yield address
+    if isinstance(address, ipaddress.IPv6Address):
+        wrapped = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+        if address in _TRANSLATED:
+            wrapped.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        yield from (each for each in wrapped if each is not None)

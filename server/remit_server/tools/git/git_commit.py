@@ -4,11 +4,14 @@
 Filters and hooks are programs that a repository names; git would run them outside every sandbox, or inside without
 being able to write `.git`. So objects, index and ref are written by the harness, and what would come out differently
 than with git is refused.
+
+Who commits, and the words they commit with, as git would write them down (GIT-02).
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from collections.abc import Mapping
 from contextlib import closing
@@ -21,11 +24,10 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.attributes import Attributes
 from remit_server.tools.git.commit.files import EXECUTABLE, WorkingTree, path_of
-from remit_server.tools.git.commit.identity import author_of, tidy_message
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import (
     Entry,
-    Repository,
+    RepositoryNow,
     folders_of,
     open_for_commit,
     whole,
@@ -50,7 +52,7 @@ from remit_server.tools.spec import (
 from remit_server.workspace.content.files import image_of
 from remit_server.workspace.git_folder import open_git
 from remit_server.workspace.git_index import write_index
-from remit_server.workspace.git_settings import expand_path, git_folder_of, is_on
+from remit_server.workspace.git_settings import Settings, expand_path, git_folder_of, is_on
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 SYSCALL = "git.commit"
@@ -93,7 +95,7 @@ def commit_of_all(ctx: ToolContext) -> CommitPlan:
     return commit_plan(GitCommitArguments(message="all", all=True), ctx)
 
 
-def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repository) -> CommitPlan:
+def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: RepositoryNow) -> CommitPlan:
     author, message = (
         author_of(repository.settings),
         tidy_message(_begin_message(arguments.message, ctx.message_prefix)),
@@ -153,7 +155,7 @@ def _nothing(selected: Selected, ctx: ToolContext) -> tuple[str, str]:
     return f"nothing differs from the last commit{hidden}{left_out}", "name untracked files in `paths`, or say `all`"
 
 
-def _attributes(repository: Repository, ctx: ToolContext) -> Attributes:
+def _attributes(repository: RepositoryNow, ctx: ToolContext) -> Attributes:
     """The attribute files that git goes by when it adds a file: in the working tree, else as they are staged."""
 
     index, top = repository.index, repository.git.folders.top
@@ -175,7 +177,7 @@ def _attributes(repository: Repository, ctx: ToolContext) -> Attributes:
 
 
 def _objects(
-    selected: Selected, changed: list[bytes], trees: Mapping[str, bytes], repository: Repository
+    selected: Selected, changed: list[bytes], trees: Mapping[str, bytes], repository: RepositoryNow
 ) -> Mapping[str, bytes]:
     """What has to be written: files first, so that no tree is ever there without what it holds."""
     blobs = {
@@ -186,14 +188,14 @@ def _objects(
     return {sha: whole for sha, whole in {**blobs, **trees}.items() if not repository.holds(sha)}
 
 
-def _index(selected: Selected, repository: Repository) -> bytes:
+def _index(selected: Selected, repository: RepositoryNow) -> bytes:
     before = repository.index
     entries = whole(selected.index, before.outside, repository.prefix)
     return write_index(entries.items(), before.version)
 
 
 def _change(
-    name: bytes, selected: Selected, committed: Mapping[bytes, Entry], repository: Repository, ctx: ToolContext
+    name: bytes, selected: Selected, committed: Mapping[bytes, Entry], repository: RepositoryNow, ctx: ToolContext
 ) -> FileChange:
     relative = path_of(name)
     old, new = committed.get(name), selected.files.get(name)
@@ -209,12 +211,12 @@ def _change(
     )
 
 
-def _content(name: bytes, new: Entry, selected: Selected, repository: Repository) -> bytes:
+def _content(name: bytes, new: Entry, selected: Selected, repository: RepositoryNow) -> bytes:
     held = selected.contents.get(name)
     return repository.blob(new[1]) if held is None else held
 
 
-def _remarks(repository: Repository, selected: Selected, outside: Mapping[bytes, Entry]) -> tuple[str, ...]:
+def _remarks(repository: RepositoryNow, selected: Selected, outside: Mapping[bytes, Entry]) -> tuple[str, ...]:
     remarks: list[str] = []
     staged = {name: (each.mode, each.id) for name, each in repository.index.outside.items()}
     left = sum(staged.get(name) != outside.get(name) for name in staged.keys() | outside.keys())
@@ -231,7 +233,7 @@ def _remarks(repository: Repository, selected: Selected, outside: Mapping[bytes,
 
 
 def _outcome(
-    sha: str, changes: tuple[FileChange, ...], message: str, repository: Repository, remarks: tuple[str, ...]
+    sha: str, changes: tuple[FileChange, ...], message: str, repository: RepositoryNow, remarks: tuple[str, ...]
 ) -> Outcome:
     branch = quote_path((repository.ref or "detached HEAD").removeprefix("refs/heads/"))
     first = f"{branch} {sha[:12]}: {quote_path(message.partition(chr(10))[0])}"
@@ -284,3 +286,33 @@ GIT_COMMIT = Tool(
     drop_rank=2,
     workflow=InWorkflow(Follows.COMMIT),
 )
+
+
+_CRUD = " \t.,:;<>\"\\'"
+
+
+def author_of(settings: Settings) -> str:
+    """`Name <address>`. Raises ToolError where git's settings do not say."""
+    name, mail = (_clean(settings.get(f"author.{key}") or settings.get(f"user.{key}", "")) for key in ("name", "email"))
+    if not name or not mail:
+        raise ToolError(
+            "cannot commit",
+            "git does not know who commits: `user.name` or `user.email` is not set",
+            'have a person run `git config user.name "…"` and `git config user.email "…"`',
+        )
+    return f"{name} <{mail}>"
+
+
+def tidy_message(message: str) -> str:
+    """The message as `git commit -m` keeps it: no blanks at the ends of lines, no empty lines around it or twice."""
+    lines = [line.rstrip() for line in message.replace("\r\n", "\n").split("\n")]
+    groups = [(empty, list(group)) for empty, group in itertools.groupby(lines, key=lambda line: not line)]
+    kept = [line for empty, group in groups for line in ([""] if empty else group)]
+    text = "\n".join(kept).strip("\n")
+    if not text:
+        raise ToolError("cannot commit", "the message is empty", "say in it what the commit changes and why")
+    return text + "\n"
+
+
+def _clean(text: str) -> str:
+    return "".join(sign for sign in text if sign not in "<>\n\0").strip(_CRUD)

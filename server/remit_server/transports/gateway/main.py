@@ -1,4 +1,7 @@
-"""`remit gateway` as a process: streams, signals, the log, and its end (GW-02)."""
+"""`remit gateway` as a process: streams, signals, the log, and its end (GW-02).
+
+Looks whether a server of this machine that serves the model is there, without asking it anything (GW-01).
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import asyncio
 import logging
 import signal
 from contextlib import suppress
+from urllib.parse import urlsplit
 
 from remit_server import streams
 from remit_server.log_lines import PrefixedLines, ThreadedHandler
 from remit_server.models.availability import unavailable_because
 from remit_server.models.choose import choose_provider
+from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.stages import PROVIDERS
 from remit_server.transports.gateway.lines import LineReader, LineWriter
-from remit_server.transports.gateway.listening import nobody_listens
 from remit_server.transports.gateway.server import Gateway, Limits
 
 log = logging.getLogger(__name__)
@@ -65,3 +70,23 @@ async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
 def _end(gateway: Gateway, number: int) -> None:
     log.info("Received %s, shutting down", signal.Signals(number).name)
     gateway.ended.set()
+
+
+_PATIENCE_S = 2.0
+_PORTS = {"http": 80, "https": 443}
+
+
+async def nobody_listens(reference: str) -> str | None:
+    """Returns that nothing listens where the model is served on this machine; None where something does, or it is
+    served elsewhere: what lies between is found out by the first message."""
+    remote = parse_reference(reference)
+    if remote is None or not remote.is_local:
+        return None
+    where = urlsplit(remote.endpoint or PROVIDERS[remote.provider].endpoint)
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            _, writer = await asyncio.open_connection(where.hostname, where.port or _PORTS[where.scheme])
+        writer.close()
+    except (OSError, TimeoutError):
+        return f"nothing listens at {where.netloc}; start the server, or name another model with `--model`"
+    return None

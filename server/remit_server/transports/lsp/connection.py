@@ -2,6 +2,8 @@
 
 A handler that changes something or talks to the client gets the `Connection`; one that only reads gets a `Snapshot`.
 Nothing slow is imported here: `initialize` is answered before pydantic, the runtime or a model is imported.
+
+Work of which only the latest of each document counts: what was begun before is cancelled (LSP-12).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
@@ -21,10 +23,44 @@ from remit_server.transports.lsp.buffers.documents import OpenBuffers
 from remit_server.transports.lsp.buffers.own_files import OwnBuffers, OwnDocument
 from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.folders import FolderDocument, WorkspaceFolders
-from remit_server.transports.lsp.latest import Latest
 from remit_server.transports.lsp.reviews import Review
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Latest:
+    """The work that runs, one for each key."""
+
+    _running: dict[str, asyncio.Task[Any]] = field(default_factory=dict[str, "asyncio.Task[Any]"])
+
+    async def run(self, key: str, work: Coroutine[Any, Any, T]) -> T | None:
+        """Runs the work in place of what runs under its key; None where later work, or `drop`, ended it.
+
+        Cancelling the caller cancels the work.
+        """
+        self.drop(key)
+        task: asyncio.Task[T] = asyncio.ensure_future(work)
+        self._running[key] = task
+        try:
+            return await task
+        except asyncio.CancelledError:
+            mine = asyncio.current_task()
+            if mine is not None and mine.cancelling():
+                raise
+            return None
+        finally:
+            if self._running.get(key) is task:
+                del self._running[key]
+
+    def drop(self, key: str) -> None:
+        """Cancels what runs under a key."""
+        task = self._running.pop(key, None)
+        if task is not None:
+            task.cancel()
+
 
 if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.chat.replies import Chat

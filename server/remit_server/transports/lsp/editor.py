@@ -39,7 +39,7 @@ class ResponseError(Exception):
 
 
 @dataclass(slots=True)
-class Buffer:
+class ClientBuffer:
     """An open document; while it is open, `text` counts."""
 
     path: Path
@@ -53,7 +53,7 @@ class Editor:
 
     process: asyncio.subprocess.Process
     root: Path
-    buffers: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
+    buffers: dict[str, ClientBuffer] = field(default_factory=dict[str, ClientBuffer])
     streams: dict[str, Callable[[Json], None]] = field(default_factory=dict[str, Callable[[Json], None]])
     handlers: dict[str, Handler] = field(default_factory=dict[str, Handler])
     notifications: list[Json] = field(default_factory=list[Json])
@@ -107,16 +107,16 @@ class Editor:
         self.notify("initialized", {})
         return result
 
-    def open(self, relative: str) -> Buffer:
+    def open(self, relative: str) -> ClientBuffer:
         """Opens a file of the workspace in a buffer."""
         path = self.root / relative
-        buffer = Buffer(path, 1, path.read_bytes().decode("utf-8"))
+        buffer = ClientBuffer(path, 1, path.read_bytes().decode("utf-8"))
         self.buffers[path.as_uri()] = buffer
         document = {"uri": path.as_uri(), "languageId": "plaintext", "version": 1, "text": buffer.text}
         self.notify("textDocument/didOpen", {"textDocument": document})
         return buffer
 
-    def save(self, buffer: Buffer) -> None:
+    def save(self, buffer: ClientBuffer) -> None:
         """Writes a buffer to disk, as when a person saves."""
         buffer.path.write_bytes(buffer.text.encode("utf-8"))
         self.notify("textDocument/didSave", {"textDocument": {"uri": buffer.path.as_uri()}})

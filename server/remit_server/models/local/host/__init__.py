@@ -2,8 +2,8 @@
 
 Runs as `python -m remit_server.models.local.host`; the server speaks to it through `remit_server.models.local.wire`.
 
-Only `mlx_backend.py`, `decoding.py` and `cache/token_caches.py` there touch MLX. `fair_queue.py`
-says whose turn it is, by `scheduling/`, `cache/session_caches.py` which cache a prompt starts from. In text a row in
+Only `mlx_backend.py`, `decoding.py` and `cache/token_caches.py` there touch MLX. `engine.py` says whose turn it is, by
+`scheduling/`, `cache/session_caches.py` which cache a prompt starts from. In text a row in
 `decoding.py` reads the chosen token before it is known here, where a grammar forces tokens it waits for them. In
 `grammar/` a schema is written out (`json_schema.py`), bounded (`schemas.py`) and made a grammar (`step_grammar.py`,
 the arguments in a dialect: `arguments.py`, `lark.py`); `json_closer.py` brings a JSON answer to its end within its

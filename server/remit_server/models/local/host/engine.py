@@ -3,24 +3,29 @@
 Each generation has its own cache, grammar and random state, and computes the same as it would alone; so the number of
 concurrent generations does not change an answer. That is why tokens of several are not computed in one batch: the last
 bits of a matrix product depend on its number of rows, and in a near tie the chosen token with them.
+
+Schedules requests by priority, and fairly between sessions (MOD-05, SCH-05). A round is the unit of time.
+
+Statistics of the model process since it loaded its model.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
 
 from remit_server.models.local.host.cache.cache_files import CacheStore
 from remit_server.models.local.host.cache.session_caches import Sessions, resume
 from remit_server.models.local.host.cache.token_caches import Cache
-from remit_server.models.local.host.fair_queue import FairQueue, QueueKey
 from remit_server.models.local.host.generation import Emit, Generation
 from remit_server.models.local.host.grammar.step_grammar import GrammarError
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
 from remit_server.models.local.host.model_adapter import ModelAdapter
-from remit_server.models.local.host.stats import Counts
-from remit_server.models.local.wire import Error, Finished, Generate, Stats
+from remit_server.models.local.wire import Error, FinishedFrame, Generate, Priority, Stats
+from remit_server.scheduling.schedule import Limits, Schedule, Task, advance, end, enqueue, yielded
 
 log = logging.getLogger("remit.model")
 
@@ -57,7 +62,7 @@ class Engine:
         """Ends a generation, or removes it from the queue; an unknown id has already ended."""
         if self._waiting.pop(request_id, None) is not None:
             self._queue.remove(request_id)
-            self._emit(Finished(id=request_id, reason="cancelled"))
+            self._emit(FinishedFrame(id=request_id, reason="cancelled"))
         elif (generation := self._running.get(request_id)) is not None:
             self._end(generation)
 
@@ -181,3 +186,89 @@ def _error_frame(request_id: str, error: Exception) -> Error:
             return Error(
                 id=request_id, what="the model failed", why=why, fix="ask again; the model's log has the details"
             )
+
+
+MOST_TOGETHER = 8
+"""The most generations of one priority that run at once; each holds a cache."""
+LOWER_PRIORITY_EVERY = 16
+"""After so many rounds background work gets a step too, so that it does not starve."""
+_PRIORITIES: Final[dict[Priority, int]] = {"turn": 2, "background": 3, "cursor": 5}
+
+QueueKey = tuple[str, Priority]
+"""Identifies the queue of a session's requests of one priority; they run in order, since they share a prompt cache."""
+
+
+class FairQueue:
+    """Requests by id, in queues. Only the first of each queue runs.
+
+    Each step of a generation is queued by itself, at its request's place. A completion at the cursor waits as long as
+    anything else does: the next key that is typed ends it anyway.
+    """
+
+    def __init__(self) -> None:
+        self._schedule = Schedule(Limits(MOST_TOGETHER, LOWER_PRIORITY_EVERY, one_level=True))
+        self._keys: dict[str, QueueKey] = {}
+        self._rounds = 0
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def put(self, request_id: str, key: QueueKey) -> None:
+        """Adds a request at the end of its queue."""
+        before = frozenset(name for name, queue in self._keys.items() if queue == key)
+        task = Task(request_id, _PRIORITIES[key[1]], after=before, patient=key[1] == "cursor")
+        self._schedule = enqueue(self._schedule, task, self._rounds)
+        self._keys[request_id] = key
+
+    def remove(self, request_id: str) -> None:
+        """Removes a request that has ended; an unknown id has already been removed."""
+        self._keys.pop(request_id, None)
+        # However it ended, the next one of its session may run.
+        self._schedule, _ = end(self._schedule, request_id, "completed", self._rounds)
+
+    def round(self) -> tuple[str, ...]:
+        """Returns the requests that run one step now: those of the highest waiting priority, at times lower ones."""
+        self._rounds += 1
+        self._schedule, moves = advance(self._schedule, self._rounds)
+        for move in moves:
+            self._schedule = yielded(self._schedule, move.id, self._rounds)
+        return tuple(move.id for move in moves)
+
+
+@dataclass(slots=True)
+class Counts:
+    """Sums over all generations that ended."""
+
+    generations: int = 0
+    hits: int = 0
+    shared: int = 0
+    cached_tokens: int = 0
+    read_tokens: int = 0
+    generated_tokens: int = 0
+    decode_s: float = 0.0
+
+    def count(self, finished: FinishedFrame, *, shared: bool) -> None:
+        """Adds a generation; `shared`: it began with a copy of another session's cache."""
+        self.generations += 1
+        self.hits += finished.cached_tokens > 0
+        self.shared += shared
+        self.cached_tokens += finished.cached_tokens
+        self.read_tokens += finished.prompt_tokens - finished.cached_tokens
+        self.generated_tokens += finished.completion_tokens
+        self.decode_s += finished.decode_s
+
+    def stats(self, *, sessions: int, cache_bytes: int, waiting: int, running: int) -> Stats:
+        """Returns the sums, the caches' state and the running requests."""
+        return Stats(
+            sessions=sessions,
+            cache_bytes=cache_bytes,
+            waiting=waiting,
+            running=running,
+            generations=self.generations,
+            hits=self.hits,
+            shared=self.shared,
+            cached_tokens=self.cached_tokens,
+            read_tokens=self.read_tokens,
+            generated_tokens=self.generated_tokens,
+            tokens_per_s=self.generated_tokens / self.decode_s if self.decode_s > 0 else 0.0,
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from remit_server.models.local.wire import Gap
+from remit_server.models.local.wire import GapFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def find_fill_in(is_one_token: Callable[[str], bool]) -> FillIn | None:
     return next((row for row in FILL_IN if all(map(is_one_token, row.markers))), None)
 
 
-def spell_gap(row: FillIn | None, begin: str, gap: Gap, defuse: Callable[[str], str]) -> str:
+def spell_gap(row: FillIn | None, begin: str, gap: GapFrame, defuse: Callable[[str], str]) -> str:
     """Returns a prompt for a gap, from the token that begins a text; what in the document looks like a marker is
     defused. Without a row the model goes on behind the prefix alone.
     """

@@ -14,7 +14,7 @@ from remit_server.models.local.host.mlx_backend import LanguageModel, memory_byt
 from remit_server.models.local.host.model_adapter import KeyedGuide
 from remit_server.models.local.host.output.output_reader import OutputReader
 from remit_server.models.local.host.speculation import Drafter
-from remit_server.models.local.wire import Finished, Frame, Generate, Progress
+from remit_server.models.local.wire import FinishedFrame, Frame, Generate, ProgressFrame
 
 Emit = Callable[[Frame], None]
 
@@ -115,11 +115,11 @@ class Generation:
         text = self._text + self._said + self._model.decode(tokens[-1])
         return Session(tokens, text, self.prompt.cache, held, self._whole)
 
-    def finished(self) -> Finished:
+    def finished(self) -> FinishedFrame:
         """Returns the final event."""
         now = time.perf_counter()
         first = self._first or now
-        return Finished(
+        return FinishedFrame(
             id=self.id,
             reason="length" if self._guide.closed_early else self._reason,
             prompt_tokens=len(self.prompt.tokens),
@@ -131,7 +131,7 @@ class Generation:
         )
 
     def _report(self, done: int) -> None:
-        self._emit(Progress(id=self.id, done=done, total=len(self.prompt.tokens)))
+        self._emit(ProgressFrame(id=self.id, done=done, total=len(self.prompt.tokens)))
 
     def _require_whole_value(self) -> None:
         """Raises HostError where the token limit cut the value off: a part of a value must not be used."""

@@ -35,7 +35,7 @@ class ModelFolder:
     problem: str | None = None
 
 
-class Unreadable(Exception):
+class NotAModel(Exception):
     """Why a folder is not a usable model."""
 
 
@@ -46,8 +46,8 @@ def describe(folder: Path) -> ModelFolder:
         headers = [_header(file) for file in files]
         config = _json(folder / CONFIG)
         if not (folder / TOKENIZER).is_file():
-            raise Unreadable(f"it lacks {TOKENIZER}")
-    except Unreadable as error:
+            raise NotAModel(f"it lacks {TOKENIZER}")
+    except NotAModel as error:
         return ModelFolder(str(folder), problem=str(error))
     size = sum(file.stat().st_size for file in files)
     kind = config.get("model_type")
@@ -75,12 +75,12 @@ def machine_memory() -> int:
 def _weight_files(folder: Path) -> list[Path]:
     files = sorted(folder.glob(WEIGHTS))
     if not files:
-        raise Unreadable(f"it lacks {WEIGHTS}")
+        raise NotAModel(f"it lacks {WEIGHTS}")
     if (folder / INDEX).is_file():
         names = _json(folder / INDEX).get("weight_map")
         wanted = set(map(str, cast("dict[str, Any]", names).values() if isinstance(names, dict) else ()))
         if missing := sorted(wanted - {file.name for file in files}):
-            raise Unreadable(
+            raise NotAModel(
                 f"it is incomplete: {len(missing)} of {len(wanted)} files are missing, such as {missing[0]}"
             )
     return files
@@ -88,7 +88,7 @@ def _weight_files(folder: Path) -> list[Path]:
 
 def _header(file: Path) -> dict[str, Any]:
     """Returns the header of a safetensors file. Raises Unreadable, also where it is cut off."""
-    broken = Unreadable(f"{file.name} is damaged")
+    broken = NotAModel(f"{file.name} is damaged")
     try:
         size = file.stat().st_size
         with file.open("rb") as stream:
@@ -113,14 +113,14 @@ def _place(entry: Any) -> tuple[int, int]:
 def _json(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > _MAX_CONFIG:
-            raise Unreadable(f"{file.name} is too large")
+            raise NotAModel(f"{file.name} is too large")
         value = json.loads(file.read_bytes())
     except FileNotFoundError as error:
-        raise Unreadable(f"it lacks {file.name}") from error
+        raise NotAModel(f"it lacks {file.name}") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise Unreadable(f"{file.name} cannot be read") from error
+        raise NotAModel(f"{file.name} cannot be read") from error
     if not isinstance(value, dict):
-        raise Unreadable(f"{file.name} is not a JSON object")
+        raise NotAModel(f"{file.name} is not a JSON object")
     return cast("dict[str, Any]", value)
 
 

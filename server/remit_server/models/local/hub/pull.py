@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PullProgress:
     """A pull's progress, in bytes of the whole model; `file` is the current one."""
 
     file: str
@@ -41,8 +41,8 @@ class Progress:
 class FileReporter:
     """Reports one file's progress as progress of the whole."""
 
-    tell: Callable[[Progress], None]
-    before: Progress
+    tell: Callable[[PullProgress], None]
+    before: PullProgress
 
     def __call__(self, here: int) -> None:
         """Reports that `here` bytes of the file have arrived."""
@@ -57,7 +57,7 @@ def plan_pull(name: HubName, cache: Path) -> PullPlan:
     return PullPlan(commit, wanted, {file.name: _here(repo, file) for file in wanted})
 
 
-def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], None]) -> ModelFolder:
+def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[PullProgress], None]) -> ModelFolder:
     """Downloads the missing files, verifies them, and links them as a model. Raises ModelUnavailable; downloaded bytes
     stay.
     """
@@ -69,7 +69,7 @@ def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[Progress], 
         with _alone(name, cache):
             done = 0
             for file in plan.files:
-                _obtain(name, plan, file, repo, FileReporter(tell, Progress(file.name, done, plan.size)))
+                _obtain(name, plan, file, repo, FileReporter(tell, PullProgress(file.name, done, plan.size)))
                 done += file.size
             for file in plan.files:
                 repo.link(plan.commit, file.name, file.blob)

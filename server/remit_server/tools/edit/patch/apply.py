@@ -38,7 +38,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Unplaced:
     """A hunk without a place. `lines` are the places, from 1, of which none can be preferred."""
 
     hunk: Hunk
@@ -61,22 +61,22 @@ class _Text:
         return fits and (not hunk.at_end or end == len(self.lines))
 
 
-def place(content: str, hunks: Sequence[Hunk]) -> tuple[Placed | Failed, ...]:
+def place(content: str, hunks: Sequence[Hunk]) -> tuple[Placed | Unplaced, ...]:
     """Where each hunk goes in `content`, whose line ends are LF."""
     text = _read(content)
-    found: list[Placed | Failed | None] = []
+    found: list[Placed | Unplaced | None] = []
     drift = 0
     for hunk in hunks:
         at = _place(text, hunk, drift) if hunk.old else None
         drift = at.drift if isinstance(at, Placed) and hunk.start is not None else drift
         found.append(at)
     drifts = [each.drift if isinstance(each, Placed) and each.hunk.start is not None else None for each in found]
-    placed: list[Placed | Failed] = []
+    placed: list[Placed | Unplaced] = []
     taken: list[Placed] = []
     for number, hunk in enumerate(hunks):
         each = found[number] or _insertion(text, hunk, _drift_bounds(drifts, number))
         if isinstance(each, Placed) and not _take(taken, each):
-            each = Failed(hunk, "overlaps", (each.start + 1,))
+            each = Unplaced(hunk, "overlaps", (each.start + 1,))
         placed.append(each)
     return tuple(placed)
 
@@ -113,25 +113,25 @@ def _read(content: str) -> _Text:
     return _Text(lines, where)
 
 
-def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Failed:
+def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Unplaced:
     named = None if hunk.start is None else hunk.start - 1
     if named is not None:
         # Neither the number nor the way of the hunk before it is worth more than the other.
         near = [shift for shift in dict.fromkeys((0, drift)) if text.holds(hunk, named + shift)]
         if len(near) > 1:
-            return Failed(hunk, "ambiguous", tuple(sorted(named + shift + 1 for shift in near)))
+            return Unplaced(hunk, "ambiguous", tuple(sorted(named + shift + 1 for shift in near)))
         if near:
             return Placed(hunk, named + near[0], near[0])
     fitting = _fitting(text, hunk)
     if text.left < 0:
-        return Failed(hunk, "repetitive")
+        return Unplaced(hunk, "repetitive")
     match fitting:
         case []:
-            return Failed(hunk, "missing")
+            return Unplaced(hunk, "missing")
         case [start]:
             return Placed(hunk, start, 0 if named is None else start - named)
         case _:
-            return Failed(hunk, "ambiguous", tuple(start + 1 for start in fitting))
+            return Unplaced(hunk, "ambiguous", tuple(start + 1 for start in fitting))
 
 
 def _drift_bounds(drifts: Sequence[int | None], number: int) -> tuple[int, int]:
@@ -140,17 +140,17 @@ def _drift_bounds(drifts: Sequence[int | None], number: int) -> tuple[int, int]:
     return before, next((drift for drift in drifts[number:] if drift is not None), before)
 
 
-def _insertion(text: _Text, hunk: Hunk, around: tuple[int, int]) -> Placed | Failed:
+def _insertion(text: _Text, hunk: Hunk, around: tuple[int, int]) -> Placed | Unplaced:
     """An insertion without context has only its number to go by, and what its neighbours say of the numbers."""
     if not text.lines or hunk.start == 0:
         return Placed(hunk, 0, 0)
     if hunk.start is None:
-        return Failed(hunk, "missing")
+        return Unplaced(hunk, "missing")
     first, second = (hunk.start + drift for drift in around)
     if first != second:
-        return Failed(hunk, "ambiguous", tuple(sorted((first + 1, second + 1))))
+        return Unplaced(hunk, "ambiguous", tuple(sorted((first + 1, second + 1))))
     if not text.holds(hunk, first) or first > len(text.lines):
-        return Failed(hunk, "missing")
+        return Unplaced(hunk, "missing")
     return Placed(hunk, first, around[0])
 
 

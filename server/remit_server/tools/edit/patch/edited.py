@@ -11,7 +11,7 @@ from dataclasses import replace
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.edit.near_miss import explain
-from remit_server.tools.edit.patch.apply import Failed, Placed, apply_hunks, place
+from remit_server.tools.edit.patch.apply import Placed, Unplaced, apply_hunks, place
 from remit_server.tools.edit.patch.parts import NO_NEWLINE, FilePatch, Hunk
 from remit_server.tools.files.read_source import MARK, with_one_mark
 from remit_server.workspace.content.files import MAX_FILE_BYTES, FileImage
@@ -20,7 +20,7 @@ from remit_server.workspace.content.text import Text
 
 def edit_image(patch: FilePatch, image: FileImage, redact: Callable[[str], str]) -> tuple[bytes, list[str]]:
     """What `image` becomes, and where each hunk goes. Raises ToolError, with its words as `redact` leaves them."""
-    text, placed = Text(""), tuple[Placed | Failed, ...]()
+    text, placed = Text(""), tuple[Placed | Unplaced, ...]()
     for text, hunks in _readings(image.data, patch):
         shown = _shows_mark(text, hunks)
         placed = place(MARK + text.content if shown else text.content, hunks)
@@ -63,30 +63,30 @@ def _encode(patch: FilePatch, text: Text, placed: Sequence[Placed], *, shown: bo
     return (replace(text, mark=b"") if gone else text).encode(after.removeprefix(MARK))
 
 
-def _lines(patch: FilePatch, placed: Sequence[Placed | Failed]) -> list[str]:
+def _lines(patch: FilePatch, placed: Sequence[Placed | Unplaced]) -> list[str]:
     return [f"{patch.path}: {_describe_placement(number, each)}" for number, each in enumerate(placed, 1)]
 
 
-def _describe_placement(number: int, each: Placed | Failed) -> str:
+def _describe_placement(number: int, each: Placed | Unplaced) -> str:
     match each:
         case Placed(start=start, drift=0):
             return f"hunk {number} fits at line {start + 1}"
         case Placed(start=start, drift=drift):
             return f"hunk {number} fits at line {start + 1}, {abs(drift)} lines {'below' if drift > 0 else 'above'}"
-        case Failed(trouble="missing"):
+        case Unplaced(trouble="missing"):
             return f"hunk {number} fits nowhere"
-        case Failed(trouble="ambiguous", lines=lines):
+        case Unplaced(trouble="ambiguous", lines=lines):
             return f"hunk {number} fits at lines {', '.join(map(str, lines))}"
-        case Failed(trouble="repetitive"):
+        case Unplaced(trouble="repetitive"):
             return f"hunk {number} may stand at too many places to look at them all"
-        case Failed(lines=lines):
+        case Unplaced(lines=lines):
             return f"hunk {number} overlaps another one at line {lines[0]}"
 
 
 def _misplaced_error(
-    patch: FilePatch, placed: Sequence[Placed | Failed], content: str, redact: Callable[[str], str]
+    patch: FilePatch, placed: Sequence[Placed | Unplaced], content: str, redact: Callable[[str], str]
 ) -> ToolError:
-    failed = next(each for each in placed if isinstance(each, Failed))
+    failed = next(each for each in placed if isinstance(each, Unplaced))
     said = "; ".join(_lines(patch, placed))
     match failed.trouble:
         case "missing" if failed.hunk.at_end and "\n".join(failed.hunk.plain.old) in content:

@@ -1,9 +1,15 @@
-"""Files of the working tree as git would store them: links as links, each looked at through no link (GIT-02)."""
+"""Files of the working tree as git would store them: links as links, each looked at through no link (GIT-02).
+
+The bytes that git would store for a file: its own, or a refusal where git would change them (GIT-03).
+
+Filters are programs, and are not run. Line ends are left alone: where git would turn them, that is said.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dulwich.index import (
@@ -15,14 +21,13 @@ from dulwich.objects import Blob
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.tools.git.commit.attributes import Attributes
-from remit_server.tools.git.commit.content import line_ends_are_turned, must_be_stored_as_it_is
+from remit_server.tools.git.commit.attributes import Attributes, Value
 from remit_server.tools.git.commit.refusal import commit_refusal
-from remit_server.tools.git.commit.repository import Repository
+from remit_server.tools.git.commit.repository import RepositoryNow
 from remit_server.workspace.content.files import read_image
 from remit_server.workspace.content.text import Text, plain
 from remit_server.workspace.git_index import IndexEntry, entry_of, times_of
-from remit_server.workspace.git_settings import is_on
+from remit_server.workspace.git_settings import Settings, is_on
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
 
@@ -58,7 +63,7 @@ class WorkingTree:
 
     workspace: Workspace
     documents: Documents
-    repository: Repository
+    repository: RepositoryNow
     attributes: Attributes
     _folders: dict[str, int | None] = field(default_factory=dict[str, int | None])
 
@@ -171,3 +176,41 @@ class WorkingTree:
             raise commit_refusal(
                 f"`{path}` is not saved in the editor", "save it first", ErrorCode.STALE, retryable=True
             )
+
+
+_CRLF = b"\r\n"
+_CONVERTS = frozenset({"true", "input"})
+
+
+def must_be_stored_as_it_is(path: str, data: bytes, attributes: Mapping[str, Value], settings: Settings) -> None:
+    """Raises ToolError where git would store something other than `data` for the file at `path`."""
+    program, encoding = attributes.get("filter"), attributes.get("working-tree-encoding")
+    if isinstance(program, str):
+        raise _refusal(path, f"git stores it through the filter `{program}`, which is a program")
+    if isinstance(encoding, str) and encoding.upper() not in {"UTF-8", "UTF8"}:
+        raise _refusal(path, f"git stores it in another encoding than {encoding}")
+    if attributes.get("ident") is True and b"$Id" in data:
+        raise _refusal(path, "git changes the `$Id$` in it")
+    if line_ends_are_turned(data, attributes, settings):
+        raise _refusal(path, "git would change its line ends (CRLF)")
+
+
+def line_ends_are_turned(data: bytes, attributes: Mapping[str, Value], settings: Settings) -> bool:
+    """Whether git would store `data` with other line ends. Where it is not certain, it is said to."""
+    if _CRLF not in data:
+        return False
+    text = attributes.get("text", attributes.get("crlf"))
+    if text is False:
+        return False
+    if text is True or text == "input" or (text is None and attributes.get("eol") in {"lf", "crlf"}):
+        return True
+    if text is None and settings.get("core.autocrlf", "").lower() not in _CONVERTS:
+        return False
+    # What git takes for binary stays: by a NUL for certain, by other signs it may.
+    return b"\0" not in data
+
+
+def _refusal(path: str, why: str) -> ToolError:
+    return ToolError(
+        f"cannot commit `{path}`", why, "leave it out with `paths`; a person can commit it with git itself"
+    )

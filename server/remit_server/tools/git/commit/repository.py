@@ -60,7 +60,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class RepositoryNow:
     """A repository at one moment. `ref` is None where HEAD is detached, `parent` where there is no commit yet."""
 
     git: GitFiles
@@ -160,7 +160,7 @@ def folders_of(workspace: Workspace) -> Folders:
     return found
 
 
-def open_for_commit(git: GitFiles) -> Repository:
+def open_for_commit(git: GitFiles) -> RepositoryNow:
     """The repository whose files are `git`. Raises ToolError where nothing can be committed to it."""
     try:
         settings = settings_of(git.folders.own, git.folders.config(), os.environ)
@@ -170,7 +170,9 @@ def open_for_commit(git: GitFiles) -> Repository:
     _must_be_at_rest(git)
     head = git.read("HEAD", MAX_CONFIG_BYTES) or b""
     ref, parent = _head(git, head.decode(errors="replace"))
-    return Repository(git, settings, head, ref, parent, _index(git), _objects(git), tuple(_active_hooks(git, settings)))
+    return RepositoryNow(
+        git, settings, head, ref, parent, _index(git), _objects(git), tuple(_active_hooks(git, settings))
+    )
 
 
 def _must_be_plain(settings: Settings, git: GitFiles) -> None:

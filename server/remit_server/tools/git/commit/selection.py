@@ -12,9 +12,9 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.files import SUBMODULE, Stored, WorkingTree, path_of
 from remit_server.tools.git.commit.refusal import commit_refusal
-from remit_server.tools.git.commit.repository import Entry, Repository
+from remit_server.tools.git.commit.repository import Entry, RepositoryNow
 from remit_server.tools.git.commit.sparse import notices_files_outside, outside_sparse
-from remit_server.tools.git.commit.untracked import LeftOut, find_addable, find_untracked, must_be_addable
+from remit_server.tools.git.commit.untracked import NotTaken, find_addable, find_untracked, must_be_addable
 from remit_server.workspace.git_index import NOT_CHECKED_OUT, IndexEntry
 from remit_server.workspace.git_settings import is_on
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
@@ -34,7 +34,7 @@ class Selected:
     index: dict[bytes, IndexEntry]
     contents: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
     hidden: set[bytes] = field(default_factory=set[bytes])
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: NotTaken = field(default_factory=NotTaken)
 
 
 def select(
@@ -124,7 +124,7 @@ def _staying(tree: WorkingTree, path: str, known: IndexEntry | None, *, left: bo
     return known if tree.is_unchanged(path, known) else None
 
 
-def _note_left_out(tree: WorkingTree, path: str, stays: IndexEntry, left_out: LeftOut, *, outside: bool) -> None:
+def _note_left_out(tree: WorkingTree, path: str, stays: IndexEntry, left_out: NotTaken, *, outside: bool) -> None:
     """Notes what of the files that stay may be another one by now."""
     if stays.mode == SUBMODULE:
         left_out.submodules.add(path)
@@ -189,10 +189,10 @@ def _leave(name: bytes, files: dict[bytes, Entry], committed: Mapping[bytes, Ent
 
 def _new(
     workspace: Workspace,
-    repository: Repository,
+    repository: RepositoryNow,
     named: tuple[WorkspacePath, ...],
     known: list[str],
-    left_out: LeftOut | None,
+    left_out: NotTaken | None,
 ) -> Iterator[str]:
     """Untracked files that were asked for: by name, and all of a folder where it is noted what is `left_out` of them.
 

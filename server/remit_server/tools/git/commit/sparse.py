@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from remit_server.tools.git.commit.refusal import commit_refusal
-from remit_server.tools.git.commit.repository import Repository
+from remit_server.tools.git.commit.repository import RepositoryNow
 from remit_server.workspace.git_settings import is_on
 from remit_server.workspace.trees.exclude import IGNORE_CASE
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
@@ -17,7 +17,7 @@ _SPARSE = "core.sparsecheckout"
 _EXPECTED = "sparse.expectfilesoutsideofpatterns"
 
 
-def outside_sparse(repository: Repository) -> Callable[[str], bool]:
+def outside_sparse(repository: RepositoryNow) -> Callable[[str], bool]:
     """Returns a predicate: whether a path of the workspace lies outside the sparse checkout. Raises ToolError where the
     patterns are more than can be gone through."""
     data = repository.git.read(_PATTERNS, MAX_IGNORE_BYTES) if is_on(repository.settings, _SPARSE) else None
@@ -31,7 +31,7 @@ def outside_sparse(repository: Repository) -> Callable[[str], bool]:
     return lambda path: not holds(prefix + path)
 
 
-def notices_files_outside(repository: Repository) -> bool:
+def notices_files_outside(repository: RepositoryNow) -> bool:
     """Whether a file that is marked as not checked out is looked at where it is there all the same."""
     return is_on(repository.settings, _SPARSE) and not is_on(repository.settings, _EXPECTED)
 

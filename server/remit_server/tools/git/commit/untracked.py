@@ -9,7 +9,7 @@ from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.tools.git.commit.refusal import commit_refusal
-from remit_server.tools.git.commit.repository import Repository
+from remit_server.tools.git.commit.repository import RepositoryNow
 from remit_server.tools.git.commit.sparse import outside_sparse
 from remit_server.tools.git.git_repository import quote_path
 from remit_server.workspace.git_settings import is_on
@@ -22,7 +22,7 @@ _MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class NotTaken:
     """What git would take along, or has changed, and a commit leaves as it is: new links, new repositories in folders,
     new files with names that cannot be shown, known submodules, files outside a sparse checkout that are there, and new
     files in folders that git knows in another case, which it would name so. `cut` are ignore files of which not all is
@@ -59,7 +59,7 @@ def _listed(named: Sequence[str]) -> str:
 
 
 def find_untracked(
-    workspace: Workspace, folder: WorkspacePath, repository: Repository, left_out: LeftOut
+    workspace: Workspace, folder: WorkspacePath, repository: RepositoryNow, left_out: NotTaken
 ) -> Iterator[str]:
     """Untracked files below a folder, without ignored ones. Links, and what is in repositories there, are `left_out`.
 
@@ -93,7 +93,7 @@ def find_untracked(
     left_out.links.update(path for path in links if path not in ignored and nested(path) is None)
 
 
-def _set_aside(repository: Repository, left_out: LeftOut) -> Callable[[str], bool]:
+def _set_aside(repository: RepositoryNow, left_out: NotTaken) -> Callable[[str], bool]:
     """Returns a function that notes a new file in `left_out` where git would not take it along by its name, and says
     whether that is so."""
     outside, respelled = outside_sparse(repository), _spelled_otherwise(repository)
@@ -107,7 +107,7 @@ def _set_aside(repository: Repository, left_out: LeftOut) -> Callable[[str], boo
     return sets_aside
 
 
-def _spelled_otherwise(repository: Repository) -> Callable[[str], bool]:
+def _spelled_otherwise(repository: RepositoryNow) -> Callable[[str], bool]:
     """Returns a function that says whether git, where case does not count, knows the folder of a path, or one above, by
     another spelling, which it would give the file."""
     if not is_on(repository.settings, IGNORE_CASE):
@@ -123,7 +123,9 @@ def _folders_of(name: bytes) -> Iterator[bytes]:
     return (name[:at] for at, sign in enumerate(name) if sign == ord("/"))
 
 
-def find_addable(workspace: Workspace, paths: Sequence[str], repository: Repository, left_out: LeftOut) -> list[str]:
+def find_addable(
+    workspace: Workspace, paths: Sequence[str], repository: RepositoryNow, left_out: NotTaken
+) -> list[str]:
     """Returns those of the paths that are untracked files which a commit may take along; notes what is `left_out`."""
     knows = _knows(repository)
     new = [path for path in paths if not knows(path) and _is_file(workspace, path)]
@@ -135,7 +137,7 @@ def find_addable(workspace: Workspace, paths: Sequence[str], repository: Reposit
     return [path for path in new if path not in ignored and nested(path) is None and not sets_aside(path)]
 
 
-def _knows(repository: Repository) -> Callable[[str], bool]:
+def _knows(repository: RepositoryNow) -> Callable[[str], bool]:
     """Returns a function that says whether git knows a path already, where the case of letters does not count also by
     another spelling."""
     known = repository.index.entries
@@ -150,7 +152,7 @@ def _is_file(workspace: Workspace, path: str) -> bool:
     return absolute.is_file() and not absolute.is_symlink()
 
 
-def must_be_addable(workspace: Workspace, path: str, repository: Repository) -> None:
+def must_be_addable(workspace: Workspace, path: str, repository: RepositoryNow) -> None:
     """Raises ToolError where an untracked file that was named is ignored, or is another repository's, or git would not
     add it, or by another name."""
     _must_know_what_is_ignored(workspace)

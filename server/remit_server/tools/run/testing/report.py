@@ -1,9 +1,13 @@
-"""A run of tests for a model: how it ended, what failed first, and whether runner and report agree."""
+"""A run of tests for a model: how it ended, what failed first, and whether runner and report agree.
+
+What helps against a module of Python that a test could not import: one of the workspace is told from a package
+(FLW-04).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -19,11 +23,10 @@ from remit_server.tools.run.colours import without_colours
 from remit_server.tools.run.hosts import lacked_network
 from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.run.testing.finding import Place
-from remit_server.tools.run.testing.missing_modules import advise_on_missing
 from remit_server.tools.run.testing.reports.channel import read_channel
 from remit_server.tools.run.testing.reports.coverage import FileCoverage, percent
 from remit_server.tools.run.testing.reports.results import BadReport, Origin, Report, Result
-from remit_server.tools.run.testing.runners import Ask, Runner
+from remit_server.tools.run.testing.runners import Runner, RunnerAsk
 from remit_server.tools.run.testing.test_request import Choice
 from remit_server.tools.run.time_limit import failure_of
 from remit_server.tools.spec import Outcome, TestsRan
@@ -277,7 +280,7 @@ def _test_lines(test: Result) -> list[str]:
     return [f"{word} {' '.join(test.id.split())}{kind}{place}", *(f"    {line}" for line in test.message.splitlines())]
 
 
-def _coverage(data: bytes, runner: Runner, ask: Ask, root: Path) -> tuple[tuple[FileCoverage, ...], list[str]]:
+def _coverage(data: bytes, runner: Runner, ask: RunnerAsk, root: Path) -> tuple[tuple[FileCoverage, ...], list[str]]:
     if not ask.coverage or runner.coverage is None:
         return (), []
     try:
@@ -335,3 +338,35 @@ def _as_data(test: Result, redact: Callable[[str], str]) -> dict[str, JsonValue]
         "file": test.file,
         "line": test.line,
     }
+
+
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
+"""A module that is in no other one: what is missed below a package that is there is code still to be written."""
+
+
+def advise_on_missing(message: str, files: Iterable[str]) -> str:
+    """Returns what makes the module that a test misses be found, by the workspace's files; empty where none is missed.
+
+    `message` is what the runner says of the test, `files` are paths from the folder in which tests run.
+    """
+    if (missing := _MISSING.search(message)) is None:
+        return ""
+    name = missing[1]
+    folder = min((found for path in files if (found := _found_in(path, name)) is not None), default=None)
+    if folder is None:
+        return (
+            f"`{name}` is no module of this workspace: where it is still to be written, let a test assert first that "
+            f"it is there; where it is a package, ask the person to install it in `.venv`"
+        )
+    return (
+        f"`{name}` is a module of this workspace, in `{folder}`, where Python does not look: begin the test with "
+        f'`import sys; sys.path.insert(0, "{folder}")`, or ask the person to install the project in `.venv`'
+    )
+
+
+def _found_in(path: str, name: str) -> str | None:
+    """Returns the folder from which a file is the module of that name; None where it is another file."""
+    file = PurePosixPath(path)
+    if file.name == f"{name}.py":
+        return str(file.parent)
+    return str(file.parent.parent) if file.name == "__init__.py" and file.parent.name == name else None

@@ -28,7 +28,7 @@ AIDS = "/tmp/remit-aids"  # noqa: S108
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RunnerAsk:
     """What is to run: a path from where the runner runs or None for everything, and a part of the tests' names.
 
     `narrowed` is what the path is to runners that want it in other words; `only` one test, as reports name it after its
@@ -47,10 +47,10 @@ class Ask:
     provider: bool = True
     apart: bool = False
     as_module: bool = False
-    more: tuple[Ask, ...] = ()
+    more: tuple[RunnerAsk, ...] = ()
 
     @property
-    def paths(self) -> tuple[Ask, ...]:
+    def paths(self) -> tuple[RunnerAsk, ...]:
         """Itself and what is asked of further paths."""
         return (self, *self.more)
 
@@ -72,17 +72,17 @@ class Runner:
 
     name: str
     program: str
-    said: Callable[[Ask], tuple[str, ...]]
+    said: Callable[[RunnerAsk], tuple[str, ...]]
     results: Callable[[bytes, Path], Report]
     coverage: Callable[[bytes, Path], tuple[FileCoverage, ...]] | None = None
-    runs: Callable[[Ask], tuple[str, ...]] | None = None
+    runs: Callable[[RunnerAsk], tuple[str, ...]] | None = None
     through: tuple[str, ...] = ()
     aids: tuple[str, ...] = ()
     vouch: Callable[[bytes, bytes, Report], Report] | None = None
     narrow: Callable[[str, bool, tuple[str, ...], Callable[[str], str]], tuple[str, ...]] | None = None
 
 
-def _pytest(ask: Ask) -> tuple[str, ...]:
+def _pytest(ask: RunnerAsk) -> tuple[str, ...]:
     covered = ("--cov=.", "--cov-report=") if ask.coverage else ()
     # pytest reads a file of options where a value starts with `@`; before an expression a space means nothing.
     part = ("-k", f" {ask.part}" if ask.part.startswith("@") else ask.part) if ask.part else ()
@@ -91,7 +91,7 @@ def _pytest(ask: Ask) -> tuple[str, ...]:
     return (*program, "-q", "--tb=short", "-p", "no:cacheprovider", *covered, *part, *path)
 
 
-def _reporting_pytest(ask: Ask) -> tuple[str, ...]:
+def _reporting_pytest(ask: RunnerAsk) -> tuple[str, ...]:
     """pytest reports when all is over, so it runs with a plugin of ours, which PYTHONPATH leads to.
 
     By `python -m` the workspace would come first where Python looks, and could bring another pytest.
@@ -100,7 +100,7 @@ def _reporting_pytest(ask: Ask) -> tuple[str, ...]:
     return (program, "-p", "inside_pytest", *options)
 
 
-def _unittest(ask: Ask) -> tuple[str, ...]:
+def _unittest(ask: RunnerAsk) -> tuple[str, ...]:
     if ask.only:
         named = unittest_name(ask.only)
         return ("python3", "-m", "unittest", *((named,) if ask.is_folder else (*_path(ask), "-k", named)))
@@ -114,7 +114,7 @@ def _unittest(ask: Ask) -> tuple[str, ...]:
     )
 
 
-def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
+def _reporting_unittest(ask: RunnerAsk) -> tuple[str, ...]:
     """unittest reports to people alone, so it runs under a few lines of ours."""
     covered = "coverage" if ask.coverage else ""
     only = unittest_name(ask.only)
@@ -122,7 +122,7 @@ def _reporting_unittest(ask: Ask) -> tuple[str, ...]:
     return ("python3", f"{AIDS}/inside_unittest.py", covered, paths, ask.part or "", only)
 
 
-def _vitest(ask: Ask) -> tuple[str, ...]:
+def _vitest(ask: RunnerAsk) -> tuple[str, ...]:
     covered = (
         ("--coverage.enabled", "--coverage.reporter=json-summary", f"--coverage.reportsDirectory={COVERAGE_FOLDER}")
         if ask.coverage and ask.provider
@@ -131,13 +131,13 @@ def _vitest(ask: Ask) -> tuple[str, ...]:
     return ("vitest", "run", *covered, *_titles(ask), *_path(ask, "", "/"))
 
 
-def _reporting_vitest(ask: Ask) -> tuple[str, ...]:
+def _reporting_vitest(ask: RunnerAsk) -> tuple[str, ...]:
     """Its own JSON is a file that tests could write as well, so it runs with a reporter of ours."""
     program, run, *options = _vitest(ask)
     return (program, run, f"--reporter={AIDS}/inside_vitest.mjs", *options)
 
 
-def _jest(ask: Ask) -> tuple[str, ...]:
+def _jest(ask: RunnerAsk) -> tuple[str, ...]:
     covered = (
         ("--coverage", "--coverageReporters=json-summary", f"--coverageDirectory={COVERAGE_FOLDER}")
         if ask.coverage
@@ -149,7 +149,7 @@ def _jest(ask: Ask) -> tuple[str, ...]:
     return ("jest", "--ci", *covered, *_titles(ask), *path)
 
 
-def _reporting_jest(ask: Ask) -> tuple[str, ...]:
+def _reporting_jest(ask: RunnerAsk) -> tuple[str, ...]:
     """Its own JSON is a file that tests could write as well, so it runs with a reporter of ours.
 
     Tests of one file, or quick ones, would run in its process, unless there is a limit to what others may hold.
@@ -159,14 +159,14 @@ def _reporting_jest(ask: Ask) -> tuple[str, ...]:
     return (program, f"--reporters={AIDS}/inside_jest.cjs", *apart, *options)
 
 
-def _node(ask: Ask) -> tuple[str, ...]:
+def _node(ask: RunnerAsk) -> tuple[str, ...]:
     covered = ("--experimental-test-coverage",) if ask.coverage else ()
     pattern = node_pattern(ask.only) if ask.only else ask.part
     part = (f"--test-name-pattern={pattern}",) if pattern else ()
     return ("node", "--test", *covered, *part, *_narrowed(ask))
 
 
-def _reporting_node(ask: Ask) -> tuple[str, ...]:
+def _reporting_node(ask: RunnerAsk) -> tuple[str, ...]:
     """Node's own reports cannot be read when it is stopped, and name no file, so it runs with a reporter of ours.
 
     There is another in the process of each file."""
@@ -182,7 +182,7 @@ def _reporting_node(ask: Ask) -> tuple[str, ...]:
     )
 
 
-def _go(ask: Ask) -> tuple[str, ...]:
+def _go(ask: RunnerAsk) -> tuple[str, ...]:
     covered = (f"-coverprofile={COVERAGE_FILE}",) if ask.coverage else ()
     if ask.only:
         pattern, package = go_pattern(ask.only)
@@ -190,38 +190,38 @@ def _go(ask: Ask) -> tuple[str, ...]:
     return ("go", "test", "-json", *covered, *_option("-run", ask), *(_narrowed(ask) or ("./...",)))
 
 
-def _signing_go(ask: Ask) -> tuple[str, ...]:
+def _signing_go(ask: RunnerAsk) -> tuple[str, ...]:
     """A program of tests prints what it likes, so its own `testing` signs how each test ended."""
     return ("/bin/sh", f"{AIDS}/inside_go.sh", *_go(ask))
 
 
-def _cargo(ask: Ask) -> tuple[str, ...]:
+def _cargo(ask: RunnerAsk) -> tuple[str, ...]:
     start = ("cargo", "test", "--offline", "--no-fail-fast")
     if ask.only:
         return (*start, "--", "--exact", ask.only)
     return (*start, *_narrowed(ask), *((ask.part,) if ask.part else ()))
 
 
-def _signing_cargo(ask: Ask) -> tuple[str, ...]:
+def _signing_cargo(ask: RunnerAsk) -> tuple[str, ...]:
     """A program of tests prints what it likes, so it is built with a harness that signs how each test ended."""
     return ("/bin/sh", f"{AIDS}/inside_cargo.sh", *_cargo(ask))
 
 
-def _titles(ask: Ask) -> tuple[str, ...]:
+def _titles(ask: RunnerAsk) -> tuple[str, ...]:
     return (f"--testNamePattern={javascript_pattern(ask.only)}",) if ask.only else _option("-t", ask)
 
 
-def _option(name: str, ask: Ask) -> tuple[str, ...]:
+def _option(name: str, ask: RunnerAsk) -> tuple[str, ...]:
     return (name, ask.part) if ask.part else ()
 
 
-def _path(ask: Ask, before: str = "", after: str = "") -> tuple[str, ...]:
+def _path(ask: RunnerAsk, before: str = "", after: str = "") -> tuple[str, ...]:
     """The paths; a folder's between two signs, for runners that look for it as a part of others."""
     named = [(each.path, each.is_folder) for each in ask.paths if each.path and each.path != "."]
     return tuple(f"{before}{path}{after}" if is_folder else path for path, is_folder in named)
 
 
-def _narrowed(ask: Ask) -> tuple[str, ...]:
+def _narrowed(ask: RunnerAsk) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for each in ask.paths for word in each.narrowed))
 
 

@@ -25,7 +25,7 @@ from remit_server.tools.run.testing.finding import (
     unknown_runner,
 )
 from remit_server.tools.run.testing.rerunning import Id, is_run_by, read_id
-from remit_server.tools.run.testing.runners import RUNNERS, Ask, Runner
+from remit_server.tools.run.testing.runners import RUNNERS, Runner, RunnerAsk
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.content.files import read_image
 from remit_server.workspace.trees.walk import Limits, walk
@@ -70,7 +70,7 @@ class Choice:
     """
 
     runner: Runner
-    ask: Ask
+    ask: RunnerAsk
     folder: str = "."
     files: frozenset[str] = frozenset()
     others: tuple[Place, ...] = ()
@@ -99,7 +99,7 @@ def choose(wanted: Wanted, ctx: ToolContext) -> Choice:
             known[folder] = _facts(folder, files, ctx)
         return known[folder]
 
-    def ask_more(path: str) -> Ask:
+    def ask_more(path: str) -> RunnerAsk:
         also = replace(wanted, path=path)
         further = _spot(also, ctx)
         _refuse_apart((wanted.path, path), (spot, further), (place, _place(also, further, files, facts_of)))
@@ -184,7 +184,7 @@ def _unfit(wanted: Wanted, spot: _Spot, others: tuple[Place, ...]) -> ToolError:
     return ToolError("cannot run tests", why, fix, code=ErrorCode.NOT_FOUND)
 
 
-def _ask(wanted: Wanted, spot: _Spot, place: Place, files: tuple[str, ...], ctx: ToolContext) -> Ask:
+def _ask(wanted: Wanted, spot: _Spot, place: Place, files: tuple[str, ...], ctx: ToolContext) -> RunnerAsk:
     runner, folder = _row(place), place.folder
     path = str(PurePosixPath(spot.path).relative_to(folder))
     narrowed: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ def _ask(wanted: Wanted, spot: _Spot, place: Place, files: tuple[str, ...], ctx:
     named = None if path == "." else f"./{path}" if path[0] in "-@+" else path
     provider = runner.name != "vitest" or _has_provider(folder, ctx)
     apart = runner.name == "jest" and _is_newer_jest(folder, ctx)
-    return Ask(named, spot.is_folder, wanted.part, wanted.coverage, narrowed, spot.test, provider, apart)
+    return RunnerAsk(named, spot.is_folder, wanted.part, wanted.coverage, narrowed, spot.test, provider, apart)
 
 
 def _refuse_apart(paths: tuple[str | None, str], spots: tuple[_Spot, _Spot], runners: tuple[Place, Place]) -> None:

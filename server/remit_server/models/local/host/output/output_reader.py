@@ -9,9 +9,7 @@ from typing import Protocol, assert_never
 from remit_server.models.dialects.read import ReadCall
 from remit_server.models.local.host.output.last_calls import Unreadable
 from remit_server.models.local.host.output.thinking import Thought, ThoughtReader
-from remit_server.models.local.wire import Call, Delta, Frame
-from remit_server.models.local.wire import Thinking as ThinkingFrame
-from remit_server.models.local.wire import Unreadable as UnreadableFrame
+from remit_server.models.local.wire import Call, Delta, Frame, ThinkingFrame, UnreadableFrame
 
 Part = str | ReadCall | Unreadable | Thought
 
