@@ -34,7 +34,7 @@ def test_DOC_01_every_page_is_there_and_every_link_and_anchor_leads_somewhere(si
 
 
 def test_DOC_01_a_list_right_below_a_line_is_a_list_as_on_a_forge(site: Path) -> None:
-    assert re.search(r"… a tool</strong></p>\s*<ol>", (site / "docs" / "recipes.html").read_text("utf-8"))
+    assert re.search(r"… an LSP feature</strong></p>\s*<ol>", (site / "docs" / "recipes.html").read_text("utf-8"))
 
 
 def test_DOC_01_nothing_is_loaded_from_another_place(site: Path) -> None:
