@@ -1,10 +1,8 @@
 """Stage 5a: what a commit has to meet before anybody is asked about it: the coverage budget (FLW-08), and the review of
-work in strict mode (FLW-10).
+work in strict mode.
 
-Tells whether a session made every change of a commit itself: what it did not is never committed unasked (FLW-10).
-
-Finds what of a commit its failing test did not come before: it was written in another mode, or beside an exemption
-(FLW-10).
+A review is asked for by what the session did not change itself, and by what its failing test did not come before: that
+was written in another mode, or beside an exemption (FLW-10).
 """
 
 from __future__ import annotations

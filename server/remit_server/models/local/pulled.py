@@ -32,7 +32,7 @@ class PulledProvider(ModelProvider):
 
     @property
     def traits(self) -> Traits:
-        """Its name on the hub, and what its folder says once it is loaded."""
+        """Returns its name on the hub, and what its folder says once it is loaded."""
         known = None if self._model is None else self._model.traits.context_tokens
         return Traits(str(self._name), known)
 

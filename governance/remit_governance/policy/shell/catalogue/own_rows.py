@@ -26,7 +26,7 @@ class OwnRows:
     files: tuple[str, ...] = ()
 
     def without_project(self) -> OwnRows:
-        """Those of the person alone."""
+        """Returns the rows of the person, without those of the project."""
         return replace(self, project={})
 
 
