@@ -22,7 +22,7 @@ TINY_PARAMETERS = 700_000_000
 
 
 ProfileName = Literal["large", "small", "small-native", "tiny", "tiny-native", "built-in"]
-ChosenProfile = Literal["large", "small"]
+ChosenProfile = Literal["large", "small", "tiny"]
 
 
 class Telling(StrEnum):
@@ -132,13 +132,20 @@ def choose_profile(
 
     `by_schema`: whether its engine decodes a whole step by a schema.
     """
+    match _by_size(parameters, model) if chosen is None else chosen:
+        case "large":
+            return LARGE
+        case "small":
+            return SMALL if by_schema else SMALL_NATIVE
+        case "tiny":
+            return TINY if by_schema else TINY_NATIVE
+
+
+def _by_size(parameters: int | None, model: str) -> ChosenProfile:
     weights = named_parameters(model) if parameters is None else parameters
-    small = weights is not None and weights <= SMALL_PARAMETERS if chosen is None else chosen == "small"
-    if not small:
-        return LARGE
-    if weights is not None and weights <= TINY_PARAMETERS:
-        return TINY if by_schema else TINY_NATIVE
-    return SMALL if by_schema else SMALL_NATIVE
+    if weights is None or weights > SMALL_PARAMETERS:
+        return "large"
+    return "small" if weights > TINY_PARAMETERS else "tiny"
 
 
 def chosen_profile(environment: Mapping[str, str]) -> ChosenProfile | None:
@@ -146,10 +153,10 @@ def chosen_profile(environment: Mapping[str, str]) -> ChosenProfile | None:
     match environment.get("REMIT_PROFILE") or None:
         case None:
             return None
-        case "large" | "small" as chosen:
+        case "large" | "small" | "tiny" as chosen:
             return chosen
         case other:
-            fix = "set `large` or `small`, or unset it"
+            fix = "set `large`, `small` or `tiny`, or unset it"
             raise SetupError(f"cannot use REMIT_PROFILE=`{other}`", "no profile has this name", fix)
 
 

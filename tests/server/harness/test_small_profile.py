@@ -93,13 +93,17 @@ def test_MOD_21_the_profile_is_chosen_by_the_weights_and_by_what_holds_a_step() 
 
 
 def test_MOD_21_a_person_may_choose_the_profile() -> None:
+    def chosen(name: str, *, by_schema: bool, parameters: int | None = None) -> Profile:
+        return choose_profile(parameters, "m", by_schema=by_schema, chosen=chosen_profile({"REMIT_PROFILE": name}))
+
     assert chosen_profile({}) is None
-    assert (
-        choose_profile(630_000_000, "coder", by_schema=True, chosen=chosen_profile({"REMIT_PROFILE": "large"})) is LARGE
-    )
-    assert choose_profile(None, "gpt-5", by_schema=True, chosen=chosen_profile({"REMIT_PROFILE": "small"})) is SMALL
+    assert chosen("large", by_schema=True, parameters=630_000_000) is LARGE
+    assert chosen("small", by_schema=True) is SMALL
+    assert chosen("small", by_schema=True, parameters=630_000_000) is SMALL, "no smaller one than was asked for"
+    assert chosen("tiny", by_schema=True) is TINY
+    assert chosen("tiny", by_schema=False, parameters=7_600_000_000) is TINY_NATIVE
     with pytest.raises(SetupError):
-        chosen_profile({"REMIT_PROFILE": "tiny"})
+        chosen_profile({"REMIT_PROFILE": "huge"})
 
 
 async def test_MOD_21_every_result_that_is_shown_is_what_the_tool_says(make_bench: Any) -> None:

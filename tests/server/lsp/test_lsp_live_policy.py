@@ -110,6 +110,17 @@ async def test_an_edited_policy_holds_for_the_next_call_and_a_broken_one_leaves_
     assert all(str(person) in u["files"] for u in updates)
 
 
+async def test_CFG_05_a_turn_that_begins_right_after_a_save_goes_by_what_was_saved(start_real, person):
+    saved(person, ALLOWS)
+    client = await start_real()
+    await client.initialize()
+    found = []
+    for text in (ALLOWS, DENIES, ALLOWS, DENIES):
+        saved(person, text)
+        found.append(await write(client))
+    assert found == ["ok", "denied", "ok", "denied"]
+
+
 async def test_a_server_opened_with_a_broken_policy_recovers_when_it_is_mended(start_real, person):
     saved(person, BROKEN)
     client = await start_real()

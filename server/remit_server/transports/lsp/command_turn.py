@@ -29,6 +29,7 @@ from remit_server.transports.lsp.client_requests.progress import choose_token, p
 from remit_server.transports.lsp.client_requests.review import follow_reviews
 from remit_server.transports.lsp.command_output import ProgramRuns
 from remit_server.transports.lsp.command_params import About
+from remit_server.transports.lsp.own_file_watch import runtime_of_turn
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.refusals import from_validation
 
@@ -77,11 +78,11 @@ async def run_turn(
 
     token = await choose_token(connection, params.work_done_token)
     async with work_done(connection, "Remit", token, stop) as report:
-        opened.append(await connection.runtime(about.folder))
-        root, asker = connection.folders.named(about.folder).root, _choose_asker(connection)
+        folder, asker = connection.folders.named(about.folder), _choose_asker(connection)
+        opened.append(await runtime_of_turn(connection, folder))
 
         def emit(event: Event) -> None:
-            follow_reviews(connection, root, event, drawn=False)
+            follow_reviews(connection, folder.root, event, drawn=False)
             programs.take(event)
             called.extend([event] if isinstance(event, ToolResultEvent) else [])
             line = progress_line(event)

@@ -14,7 +14,7 @@ from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.completion_offer import follow_setting
 
 if TYPE_CHECKING:  # slow to import
-    from remit_server.runtime.ports import Notice
+    from remit_server.runtime.ports import AgentRuntime, Notice
     from remit_server.transports.lsp.connection import Connection
     from remit_server.transports.lsp.folders import WorkspaceFolder
     from remit_server.transports.lsp.runtime_slot import RuntimeSlot
@@ -40,6 +40,14 @@ async def reload_folder(connection: Connection, slot: RuntimeSlot) -> None:
     """Has a folder's policy and configuration count as they are now, and tells what came of it."""
     for notice in await read_again(slot):
         _tell(connection, notice)
+
+
+async def runtime_of_turn(connection: Connection, folder: WorkspaceFolder) -> AgentRuntime:
+    """Returns the folder's runtime with policy and configuration as they are on disk: the turn may begin before the
+    watcher hears of a change. Raises RemitError."""
+    if folder.slot.opened is not None:
+        await reload_folder(connection, folder.slot)
+    return await folder.slot.get()
 
 
 async def read_again(slot: RuntimeSlot) -> Sequence[Notice]:

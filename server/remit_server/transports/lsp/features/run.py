@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from remit_server.transports.lsp.own_file_watch import runtime_of_turn
 from remit_server.transports.lsp.rpc.custom_methods import RUN, Json, StreamedParams
 from remit_server.transports.lsp.rpc.refusals import read_form
 
@@ -35,7 +36,7 @@ async def run(connection: Connection, params: StreamedParams) -> Json:
     if request.context is not None:  # the runtime knows the folder by its path, in whatever form it was named
         here = request.context.model_copy(update={"workspace_folder": str(folder.root)})
         request = request.model_copy(update={"context": here})
-    runtime = await folder.slot.get()
+    runtime = await runtime_of_turn(connection, folder)
 
     def stop() -> int:
         return runtime.cancel(request.session_id, request.turn_id)
