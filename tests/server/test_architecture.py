@@ -14,6 +14,7 @@ from command_line import CommandLine
 from rows import rows
 
 import remit_server
+from remit_server.harness import stages
 
 SERVER = Path(remit_server.__file__).parent
 
@@ -68,8 +69,9 @@ def callers(ends: str) -> set[str]:
                 "sandbox/scheduled.py",
             },
         ),
-        ("merger.merge", {"harness/writes/merge_kept.py"}),
-        ("kept.merge", {"harness/stages/merge.py", "harness/commands/merge_command_output.py"}),
+        ("merger.merge", {"harness/stages/write.py"}),
+        ("change_folder", {"harness/stages/write.py"}),
+        ("write_judged", {"harness/stages/merge.py", "harness/stages/command_changes.py"}),
         ("write_commit", {"harness/stages/merge.py"}),
         *(
             (writes, {"harness/writes/commit.py"})
@@ -81,6 +83,40 @@ def callers(ends: str) -> set[str]:
 def test_only_the_harness_carries_out_a_plan(ends: str, modules: set[str]) -> None:
     """invariant 1: tools return plans, and nothing but the dispatcher's harness writes a file or runs a command."""
     assert callers(ends) == modules
+
+
+def functions(path: Path) -> dict[str, ast.AST]:
+    found = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return {node.name: node for node in found if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def calls_in_order(path: Path, function: str) -> Iterator[str]:
+    """The names that a function calls, as they are called, with those of its own module's functions in their place."""
+    calls = [node for node in ast.walk(functions(path)[function]) if isinstance(node, ast.Call)]
+    for call in sorted(calls, key=lambda node: (node.end_lineno, node.end_col_offset)):
+        named = [ast.unparse(each).rsplit(".", 1)[-1] for each in (call.func, *call.args)]  # `to_thread(f, …)` calls f
+        for name in named:
+            yield name
+            if name.startswith("_") and name in functions(path):
+                yield from calls_in_order(path, name)
+
+
+@rows(
+    ("column", "module", "function"),
+    [
+        ("a call", "harness/dispatcher.py", "_run_stages"),
+        ("the review of collected edits", "harness/dispatcher.py", "_run_review"),
+        ("what a command changed", "harness/stages/command_changes.py", "merge_command"),
+    ],
+)
+def test_the_stages_run_in_the_order_of_the_list(column: str, module: str, function: str) -> None:
+    listed = [[cell.strip() for cell in line.split("|")] for line in (stages.__doc__ or "").splitlines() if "|" in line]
+    place = listed[0].index(column)
+    stated = [line[place] for line in listed[2:] if line[place]]
+    called = dict.fromkeys(name for name in calls_in_order(SERVER / module, function) if name in stated)
+    # What ends early, of a call that is collected or that finds nothing left, is recorded before the later stages.
+    assert [name for name in called if name != "finish"] == [name for name in stated if name != "finish"]
+    assert ("finish" in called) == ("finish" in stated)
 
 
 @pytest.mark.parametrize("asks", ["evaluate", "decide"])

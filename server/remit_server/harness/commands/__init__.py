@@ -1,1 +1,1 @@
-"""Keeps what a command may see within policy, and judges and merges what it changed."""
+"""Keeps what a command may see within policy, and classifies what it changed."""

@@ -107,9 +107,9 @@ class CallRecord:
 
     `tool` is its name as it is shown, `shown` its arguments without secrets, `waited` the seconds a person took.
     `changed` are the relative paths that have been changed, as the merger adds them; `rebased` says which changes
-    went into a text that had changed, `folders` which folders were made or removed, `remarks` what is to be said of
-    what files have come to hold, `parts` which changes a person took in part. `review` is the call that reviews what
-    this one collected, `collects` are the calls whose edits this one reviews.
+    went into a text that had changed, `folders` which folders were made or removed, `parts` which changes a person
+    took in part. `review` is the call that reviews what this one collected, `collects` are the calls whose edits this
+    one reviews.
     """
 
     call: ToolCall
@@ -127,7 +127,6 @@ class CallRecord:
     capability_id: str | None = None
     changed: list[str] = field(default_factory=list[str])
     folders: list[FolderChange] = field(default_factory=list[FolderChange])
-    remarks: list[str] = field(default_factory=list[str])
     rebased: list[str] = field(default_factory=list[str])
     parts: list[str] = field(default_factory=list[str])
     review: str = ""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
@@ -16,7 +17,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.approval.desk import one_question, refuse_by_person
 from remit_server.harness.approval.proposal import Proposal, subject_of
 from remit_server.harness.approval.proposed_texts import changes_of
-from remit_server.harness.approval.question import describe_question, reasons_to_ask
+from remit_server.harness.approval.question import Question, describe_question, reasons_to_ask
 from remit_server.harness.approval.review import Review, take
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, answer_again, answered_by_typing
@@ -85,9 +86,7 @@ def _reasons(prepared: Prepared, judgement: Judgement) -> tuple[ReasonPayload, .
 def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
     """What a dry run says in place of doing it, with the diffs for whoever draws them."""
     offer = offer_for(prepared.judgement.pairs, ctx.parts.rulebook.permissions, ctx.parts.rulebook.here)
-    reasons = _reasons(prepared, prepared.judgement)
-    programs = ctx.parts.rulebook.policy.programs
-    shown = describe_question(prepared.proposal, ctx.call, ctx.turn, offer, reasons, programs=programs)
+    shown = _describe(prepared.proposal, offer, _reasons(prepared, prepared.judgement), ctx)
     asked = "it would be asked about" if _asks(prepared) else "it would be done without a question"
     error = ToolError(
         "nothing was done: this is a dry run",
@@ -114,10 +113,8 @@ async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tupl
     proposal, judgement, rulebook = prepared.proposal, prepared.judgement, ctx.parts.rulebook
     for _ in range(MAX_QUESTIONS):
         offer = offer_for(judgement.pairs, rulebook.permissions, rulebook.here)
-        asked = await _subject(proposal, offer, ctx)
-        reasons, whole = _reasons(prepared, judgement), proposal
-        programs = rulebook.policy.programs
-        shown = describe_question(proposal, ctx.call, ctx.turn, offer, reasons, programs=programs)
+        asked, whole = await _subject(proposal, offer, ctx), proposal
+        shown = _describe(proposal, offer, _reasons(prepared, judgement), ctx)
         review = await ctx.parts.desk.ask(asked, shown, record, changes_of(proposal.plan))
         if review.left_out:
             proposal = await _take(proposal, review, ctx, record)
@@ -137,6 +134,24 @@ async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tupl
         if not judgement.asks:
             return proposal, judgement
     raise stale(proposal.name)
+
+
+async def ask_by_file(
+    proposal: Proposal, reasons: Sequence[ReasonPayload], ctx: CallContext, record: CallRecord
+) -> Review:
+    """Asks one question about the files of a proposal, which can be left out, as wholes; no answer to it is remembered.
+
+    Raises ToolError on a no, as `approve` does.
+    """
+    shown = _describe(proposal, Offer(), reasons, ctx).by_file()
+    subject = await _subject(proposal, Offer(), ctx)
+    async with one_question(record):
+        return await ctx.parts.desk.ask(subject, shown, record, changes_of(proposal.plan))
+
+
+def _describe(proposal: Proposal, offer: Offer, reasons: Sequence[ReasonPayload], ctx: CallContext) -> Question:
+    programs = ctx.parts.rulebook.policy.programs
+    return describe_question(proposal, ctx.call, ctx.turn, offer, tuple(reasons), programs=programs)
 
 
 async def _take(proposal: Proposal, review: Review, ctx: CallContext, record: CallRecord) -> Proposal:

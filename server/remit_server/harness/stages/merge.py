@@ -14,18 +14,15 @@ from pydantic import JsonValue
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import measure_actions
-from remit_server.harness.commands.merge_command_output import CommandMerge
 from remit_server.harness.commands.read_only import explain_read_only
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import decide_actions
 from remit_server.harness.record.call_record import CallRecord
+from remit_server.harness.stages.command_changes import merge_command
 from remit_server.harness.stages.execute import CommandEnded, Executed
+from remit_server.harness.stages.write import JudgedWrite, write_judged
 from remit_server.harness.writes.commit import write_commit
-from remit_server.harness.writes.merge_kept import MergeKept
-from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_plan
-from remit_server.harness.writes.repositories import mark_repositories
-from remit_server.harness.writes.syntax import describe_broken
 from remit_server.tools.spec import CommitPlan, Outcome, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
 
@@ -68,10 +65,8 @@ async def merge(executed: Executed, ctx: CallContext, record: CallRecord) -> Mer
 
 
 async def _merge_command(ended: CommandEnded, executed: Executed, ctx: CallContext, record: CallRecord) -> Outcome:
-    parts = ctx.parts
-    merging = CommandMerge(executed.proposal, ctx.call.id, ctx.turn, record, parts.rulebook, parts.merger, parts.desk)
-    report = await merging.merge(ended.output, ended.started_ns)
-    read_only = await asyncio.to_thread(explain_read_only, ended.output, parts.sandbox)
+    report = await merge_command(ended, executed.proposal, ctx, record)
+    read_only = await asyncio.to_thread(explain_read_only, ended.output, ctx.parts.sandbox)
     notes = [text for text in (ended.network, report, *read_only) if text]
     text = "\n".join(filter(None, [ended.outcome.text, *notes]))
     return replace(ended.outcome, text=text, data=with_notes(ended.outcome.data, notes))
@@ -85,24 +80,20 @@ async def _commit(plan: CommitPlan, ctx: CallContext, record: CallRecord) -> Out
 
 async def _write(plan: WritePlan, executed: Executed, ctx: CallContext, record: CallRecord) -> Outcome:
     """Merges the changes. What the person types elsewhere at that very moment is followed, a few times."""
-    proposal, version = executed.proposal, executed.judgement.policy_version
-    root = ctx.parts.workspace.root
-    if await asyncio.to_thread(mark_repositories, proposal.actions, root) != proposal.actions:
-        raise stale(proposal.name)
+    tool, judgement, notes = executed.proposal.tool.name, executed.judgement, tuple[str, ...]()
     for left in reversed(range(MAX_TRIES)):
         fitted = _fit_as_judged(plan, executed, ctx)
         record.note_rebase(plan, fitted)
         plan = fitted
         try:
-            name, actions, rules = proposal.tool.name, executed.judgement.actions, ctx.parts.rulebook
-            kept = MergeKept.of_call(ctx.parts.merger, ctx.turn, ctx.call.id, name, actions=actions, rulebook=rules)
-            await finish_uninterrupted(kept.merge(plan, record.changed, version))
+            notes = await write_judged(
+                JudgedWrite(plan, tool, judgement.actions, judgement.policy_version), ctx, record
+            )
             break
         except ToolError as error:
             moved_on = _fit_as_judged(plan, executed, ctx).changes != plan.changes
             if error.code is not ErrorCode.STALE or record.changed or not left or not moved_on:
                 raise
-    notes = await asyncio.to_thread(describe_broken, plan.changes)
     beside = [OTHER_LINES_CHANGED] if record.rebased else []
     text = "\n".join([plan.outcome.text, *beside, *notes])
     return replace(plan.outcome, text=text, data=with_notes(plan.outcome.data, notes))
