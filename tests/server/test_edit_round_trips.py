@@ -13,7 +13,7 @@ import pytest
 
 from remit_server.tools.edit.apply_diff import APPLY_DIFF, ApplyDiffArguments
 from remit_server.tools.edit.edit_file import EDIT_FILE, EditFileArguments
-from remit_server.tools.edit.patch.parts import NO_NEWLINE
+from remit_server.tools.edit.patch.envelope import NO_NEWLINE
 from remit_server.tools.spec import ToolContext, WritePlan
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments

@@ -10,7 +10,7 @@ from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remit_server.tools.git.git_sections import sections
+from remit_server.tools.git.git_diff import sections
 from remit_server.tools.git.git_status import Entry, parse_status
 from remit_server.workspace.git_config import harmless, parse_config
 

@@ -17,9 +17,8 @@ from somebody_else import as_somebody_else
 from remit_server.errors import ToolError
 from remit_server.tools.files.list_files import list_matching
 from remit_server.tools.search.file_search import Query
-from remit_server.tools.search.line_matches import parse_pattern
+from remit_server.tools.search.line_matches import parse_pattern, ripgrep_expression
 from remit_server.tools.search.omissions import Ignored, describe_ignored
-from remit_server.tools.search.ripgrep_expression import ripgrep_expression
 from remit_server.tools.search.search_files import search
 from remit_server.tools.spec import Outcome, ToolContext
 from remit_server.workspace.paths.workspace_path import Workspace

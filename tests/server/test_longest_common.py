@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from work_done import calls_made_by
 
-from remit_server.workspace.longest_common import common_length, common_pairs
+from remit_server.workspace.line_diff import common_length, common_pairs
 
 FEW = st.text("abc", max_size=30)
 

@@ -17,8 +17,8 @@ from rows import rows
 
 from remit_server.errors import ToolError
 from remit_server.tools.edit.patch.apply import MOST_TOLD, Placed, Unplaced, apply_hunks, place
+from remit_server.tools.edit.patch.envelope import NO_NEWLINE, Hunk
 from remit_server.tools.edit.patch.parse import parse_diff
-from remit_server.tools.edit.patch.parts import NO_NEWLINE, Hunk
 
 SOURCES = [path for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")) if path.stat().st_size < 60_000]
 EDITS = 500

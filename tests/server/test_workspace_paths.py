@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
 from remit_server.runtime.settings import Settings
-from remit_server.workspace.paths.kernel import open_exact, open_exact_by_steps
-from remit_server.workspace.paths.locate import locate
+from remit_server.workspace.paths.kernel import locate, open_exact, open_exact_by_steps
 from remit_server.workspace.paths.workspace_path import Workspace
 
 

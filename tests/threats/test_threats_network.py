@@ -26,7 +26,7 @@ from tls import server_context
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
-from remit_server.harness.commands.attempts import Attempts
+from remit_server.harness.commands.inside import Attempts
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandbox")]
 

@@ -20,11 +20,10 @@ from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_
 from remit_server.harness.collected import REVIEW, Batch
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import actions_now, judge_actions, judge_path
-from remit_server.harness.namesakes import point_to_namesakes
+from remit_server.harness.namesakes import describe_selected, point_to_namesakes
 from remit_server.harness.record.audit_append import append, intent_event
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.retry import retry_read
-from remit_server.harness.selected import describe_selected
 from remit_server.harness.stages.approve import approve
 from remit_server.harness.stages.authorise import authorise
 from remit_server.harness.stages.collect import collect, collects, comes_after_review, needs_review_first
@@ -33,10 +32,9 @@ from remit_server.harness.stages.execute import execute
 from remit_server.harness.stages.gate import admit, opened_tools
 from remit_server.harness.stages.judge import JudgedCall, judge
 from remit_server.harness.stages.merge import Merged, merge
-from remit_server.harness.stages.parse import ParsedCall, parse, parse_intent
+from remit_server.harness.stages.parse import ParsedCall, check_state, parse, parse_intent
 from remit_server.harness.stages.prepare import Prepared, prepare
 from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context, resolve, resolve_targets
-from remit_server.harness.stages.state import check_state
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget import refuse_locked
 from remit_server.harness.workflow.exempted_edits import refuse_beyond

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.content.transient import PAUSE_S, is_transient
+from remit_server.workspace.content.open_files import PAUSE_S, is_transient
 
 T = TypeVar("T")
 

@@ -51,7 +51,7 @@ from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.edits import allow_edits
 from remit_server.harness.ports import Asker, Emit, NothingKept
 from remit_server.harness.turn import Turn
-from remit_server.harness.workflow.budget_file import read_account
+from remit_server.harness.workflow.budget import read_account
 from remit_server.harness.workflow.moves import begin_message, tighten_mode
 from remit_server.harness.workflow.take_up import take_session_up
 from remit_server.models.answers import OnText

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import get_args
 
-from remit_server.sandbox.advice import sandbox_advice, this_machine
+from remit_server.sandbox.advice import Fallback, NoSandbox, sandbox_advice, this_machine
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
-from remit_server.sandbox.no_sandbox import Fallback, NoSandbox
 from remit_server.sandbox.ports import RuntimeName, Sandbox
 
 CHOICE = "REMIT_SANDBOX"

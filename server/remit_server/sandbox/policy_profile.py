@@ -8,7 +8,7 @@ import sysconfig
 from pathlib import Path
 
 from remit_server.sandbox.bubblewrap.bubblewrap_options import CONFINED
-from remit_server.sandbox.visible.system_folders import system_options
+from remit_server.sandbox.visible.toolchains import system_options
 
 PROGRAM = "/program.py"
 MEMORY_BYTES = 128 * 1024 * 1024

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from remit_server.sandbox.bubblewrap.layer import LayerChange
-from remit_server.sandbox.limits.templates import TemplateName
+from remit_server.sandbox.limits.limits import TemplateName
 from remit_server.sandbox.network.proxy import InForce, Told, always_in_force
 from remit_server.scheduling.freezer import Freezer
 

@@ -1,10 +1,18 @@
-"""A repository's own configuration, read as text: no include is followed and nothing in it starts (GIT-01)."""
+"""A repository's own configuration, read as text: no include is followed and nothing in it starts (GIT-01).
+
+Git's settings as a person has them: system, their own and the repository's, read as text (GIT-02).
+
+Includes are followed in the person's files only, which are theirs to write; the repository's came with it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
+
+from remit_server.workspace.git_patterns import MAX_PATTERN_BYTES, compile_git_pattern
 
 MAX_CONFIG_BYTES = 1_000_000
 
@@ -80,3 +88,92 @@ def _value(rest: str) -> tuple[str, str]:
             found.append(sign)
             kept = len(found) if quoted or not sign.isspace() else kept
     return "".join(found[:kept]), rest[position + 1 :]
+
+
+_MOST_INCLUDES = 5
+_TRUE = frozenset({"true", "yes", "on", "1"})
+
+Settings = Mapping[str, str]
+
+
+def settings_of(git: Path, repository: Iterable[tuple[str, str]], environment: Mapping[str, str]) -> Settings:
+    """The last value of each setting, where `repository` are those of the repository whose folder is `git`."""
+    found: dict[str, str] = {}
+    for path in _files(environment):
+        found.update(_read(path, git, environment, _MOST_INCLUDES))
+    found.update(repository)
+    return found
+
+
+def is_on(settings: Settings, name: str, *, default: bool = False) -> bool:
+    """Whether a setting is true."""
+    value = settings.get(name)
+    return default if value is None else value.lower() in _TRUE
+
+
+def home_of(environment: Mapping[str, str]) -> Path | None:
+    """The person's home folder, where there is one."""
+    return Path(environment["HOME"]) if environment.get("HOME") else None
+
+
+def git_folder_of(environment: Mapping[str, str]) -> Path | None:
+    """Where a person keeps what git looks for beside its config: `ignore` and `attributes`."""
+    if base := environment.get("XDG_CONFIG_HOME"):
+        return Path(base) / "git"
+    home = home_of(environment)
+    return home / ".config" / "git" if home else None
+
+
+def _files(environment: Mapping[str, str]) -> Iterator[Path]:
+    if not environment.get("GIT_CONFIG_NOSYSTEM"):
+        yield Path(environment.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")
+    if own := environment.get("GIT_CONFIG_GLOBAL"):
+        yield Path(own)
+        return
+    if folder := git_folder_of(environment):
+        yield folder / "config"
+    if home := home_of(environment):
+        yield home / ".gitconfig"
+
+
+def _read(path: Path, git: Path, environment: Mapping[str, str], depth: int) -> Iterator[tuple[str, str]]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_CONFIG_BYTES).decode(errors="replace")
+    except OSError:
+        return
+    for name, value in parse_config(text):
+        yield name, value
+        if depth and (name == "include.path" or _applies(name, path, git, environment)):
+            yield from _read(expand_path(value, path.parent, environment), git, environment, depth - 1)
+
+
+def expand_path(value: str, folder: Path, environment: Mapping[str, str]) -> Path:
+    """A path as git's settings spell it: `~/` is the person's home, anything relative is below `folder`."""
+    home = home_of(environment)
+    if value.startswith("~/") and home:
+        return home / value[2:]
+    return folder / value
+
+
+def _applies(name: str, path: Path, git: Path, environment: Mapping[str, str]) -> bool:
+    """Whether this is an `includeIf.gitdir:….path` of this repository."""
+    if not (name.startswith("includeif.gitdir") and name.endswith(".path")):
+        return False
+    kind, _, pattern = name.removeprefix("includeif.").removesuffix(".path").partition(":")
+    if pattern.startswith(("~/", "./")):
+        pattern = str(expand_path(pattern.removeprefix("./"), path.parent, environment)) + "/" * pattern.endswith("/")
+    elif not pattern.startswith("/"):
+        pattern = "**/" + pattern
+    pattern += "**" if pattern.endswith("/") else ""
+    fold = kind == "gitdir/i"
+    said, there = (pattern.lower(), str(git).lower()) if fold else (pattern, str(git))
+    return matches(said.encode(), there.encode())
+
+
+def matches(pattern: bytes, path: bytes) -> bool:
+    """Whether one of git's patterns stands for the whole path; never one that git refuses, or that is too long."""
+    try:
+        return len(pattern) <= MAX_PATTERN_BYTES and compile_git_pattern(pattern)(path)
+    except ValueError:
+        return False

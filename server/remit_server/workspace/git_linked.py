@@ -9,6 +9,8 @@ When a repository above a folder is believed to be that folder's: where it is th
 
 Git takes whatever it finds above. A home that is a repository, or a folder that another user can write to, would then
 get the commits of every project below it.
+
+Repositories of their own within a workspace: folders with a `.git`, and bare ones (POL-16).
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from remit_server.contract import ErrorCode
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
 from remit_server.workspace.git_file import read_git_file
 from remit_server.workspace.git_index import IndexEntry, read_joined
+from remit_server.workspace.trees.known_folders import LookAgain
 
 GIT = ".git"
 _OPEN_THE_TOP = "open the top folder of a repository as the workspace"
@@ -321,3 +324,28 @@ def _knows(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bool:
         return any(name.startswith(prefix) for name, _ in entries)
     except (OSError, ValueError):
         return False
+
+
+KEPT_S = 30.0
+"""Only a person makes such a repository, so they are looked for only so often."""
+
+
+def nested_repositories(root: Path, survey: LookAgain) -> tuple[Folders, ...] | None:
+    """Returns the repositories in folders below `root`; None where there is more than can be gone through, or the
+    system fails."""
+    try:
+        found = survey()
+    except OSError:
+        return None
+    # What lies in a repository's own folder is no other one.
+    below = (each for each in found.repositories if each and GIT not in PurePosixPath(each).parts)
+    return tuple(each for name in below for each in _repository_in(root / name)) if found.whole else None
+
+
+def _repository_in(folder: Path) -> Iterator[Folders]:
+    own = folder / GIT
+    # Where `.git` is a file the repository is elsewhere: among these too, or where no command sees it.
+    if own.is_dir() and not own.is_symlink() and is_repository(own):
+        yield Folders(own, own, folder)
+    elif is_repository(folder):
+        yield Folders(folder, folder, folder)

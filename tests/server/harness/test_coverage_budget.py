@@ -13,7 +13,7 @@ from messages import SAYS
 from remit_governance.audit.record import AuditKind
 from remit_governance.workflow.debt import Account
 from remit_governance.workflow.states import Mode
-from remit_server.harness.workflow.budget_file import read_account, update_account
+from remit_server.harness.workflow.budget import read_account, update_account
 
 pytestmark = [
     pytest.mark.slow,

@@ -14,7 +14,7 @@ from runner_projects import CACHE, PROJECTS, Project, install_coverage
 from workflow_bench import DONE, PLAN, begin, read, write
 from workflow_bench import RUN as BARE_RUN
 
-from remit_server.harness.workflow.budget_file import read_account
+from remit_server.harness.workflow.budget import read_account
 
 pytestmark = [
     pytest.mark.slow,

@@ -18,8 +18,7 @@ from messages import SAYS
 from remit_governance.secrets.redaction import Redactor
 from remit_governance.secrets.secret_shapes import key_body_begins
 from remit_server.harness.commands import live_output
-from remit_server.harness.commands.live_output import MAX_SHOWN, SHOWN_WHOLE, LiveOutput
-from remit_server.harness.commands.printed_lines import MAX_KEY_LINES
+from remit_server.harness.commands.live_output import MAX_KEY_LINES, MAX_SHOWN, SHOWN_WHOLE, LiveOutput
 from remit_server.sandbox.ports import StreamName
 
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")

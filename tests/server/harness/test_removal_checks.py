@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from messages import SAYS
 
-from remit_server.harness.commands.removal_checks import Dropped, find_held_back
+from remit_server.harness.commands.classify_changes import Dropped, find_held_back
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.files import image_of_text
 from remit_server.workspace.paths.workspace_path import WorkspacePath

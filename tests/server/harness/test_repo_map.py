@@ -12,8 +12,8 @@ from rows import rows
 from threat_bench import LAX, own
 
 from remit_server.tools.code.index.languages import LANGUAGES, grammar_of
-from remit_server.tools.code.index.ranking import CHARS_PER_TOKEN, Ranked, choose_definitions, draw_map, rank
 from remit_server.tools.code.index.tags import Definition, TagCache, Tags, find_tags
+from remit_server.tools.code.repo_map import CHARS_PER_TOKEN, Ranked, choose_definitions, draw_map, rank
 
 NEVER = lambda: False  # noqa: E731 a constant
 

@@ -21,7 +21,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.retry import retry_read
 from remit_server.tools.table import TOOLS
-from remit_server.workspace.content.transient import TRANSIENT
+from remit_server.workspace.content.open_files import TRANSIENT
 
 
 def failing(*errors: BaseException) -> tuple[list[int], Callable[[], Any]]:

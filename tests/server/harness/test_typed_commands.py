@@ -11,8 +11,8 @@ from bench_runtime import Answering, call, intent
 from remit_governance.audit.record import AuditKind
 from remit_server.chat.lines import read_line
 from remit_server.chat.replies import Chat
+from remit_server.tools.run.command_parts import choose_seconds
 from remit_server.tools.run.run_command import RunCommandArguments
-from remit_server.tools.run.time_limit import choose_seconds
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments

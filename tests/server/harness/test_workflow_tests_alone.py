@@ -14,7 +14,7 @@ from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.workflow.debt import Account
-from remit_server.harness.workflow.budget_file import read_account, update_account
+from remit_server.harness.workflow.budget import read_account, update_account
 
 pytestmark = [
     pytest.mark.slow,

@@ -19,11 +19,9 @@ from remit_server.sandbox.choose import best_runtime, choose_sandbox
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName, not_below, run_argv
 from remit_server.sandbox.containers.container_sandbox import system_image
-from remit_server.sandbox.limits.limits import MIB
-from remit_server.sandbox.limits.templates import TEMPLATES, TemplateName
+from remit_server.sandbox.limits.limits import MIB, TEMPLATES, TemplateName
 from remit_server.sandbox.ports import CommandSpec, RuntimeName
-from remit_server.sandbox.seatbelt.seatbelt import find_descendants, living_below
-from remit_server.sandbox.seatbelt.seatbelt_profile import profile_text, quote, seatbelt_argv
+from remit_server.sandbox.seatbelt.seatbelt import find_descendants, living_below, profile_text, quote, seatbelt_argv
 from remit_server.sandbox.visible.toolchains import Places, ReadOnlyMount, folders_above
 
 HERE = Path("/work space/a,b")

@@ -19,7 +19,7 @@ from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_sandbox import Containers
 from remit_server.sandbox.findings import forget_findings
 from remit_server.sandbox.limits.cgroup import ControlGroup, find_parents
-from remit_server.sandbox.limits.templates import TEMPLATES
+from remit_server.sandbox.limits.limits import TEMPLATES
 from remit_server.sandbox.ports import CommandSpec, RuntimeName, Sandbox
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
 from remit_server.sandbox.visible.environment import command_environment

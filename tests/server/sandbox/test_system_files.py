@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
-from remit_server.sandbox.bubblewrap.etc import ETC, GROUP, HOSTS, PASSWD
+from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, GROUP, HOSTS, PASSWD
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 

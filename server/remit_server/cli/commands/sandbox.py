@@ -22,7 +22,7 @@ from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.sandbox.choose import RUNTIMES, choose_sandbox, sandbox_named
-from remit_server.sandbox.limits.templates import TEMPLATES
+from remit_server.sandbox.limits.limits import TEMPLATES
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.probe import probe
 from remit_server.sandbox.visible.environment import command_environment, places_of

@@ -17,7 +17,7 @@ from remit_governance.policy.decision.rule_paths import RulePaths
 from remit_governance.values import Decision, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.content.transient import is_transient
+from remit_server.workspace.content.open_files import is_transient
 from remit_server.workspace.paths.hard_links import files_of
 from remit_server.workspace.trees.known_folders import KnownFolders
 

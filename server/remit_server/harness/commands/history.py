@@ -16,8 +16,7 @@ from remit_server.tools.git.git_repository import GIT, Repository, open_reposito
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.git_file import read_git_file
 from remit_server.workspace.git_folder import MAX_INDEX_BYTES
-from remit_server.workspace.git_linked import Folders, find_folders
-from remit_server.workspace.git_nested import nested_repositories
+from remit_server.workspace.git_linked import Folders, find_folders, nested_repositories
 from remit_server.workspace.trees.known_folders import LookAgain
 
 # Each name once, of all commits that a ref or one of $@ leads to; those of what is staged come with them.

@@ -15,7 +15,7 @@ from remit_governance.values import Action
 from remit_server.harness.commands.hidden_paths import DeniedReads, find_hidden_paths
 from remit_server.harness.commands.history import other_repositories
 from remit_server.sandbox.ports import CommandSpec
-from remit_server.tools.git.narrow_index import narrow_index
+from remit_server.tools.git.not_looked_at import narrow_index
 from remit_server.workspace.git_linked import GIT, find_folders
 from remit_server.workspace.trees.known_folders import KnownFolders, LookAgain
 

@@ -38,9 +38,9 @@ from remit_server.contract import (
 from remit_server.errors import AlreadySo, ToolError
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.judgement import Judgement
-from remit_server.harness.record.audit_append import append
-from remit_server.harness.record.redaction_out import (
+from remit_server.harness.record.audit_append import (
     MAX_ERROR,
+    append,
     describe_interruption,
     reason_payload,
     redact_data,
@@ -52,7 +52,7 @@ from remit_server.harness.turn import EndedCall, Turn
 from remit_server.sandbox.network.proxy import Attempt
 from remit_server.sandbox.ports import Wait
 from remit_server.tools.spec import FolderChange, Outcome, Plan, WritePlan
-from remit_server.workspace.content.transient import is_transient
+from remit_server.workspace.content.open_files import is_transient
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The stages of a call, one file each; what is called for each, in this order, and for what has passed some before:
+"""The stages of a call: the function that is each, in their order, and those for what has passed some before.
 
 stage      | a call        | the review of collected edits | what a command changed
 -----------|---------------|-------------------------------|-----------------------

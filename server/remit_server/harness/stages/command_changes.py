@@ -20,9 +20,9 @@ from remit_server.harness.commands.classify_changes import (
     classify_changes,
     describe_merge,
     find_changes,
+    find_held_back,
     without_paths,
 )
-from remit_server.harness.commands.removal_checks import find_held_back
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import action_for, answer_again, answered_by_typing, judge_each
 from remit_server.harness.record.call_record import CallRecord

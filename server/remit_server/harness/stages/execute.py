@@ -10,9 +10,8 @@ from typing import assert_never
 
 from remit_governance.values import Effect
 from remit_server.harness.approval.proposal import Proposal
-from remit_server.harness.commands.attempts import Attempts
 from remit_server.harness.commands.hidden_paths import DeniedReads
-from remit_server.harness.commands.inside import Inside
+from remit_server.harness.commands.inside import Attempts, Inside
 from remit_server.harness.commands.live_output import show_live
 from remit_server.harness.commands.repository_elsewhere import find_sight, past_objects
 from remit_server.harness.context import CallContext
@@ -22,7 +21,7 @@ from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.authorise import Authorised
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.spec import CommandPlan, CommitPlan, Outcome, ReadPlan, WritePlan
-from remit_server.workspace.git_nested import KEPT_S
+from remit_server.workspace.git_linked import KEPT_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Stage 2: arguments parsed at the boundary; from here on a tool sees only its own type."""
+"""Stage 2: arguments parsed at the boundary; from here on a tool sees only its own type.
+
+Stage 3: what the session's workflow has no use for now (FLW-03). What may be written is policy's to say.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,12 @@ from remit_governance.intents import SELECT_INTENT, Declaration
 from remit_governance.values import Intent
 from remit_governance.visible import visible
 from remit_governance.work_items.items import WorkItems
+from remit_governance.workflow.states import Mode, State
+from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
-from remit_server.harness.stages.gate import Admitted
+from remit_server.harness.stages.gate import Admitted, opened_tools
 from remit_server.tools.spec import AnyTool, Arguments
 
 A = TypeVar("A", bound=BaseModel)
@@ -88,3 +93,27 @@ def _problem(problem: ErrorDetails) -> str:
 
 def _invalid(name: str, why: str, fix: str) -> ToolError:
     return ToolError(f"the arguments of `{name}` cannot be used", why, fix, code=ErrorCode.INVALID_ARGUMENTS)
+
+
+def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
+    """Returns the call where the state has a use for its tool. Raises ToolError (`tool_unavailable`)."""
+    position, name, part = ctx.turn.memory.position, parsed.tool.name, parsed.tool.workflow
+    if part is None or not part.only_in:
+        return parsed
+    exempt = {State.EXPLORING} if part.gives_up and position.is_exempt else set[State]()
+    states = part.only_in | exempt
+    if {position.state, ctx.turn.place_for("fs.write", name).state} & states:
+        return parsed
+    intent = ctx.turn.intent.active
+    usable = [tool for tool in (opened_tools(intent, ctx.turn, ctx.parts) if intent else ()) if tool != name]
+    reason = f"the workflow is in state `{position.state}`, and `{name}` is of use in {' and '.join(sorted(states))}"
+    fix = describe(position) if position.mode is Mode.STRICT else "go on without it"
+    error = ToolError(f"`{name}` cannot be used now", reason, fix, code=ErrorCode.TOOL_UNAVAILABLE)
+    error.data = {
+        "error": error.code.value,
+        "tool_name": name,
+        "current_state": position.state.value,
+        "reason": reason,
+        "available_tools": list(usable),
+    }
+    raise error

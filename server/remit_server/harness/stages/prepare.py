@@ -16,7 +16,7 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.judge import JudgedCall, judge_or_refuse
 from remit_server.harness.writes.repositories import mark_repositories
-from remit_server.sandbox.no_sandbox import no_sandbox
+from remit_server.sandbox.advice import no_sandbox
 from remit_server.tools.spec import AnyTool, CommandPlan, Plan, ToolContext, WritePlan
 
 

@@ -17,7 +17,7 @@ from remit_server.harness.judgement import RUN_INSIDE, action_for, judge_path
 from remit_server.harness.stages.parse import ParsedCall
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import AnyTool, Target, ToolContext
-from remit_server.workspace.git_nested import KEPT_S
+from remit_server.workspace.git_linked import KEPT_S
 from remit_server.workspace.paths.hard_links import HardLinks
 
 

@@ -39,8 +39,7 @@ from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget import count_commit, count_run, refuse_mode
 from remit_server.harness.workflow.moves import move, set_mode
 from remit_server.harness.workflow.run_report import read_coverage, read_run
-from remit_server.harness.workflow.test_snapshot import snapshot_tests
-from remit_server.harness.workflow.tested_files import Tested, digest_tested, is_committed
+from remit_server.harness.workflow.tested_files import Tested, digest_tested, is_committed, snapshot_tests
 from remit_server.harness.workflow.unsaved import name_unsaved
 from remit_server.tools.code.types_only.compare import cannot_compare
 from remit_server.tools.run.run_tests import RunTestsArguments

@@ -25,7 +25,7 @@ from remit_server.harness.context import Parts
 from remit_server.harness.ports import KeptHistory
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.moves import move, put, set_mode, show
-from remit_server.harness.workflow.test_snapshot import digest_files, snapshot_tests
+from remit_server.harness.workflow.tested_files import digest_files, snapshot_tests
 
 MOVES = (AuditKind.STATE_TRANSITION, AuditKind.SESSION_MODE_CHANGE)
 

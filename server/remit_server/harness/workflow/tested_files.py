@@ -1,22 +1,28 @@
 """The files that a run of tests was over, by what the review and a session that is taken up again tell whether they are
 still the same (FLW-10, FLW-12).
+
+The tests of a workspace as they are on the disk at one moment, with what configures them (FLW-04), and files that a
+session changed (FLW-12).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from remit_governance.workflow.proof.runs import TestFiles
+from remit_governance.workflow.test_files import locked_files
+from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.stages.resolve import make_tool_context
-from remit_server.harness.workflow.test_snapshot import digest_files
 from remit_server.tools.git.git_commit import GIT_COMMIT, NothingDiffers, commit_of_all
 from remit_server.tools.spec import CommitPlan, FileChange
-from remit_server.workspace.content.files import digest_of
+from remit_server.workspace.content.files import digest_of, read_image
+from remit_server.workspace.paths.workspace_path import Workspace
+from remit_server.workspace.trees.walk import Limits, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +111,42 @@ def _is_left_out(path: str, digest: str | None, commit: CommitPlan, everything: 
 
 def _digests(changes: Iterable[FileChange]) -> dict[str, str | None]:
     return {change.path.relative: None if change.after is None else digest_of(change.after) for change in changes}
+
+
+MAX_FILES = 5_000
+MAX_BYTES = 64 << 20
+MAX_FILE_BYTES = 4 << 20
+
+
+async def snapshot_tests(workspace: Workspace, tests: Sequence[tuple[str, ...]]) -> TestFiles:
+    """Reads the files that these globs name, and what configures tests. Raises ToolError where there are more than can
+    be kept."""
+    return await asyncio.to_thread(_read, workspace, locked_files(tests))
+
+
+async def digest_files(workspace: Workspace, paths: Collection[str]) -> Mapping[str, str | None]:
+    """Returns the digests of files by path; None for what is no file, or too large to be looked at."""
+    return await asyncio.to_thread(lambda: {path: _digest(workspace, path) for path in sorted(paths)})
+
+
+def _digest(workspace: Workspace, path: str) -> str | None:
+    try:
+        return read_image(workspace, workspace.resolve(path)).digest
+    except ToolError:
+        return None
+
+
+def _read(workspace: Workspace, is_locked: Callable[[str], bool]) -> TestFiles:
+    texts: dict[str, str] = {}
+    size = 0
+    for path in walk(workspace, workspace.resolve("."), Limits()):
+        if not is_locked(path):
+            continue
+        data = read_image(workspace, workspace.resolve(path), MAX_FILE_BYTES).data
+        size += len(data)
+        if len(texts) >= MAX_FILES or size > MAX_BYTES:
+            why = f"there are more than {MAX_FILES} files of tests, or {MAX_BYTES >> 20} MiB of them"
+            fix = "the person can work in a folder below, or in explore mode"
+            raise ToolError("the workflow cannot follow these tests", why, fix, code=ErrorCode.TOO_LARGE)
+        texts[path] = data.decode(errors="surrogateescape")
+    return TestFiles(texts)

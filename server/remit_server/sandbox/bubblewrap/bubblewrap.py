@@ -16,10 +16,9 @@ from functools import partial
 from pathlib import Path
 
 from remit_governance.hosts import parse_endpoint
-from remit_server.sandbox.advice import missing_advice, namespaces_advice, sandbox_advice, this_machine
+from remit_server.sandbox.advice import missing_advice, namespaces_advice, no_sandbox, sandbox_advice, this_machine
 from remit_server.sandbox.bubblewrap.apart import MOUNT_STAND_INS, foreign_folders, make_stand_ins
-from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options
-from remit_server.sandbox.bubblewrap.etc import etc_options
+from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options, etc_options
 from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
@@ -27,20 +26,17 @@ from remit_server.sandbox.bubblewrap.seccomp import profile_filter, standard_fil
 from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.cgroup import ControlGroup, clear_groups, find_parents
-from remit_server.sandbox.limits.limits import Limits
-from remit_server.sandbox.limits.templates import TEMPLATES, Template
+from remit_server.sandbox.limits.limits import TEMPLATES, Limits, Template
 from remit_server.sandbox.network.proxy import Attempt, Proxy
 from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, ProxyEndpoint, open_endpoint, relay_text
 from remit_server.sandbox.network.sandbox_peer import SandboxProcesses
-from remit_server.sandbox.no_sandbox import no_sandbox
 from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, trusted_path
 from remit_server.sandbox.policy_profile import runtime_folders
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
+from remit_server.sandbox.probe import listening_in, trial_argv
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
-from remit_server.sandbox.socket_trial import listening_in, trial_argv
-from remit_server.sandbox.visible.environment import command_environment
+from remit_server.sandbox.visible.environment import command_environment, visible_outside
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount
-from remit_server.sandbox.visible.visible_paths import visible_outside
 from remit_server.uninterrupted import lent
 
 _PROGRAMS = ("bwrap", "unshare")

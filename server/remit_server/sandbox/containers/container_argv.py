@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from remit_server.sandbox.limits.templates import Template
+from remit_server.sandbox.limits.limits import Template
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.environment import SCRATCH
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount

@@ -21,16 +21,14 @@ from functools import partial
 from pathlib import Path
 
 from remit_server.process_identity import is_dead, this_process
-from remit_server.sandbox.bubblewrap.bubblewrap_options import USER_ID, hidden_paths_below
-from remit_server.sandbox.bubblewrap.etc import ETC, GROUP, PASSWD
+from remit_server.sandbox.advice import no_sandbox
+from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, GROUP, PASSWD, USER_ID, hidden_paths_below
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
 from remit_server.sandbox.bubblewrap.seccomp import profile_json
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName
 from remit_server.sandbox.findings import circumstances, find_once, wait_for
-from remit_server.sandbox.limits.limits import MIB
-from remit_server.sandbox.limits.templates import TEMPLATES
-from remit_server.sandbox.no_sandbox import no_sandbox
+from remit_server.sandbox.limits.limits import MIB, TEMPLATES
 from remit_server.sandbox.outcome import (
     command_output,
     has_never_begun,
@@ -41,9 +39,15 @@ from remit_server.sandbox.outcome import (
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, lasting_folder, prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
-from remit_server.sandbox.visible.environment import SCRATCH, SYSTEM_FOLDERS, command_environment, places_of
+from remit_server.sandbox.visible.environment import (
+    SCRATCH,
+    SYSTEM_FOLDERS,
+    command_environment,
+    mounts_named_by,
+    places_of,
+    visible_outside,
+)
 from remit_server.sandbox.visible.toolchains import folders_above
-from remit_server.sandbox.visible.visible_paths import mounts_named_by, visible_outside
 from remit_server.uninterrupted import finish_uninterrupted
 
 _TRIAL_S = 60.0

@@ -9,8 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.sandbox.limits.limits import MIB
-from remit_server.sandbox.limits.templates import Template
+from remit_server.sandbox.limits.limits import MIB, Template
 from remit_server.sandbox.server_identity import find_leftovers, prefix_of
 
 _MOUNTED = Path("/sys/fs/cgroup")

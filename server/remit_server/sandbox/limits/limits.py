@@ -1,4 +1,7 @@
-"""How much a command may use (`code-executor`; BOX-04), and what it is using, read from /proc."""
+"""How much a command may use (`code-executor`; BOX-04), and what it is using, read from /proc.
+
+The kinds of sandbox and what each may use (BOX-04): one table.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ import signal
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from remit_governance.values import SandboxName
 from remit_server.sandbox.bubblewrap.layer import size_below
+from remit_server.sandbox.bubblewrap.seccomp import ProfileName
 
 MIB = 1024 * 1024
 
@@ -141,3 +147,39 @@ def _read_stat(pid: str) -> bytes:
 def _lower_limit(kind: int, most: int) -> int:
     hard = resource.getrlimit(kind)[1]
     return most if hard == resource.RLIM_INFINITY else min(most, hard)
+
+
+TemplateName = SandboxName
+
+# The kernel's limits count threads: as many as this for each process.
+_THREADS = 4
+# Resident memory counts what processes share once for each of them.
+_SHARED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Bytes, processors, processes, seconds. `restricted`: no network but a proxy's, to hosts that policy names."""
+
+    network: Literal["none", "restricted"]
+    memory: int
+    cpus: float
+    processes: int
+    seconds: float
+    seccomp: ProfileName
+
+    @property
+    def limits(self) -> Limits:
+        """What is set and watched."""
+        return Limits(
+            processes=self.processes,
+            tasks=self.processes * _THREADS,
+            process_bytes=self.memory,
+            total_bytes=self.memory * _SHARED,
+        )
+
+
+TEMPLATES: dict[TemplateName, Template] = {
+    "code-executor": Template("none", 1024 * MIB, 1.0, 100, 300, "standard"),
+    "integration-test": Template("restricted", 1024 * MIB, 1.0, 100, 300, "standard"),
+}

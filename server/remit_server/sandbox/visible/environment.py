@@ -1,13 +1,17 @@
-"""The environment a command sees: named variables only, nothing of the server's secrets (BOX-08)."""
+"""What a command sees outside workspace and system: an environment of named variables, with nothing of the server's
+secrets (BOX-08), the person's toolchains, and what its tool names (BOX-02).
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.shims import programs_behind
-from remit_server.sandbox.visible.toolchains import Places, home_of
+from remit_server.sandbox.visible.toolchains import Places, ReadOnlyMount, home_of, toolchain_mounts
 
 SCRATCH = "/tmp"  # noqa: S108  inside the sandbox this is a fresh folder of its own
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -67,3 +71,14 @@ def _rustup_variables(environ: Mapping[str, str], path: str, places: Places) -> 
     home = environ.get("RUSTUP_HOME") or (str(places.home / ".rustup") if places.home else "")
     there = home and (places.is_system(Path(home)) or places.is_shown(Path(home, "toolchains")))
     return {"RUSTUP_HOME": home} if there and shutil.which("rustup", path=path) else {}
+
+
+def visible_outside(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
+    """To be read, each where it is. Looks at what exists of the toolchains."""
+    return (*toolchain_mounts(spec.environment, spec.workspace, places_of(os.environ)), *mounts_named_by(spec))
+
+
+def mounts_named_by(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
+    """What the command's tool names; what lies in the workspace is seen anyway."""
+    named = {**{path: path for path in spec.readable}, **spec.in_place_of}
+    return tuple(ReadOnlyMount(*each) for each in named.items() if not each[0].is_relative_to(spec.workspace))

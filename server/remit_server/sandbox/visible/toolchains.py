@@ -2,6 +2,8 @@
 
 The table is fixed. A project, by its virtual environment, and PATH only choose among its folders; no file of a project
 names a folder. None of them is where a program keeps credentials; what may lie in them all the same is `private`.
+
+And what of the system a command sees: its folders, mounted as they are.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from glob import iglob
 from pathlib import Path
+from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +205,19 @@ def _mount(row: Row, source: Path) -> ReadOnlyMount:
     private = (path.resolve() for path in map(row.folder.joinpath, names) if path.exists())
     inside = {row.folder / path.relative_to(source) for path in private if path.is_relative_to(source)}
     return ReadOnlyMount(row.folder, source, tuple(sorted(inside)))
+
+
+def system_options(folders: Iterable[str], stand_ins: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Those of the folders that exist, as they are, to be read; of a folder with a stand-in, that."""
+    options: list[str] = []
+    for folder in folders:
+        if Path(folder).is_symlink():
+            options += ["--symlink", str(Path(folder).readlink()), folder]
+        elif Path(folder).is_dir():
+            options += ["--ro-bind", stand_ins.get(folder, folder), folder]
+    return options
+
+
+def existing_folders(names: Iterable[str]) -> Iterator[str]:
+    """Those that there are; most of those that are looked for are not."""
+    return filter(os.path.exists, names)

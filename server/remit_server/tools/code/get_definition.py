@@ -6,8 +6,7 @@ import asyncio
 
 from remit_governance.values import Effect
 from remit_server.tools.code.language_server.ask_server import Ask, plan_for, targets_of
-from remit_server.tools.code.language_server.by_name import find_symbols
-from remit_server.tools.code.language_server.pointing import PlaceArguments, parse_position
+from remit_server.tools.code.language_server.pointing import PlaceArguments, find_symbols, parse_position
 from remit_server.tools.code.language_server.showing import code_style
 from remit_server.tools.spec import Plan, Target, Tool, ToolContext
 from remit_server.workspace.code import CodeQuery

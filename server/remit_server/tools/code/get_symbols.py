@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 from remit_governance.values import Effect
 from remit_server.errors import ToolError
 from remit_server.tools.code.language_server.ask_server import Ask, plan_for, targets_of
-from remit_server.tools.code.language_server.by_name import find_symbols, symbols_of
+from remit_server.tools.code.language_server.pointing import find_symbols, symbols_of
 from remit_server.tools.code.language_server.showing import Seen, Style
 from remit_server.tools.files.read_source import read_source
 from remit_server.tools.spec import Arguments, Plan, Target, Tool, ToolContext

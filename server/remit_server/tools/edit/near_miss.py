@@ -11,7 +11,7 @@ from operator import eq
 
 from remit_governance.visible import visible
 from remit_server.tools.edit.occurrences import find_all, line_numbers
-from remit_server.workspace.longest_common import common_length
+from remit_server.workspace.line_diff import common_length
 
 _MAX_LINES = 20_000
 _MAX_CHARS = 1_000_000

@@ -50,9 +50,9 @@ from remit_server.tools.spec import (
     count_files,
 )
 from remit_server.workspace.content.files import image_of
+from remit_server.workspace.git_config import Settings, expand_path, git_folder_of, is_on
 from remit_server.workspace.git_folder import open_git
 from remit_server.workspace.git_index import write_index
-from remit_server.workspace.git_settings import Settings, expand_path, git_folder_of, is_on
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 SYSCALL = "git.commit"

@@ -24,9 +24,8 @@ from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.spec import Target, ToolContext
-from remit_server.workspace.git_config import harmless
+from remit_server.workspace.git_config import harmless, settings_of
 from remit_server.workspace.git_linked import Folders, NoRepository, find_repository
-from remit_server.workspace.git_settings import settings_of
 from remit_server.workspace.trees.exclude import ATTRIBUTES_FILE, EXCLUDES_FILE, persons_file, persons_list
 
 MAX_OUTPUT_BYTES = 4_000_000

@@ -20,9 +20,16 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
-from remit_server.tools.run.colours import without_colours
-from remit_server.tools.run.hosts import host_targets, lacked_network, with_hosts
-from remit_server.tools.run.time_limit import MOST_S, choose_seconds, failure_of, timed_out
+from remit_server.tools.run.command_parts import (
+    MOST_S,
+    choose_seconds,
+    failure_of,
+    host_targets,
+    lacked_network,
+    timed_out,
+    with_hosts,
+    without_colours,
+)
 from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
 MAX_SHOWN_CHARS = 20_000

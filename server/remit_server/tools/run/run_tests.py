@@ -13,12 +13,18 @@ from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandSpec
-from remit_server.tools.run.hosts import host_targets, with_hosts
-from remit_server.tools.run.programs import own_folders, project_environment
+from remit_server.tools.run.command_parts import (
+    MOST_S,
+    choose_seconds,
+    host_targets,
+    own_folders,
+    project_environment,
+    timed_out,
+    with_hosts,
+)
 from remit_server.tools.run.testing.report import render_report
 from remit_server.tools.run.testing.runners import AIDS, COVERAGE_FILE, COVERAGE_FOLDER, texts_of_aids
 from remit_server.tools.run.testing.test_request import Choice, Wanted, choose
-from remit_server.tools.run.time_limit import MOST_S, choose_seconds, timed_out
 from remit_server.tools.spec import Arguments, CommandPlan, Follows, InWorkflow, Plan, Target, Tool, ToolContext
 
 MAX_REPORT_BYTES = 16_000_000

@@ -11,16 +11,20 @@ from dataclasses import dataclass, field, replace
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.files.long_files import Piece, pieces_of
-from remit_server.tools.search.excerpts import MAX_SHOWN_CHARS
-from remit_server.tools.search.line_matches import Match, Pattern, find_match, matching_lines, with_context
-from remit_server.tools.search.made_files import by_names
-from remit_server.tools.search.omissions import LeftOut, policy_name
-from remit_server.tools.search.ripgrep_expression import MARKS
+from remit_server.tools.search.line_matches import (
+    MARKS,
+    MAX_SHOWN_CHARS,
+    Match,
+    Pattern,
+    find_match,
+    matching_lines,
+    with_context,
+)
+from remit_server.tools.search.omissions import LeftOut, by_names, policy_name
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.content.files import image_at, image_of_text, read_bytes
-from remit_server.workspace.content.open_files import read_in_folder
+from remit_server.workspace.content.open_files import PAUSE_S, is_transient, read_in_folder
 from remit_server.workspace.content.text import Text
-from remit_server.workspace.content.transient import PAUSE_S, is_transient
 from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
 from remit_server.workspace.trees.path_globs import Glob
 from remit_server.workspace.trees.walk import GONE, Limits

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from remit_server.errors import ToolError
-from remit_server.tools.search.line_matches import Pattern
-from remit_server.tools.search.made_files import by_names, with_made
-from remit_server.tools.search.ripgrep_expression import ripgrep_expression
+from remit_server.tools.search.line_matches import Pattern, ripgrep_expression
+from remit_server.tools.search.omissions import by_names, with_made
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.trees.exclude import exclude_lists

@@ -1,16 +1,21 @@
 """Lines that match a regular expression, with their context, in linear time (TOOL-06).
 
 RE2 is the language and the engine, the only one of the search: it does not backtrack, and other threads run meanwhile.
+
+A pattern as ripgrep is given it, to name the files that may match: RE2 decides in each of them (TOOL-06).
+
+Matches as they are shown: whole ones, as many as fit, and of a long line what is around its match (TOOL-03).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+from pydantic import JsonValue
 
 from remit_server.errors import ToolError
 
@@ -133,3 +138,118 @@ def with_context(lines: Sequence[str], number: int, context: int, at: int = 0) -
     here = number - 1
     before, after = lines[max(0, here - context) : here], lines[number : number + context]
     return Match(number, lines[here], tuple(before), tuple(after), at)
+
+
+MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+"""How a file in UTF-16 or UTF-32 begins: what follows is not ASCII, so every such file has to be looked into."""
+
+_MARKED = "|".join("".join(f"\\x{code:02x}" for code in mark) for mark in MARKS)
+# Bytes that are no UTF-8: a text in an older encoding, which RE2 is shown in UTF-8.
+_OLDER = r"[\x00-\x7f][\x80-\xbf]|^[\x80-\xbf]|[\xc0-\xff](?:[\x00-\x7f]|$)"
+
+_PUNCTUATION = r"""[!-/:;=?@\[-`{-~]"""
+_MEMBER = rf"(?:[^\\\[\]&~\n-]|\\[dwst]|\\{_PUNCTUATION})"
+_REPEAT = r"(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})"
+# What both engines read alike, after `translate_escape`.
+_TOKEN = re.compile(
+    rf"""(?P<kept>[^\\\[\](){{}}|*+?^$\n] | \\{_PUNCTUATION} | \\t | \( (?!\?) | \(\?: | [)|] | \^(?!{_REPEAT})
+        | {_REPEAT}\??(?!{_REPEAT}) )
+    | (?P<class>\[\^?{_MEMBER}(?:{_MEMBER}|-{_MEMBER})*-?\])
+    | (?P<escape>\\[dDsSwW] | \\[bB](?!{_REPEAT}))
+    | (?P<end>\$(?!{_REPEAT}))
+    | (?P<brace>[{{}}](?![\d,]))""",
+    re.VERBOSE,
+)
+_MEMBERS = {r"\d": "0-9", r"\w": "0-9A-Za-z_", r"\s": r"\t\f\r "}
+_ESCAPES = {
+    **{escape: f"[{members}]" for escape, members in _MEMBERS.items()},
+    **{escape.upper(): f"[^{members}]" for escape, members in _MEMBERS.items()},
+    r"\b": r"(?-u:\b)",
+    r"\B": r"(?-u:\B)",
+}
+_PLAIN = re.compile(rf"(?:[^\\\[\](){{}}|*+?^$.]|\\{_PUNCTUATION})*")
+_NEGATED = re.compile(r"\\[DSWB]")
+
+
+def ripgrep_expression(pattern: str) -> str | None:
+    """Returns what matches a file's bytes, without Unicode, wherever the pattern matches its text; None where ripgrep
+    may read the pattern otherwise than RE2 does."""
+    ignore_case = pattern.startswith("(?i)")
+    text = pattern.removeprefix("(?i)")
+    if ignore_case and _NEGATED.search(text):
+        return None
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        if (token := _TOKEN.match(text, at)) is None:
+            return None
+        parts.append(_translate(token))
+        at = token.end()
+    plain = text.isascii() and not ignore_case and _PLAIN.fullmatch(text)
+    older = "" if plain else f"|{_OLDER}"
+    return f"{_MARKED}|(?u{'i' if ignore_case else ''}:{''.join(parts)}){older}"
+
+
+def _translate(token: re.Match[str]) -> str:
+    match token.lastgroup:
+        case "class":
+            return re.sub(r"\\.", lambda found: _MEMBERS.get(found[0], found[0]), token[0])
+        case "escape":
+            return _ESCAPES[token[0]]
+        case "end":
+            return r"\r?$"
+        case "brace":
+            return f"\\{token[0]}"
+        case _:
+            return token[0]
+
+
+MAX_SHOWN_CHARS = 300
+
+_BEFORE_MATCH = 100
+
+
+def render_matches(matches: Iterable[tuple[str, Match]], room: int) -> tuple[list[str], int]:
+    """As ripgrep prints them, within `room` characters: `12:` is a match, `11-` a line beside it. And how many."""
+    lines: list[str] = []
+    current, fitted = "", 0
+    for relative, match in matches:
+        block = [relative] if relative != current else ["--"] if match.before or match.after else []
+        current = relative
+        first = match.line - len(match.before)
+        block += [f"{n}-{_cut_line(line)}" for n, line in enumerate(match.before, first)]
+        block.append(f"{match.line}:{_excerpt(match)}")
+        block += [f"{n}-{_cut_line(line)}" for n, line in enumerate(match.after, match.line + 1)]
+        room -= sum(len(line) + 1 for line in block)
+        if room < 0:
+            break
+        lines += block
+        fitted += 1
+    return lines, fitted
+
+
+def as_data(matches: Sequence[tuple[str, Match]]) -> list[JsonValue]:
+    """The same for a program."""
+    return [
+        {
+            "file": relative,
+            "line": match.line,
+            "content": _excerpt(match),
+            "context_before": [_cut_line(line) for line in match.before],
+            "context_after": [_cut_line(line) for line in match.after],
+        }
+        for relative, match in matches
+    ]
+
+
+def _cut_line(line: str) -> str:
+    over = len(line) - MAX_SHOWN_CHARS
+    return line if over <= 0 else f"{line[:MAX_SHOWN_CHARS]}… ({over} more characters)"
+
+
+def _excerpt(match: Match) -> str:
+    """The matching line, of a long one what is around the match."""
+    begun = match.at - _BEFORE_MATCH
+    if begun <= 0 or len(match.content) <= MAX_SHOWN_CHARS:
+        return _cut_line(match.content)
+    return f"({begun} characters) …{_cut_line(match.content[begun:])}"

@@ -10,10 +10,9 @@ from pydantic import Field
 
 from remit_governance.globs import MAX_GLOB_CHARS
 from remit_governance.values import Effect
-from remit_server.tools.search.excerpts import as_data, render_matches
 from remit_server.tools.search.file_search import MAX_SEARCHED_BYTES, Place, Query, Search, search_each, search_named
 from remit_server.tools.search.large_trees import files_below, files_to_search
-from remit_server.tools.search.line_matches import MAX_PATTERN_CHARS, parse_pattern
+from remit_server.tools.search.line_matches import MAX_PATTERN_CHARS, as_data, parse_pattern, render_matches
 from remit_server.tools.search.omissions import (
     Ignored,
     describe_cut,

@@ -1,4 +1,7 @@
-"""What an open file holds, or a file in an open folder (FILE-01)."""
+"""What an open file holds, or a file in an open folder (FILE-01).
+
+Transient errors of the system, after which a read is worth a second try (TOOL-11).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ import errno
 import hashlib
 import os
 import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 _CHUNK = 1 << 20
 _LEAST = 1 << 12
@@ -51,3 +58,54 @@ def digest_at(fd: int, size: int) -> str | None:
         if not room:
             return None
     return "sha256:" + digest.hexdigest()
+
+
+T = TypeVar("T")
+
+PAUSE_S = 0.1
+MOST_PAUSES = 10
+"""Second tries of one look at many files: on a disk that fails for good, each costs a pause."""
+
+TRANSIENT = frozenset(
+    {
+        errno.EAGAIN,
+        errno.EBUSY,
+        errno.EINTR,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ESTALE,
+        errno.ETIMEDOUT,
+    }
+)
+"""Transient errors: a disk or network share that failed briefly, or too many open files."""
+
+
+def is_transient(error: BaseException) -> bool:
+    """Returns whether a transient error of the system caused this one."""
+    return any(isinstance(cause, OSError) and cause.errno in TRANSIENT for cause in _causes(error))
+
+
+@dataclass(slots=True)
+class Retries:
+    """What one look at many files has tried once more, in words."""
+
+    noted: list[str] = field(default_factory=list[str])
+
+    def read(self, name: str, read: Callable[[], T]) -> T:
+        """Returns what `read` gives, be it the second time, after a pause. Raises what it raises last."""
+        try:
+            return read()
+        except Exception as error:
+            if not is_transient(error) or len(self.noted) >= MOST_PAUSES:
+                raise
+            self.noted.append(f"{name}: {error}")
+        time.sleep(PAUSE_S)
+        return read()
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__

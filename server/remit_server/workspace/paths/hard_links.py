@@ -13,7 +13,7 @@ from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.content.transient import is_transient
+from remit_server.workspace.content.open_files import is_transient
 from remit_server.workspace.trees.walk import Limits
 
 MAX_ENTRIES = 1_000_000

@@ -17,8 +17,7 @@ from typing import Self
 from remit_governance.policy.matching.paths import fold
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
-from remit_server.workspace.paths.kernel import BENEATH_FOLLOWING, open_exact, openat2
-from remit_server.workspace.paths.locate import Located, locate, parts_below
+from remit_server.workspace.paths.kernel import BENEATH_FOLLOWING, Located, locate, open_exact, openat2, parts_below
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from remit_server.workspace.git_absent import IGNORE_FILE, absent_lists
-from remit_server.workspace.git_config import MAX_CONFIG_BYTES
+from remit_server.workspace.git_config import MAX_CONFIG_BYTES, expand_path, git_folder_of, is_on, settings_of
 from remit_server.workspace.git_file import read_git_file
 from remit_server.workspace.git_linked import Folders, find_folders
-from remit_server.workspace.git_settings import expand_path, git_folder_of, is_on, settings_of
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from remit_server.workspace.content.transient import is_transient
+from remit_server.workspace.content.open_files import is_transient
 
 MAX_ENTRIES = 10_000_000
 MAX_SECONDS = 30.0

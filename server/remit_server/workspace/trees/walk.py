@@ -14,7 +14,7 @@ from itertools import islice
 
 from remit_server.errors import ToolError
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
-from remit_server.workspace.content.transient import Retries
+from remit_server.workspace.content.open_files import Retries
 from remit_server.workspace.git_absent import absent_lists
 from remit_server.workspace.git_linked import find_folders
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath

@@ -1,1 +1,1 @@
-"""What `repo_map` knows of source code: names defined and used (`tags.py`), and which matter (`ranking.py`)."""
+"""What `repo_map` knows of source code: names defined and used (`tags.py`), by language (`languages.py`)."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from remit_server.sandbox.visible.shims import is_hollow
-from remit_server.tools.run.programs import project_environment
+from remit_server.tools.run.command_parts import project_environment
 
 LANGUAGES: Mapping[str, str] = MappingProxyType(
     {

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Literal
 
-from remit_server.tools.edit.patch.parts import Hunk
+from remit_server.tools.edit.patch.envelope import Hunk
 
 Trouble = Literal["missing", "ambiguous", "overlaps", "repetitive"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from remit_server.tools.edit.patch.parts import FilePatch, Hunk, unusable
+from remit_server.tools.edit.patch.envelope import FilePatch, Hunk, unusable
 
 Names = tuple[str | None, str | None]
 

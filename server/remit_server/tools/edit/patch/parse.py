@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from remit_server.tools.edit.patch.envelope import envelope_start, parse_envelope
+from remit_server.tools.edit.patch.envelope import FilePatch, Hunk, envelope_start, parse_envelope, unusable
 from remit_server.tools.edit.patch.headers import Said, header_names, patch_of
-from remit_server.tools.edit.patch.parts import FilePatch, Hunk, unusable
 
 MAX_FILES = 100
 MAX_HUNKS = 1_000

@@ -26,8 +26,8 @@ from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import RepositoryNow
 from remit_server.workspace.content.files import read_image
 from remit_server.workspace.content.text import Text, plain
+from remit_server.workspace.git_config import Settings, is_on
 from remit_server.workspace.git_index import IndexEntry, entry_of, times_of
-from remit_server.workspace.git_settings import Settings, is_on
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
 

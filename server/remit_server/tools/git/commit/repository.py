@@ -18,12 +18,11 @@ from remit_server.errors import ToolError
 from remit_server.tools.git.commit.index_file import parse_index
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
-from remit_server.workspace.git_config import MAX_CONFIG_BYTES
+from remit_server.workspace.git_config import MAX_CONFIG_BYTES, Settings, is_on, settings_of
 from remit_server.workspace.git_folder import GitFiles
 from remit_server.workspace.git_index import IndexEntry
 from remit_server.workspace.git_linked import Folders, NoRepository, find_repository
 from remit_server.workspace.git_objects import Objects, objects_of
-from remit_server.workspace.git_settings import Settings, is_on, settings_of
 from remit_server.workspace.paths.workspace_path import Workspace
 
 _HEAD = re.compile(r"ref: (refs/heads/[^\x00-\x20\x7f~^:?*\[\\]+)\n?")

@@ -15,8 +15,8 @@ from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import Entry, RepositoryNow
 from remit_server.tools.git.commit.sparse import notices_files_outside, outside_sparse
 from remit_server.tools.git.commit.untracked import NotTaken, find_addable, find_untracked, must_be_addable
+from remit_server.workspace.git_config import is_on
 from remit_server.workspace.git_index import NOT_CHECKED_OUT, IndexEntry
-from remit_server.workspace.git_settings import is_on
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 _ASSUMED_UNCHANGED = 0x8000

@@ -8,7 +8,7 @@ from functools import cache
 
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import RepositoryNow
-from remit_server.workspace.git_settings import is_on
+from remit_server.workspace.git_config import is_on
 from remit_server.workspace.trees.exclude import IGNORE_CASE
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
 

@@ -12,7 +12,7 @@ from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import RepositoryNow
 from remit_server.tools.git.commit.sparse import outside_sparse
 from remit_server.tools.git.git_repository import quote_path
-from remit_server.workspace.git_settings import is_on
+from remit_server.workspace.git_config import is_on
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
 from remit_server.workspace.trees.exclude import IGNORE_CASE, unread_list
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES

@@ -19,8 +19,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.data_room import MAX_DATA, json_length, take_fitting
-from remit_server.tools.run.colours import without_colours
-from remit_server.tools.run.hosts import lacked_network
+from remit_server.tools.run.command_parts import failure_of, lacked_network, without_colours
 from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.run.testing.finding import Place
 from remit_server.tools.run.testing.reports.channel import read_channel
@@ -28,7 +27,6 @@ from remit_server.tools.run.testing.reports.coverage import FileCoverage, percen
 from remit_server.tools.run.testing.reports.results import BadReport, Origin, Report, Result
 from remit_server.tools.run.testing.runners import Runner, RunnerAsk
 from remit_server.tools.run.testing.test_request import Choice
-from remit_server.tools.run.time_limit import failure_of
 from remit_server.tools.spec import Outcome, TestsRan
 
 MAX_SHOWN = 20

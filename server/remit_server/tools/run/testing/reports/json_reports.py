@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from remit_server.tools.run.colours import without_colours
+from remit_server.tools.run.command_parts import without_colours
 from remit_server.tools.run.testing.reports.go_signs import without_signs
 from remit_server.tools.run.testing.reports.results import BadReport, Ending, Kind, Report, Result, first_lines
 

@@ -1,0 +1,123 @@
+"""What the tools that run programs share: the hosts that a command may reach (BOX-03), how long it may take (BOX-04),
+where it finds programs (BOX-02), and its output without the codes that colour it (TOOL-08).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from remit_governance.hosts import Endpoint
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.sandbox.network.proxy_socket import network_environment
+from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.sandbox.visible.environment import command_environment, places_of
+from remit_server.sandbox.visible.toolchains import VENVS
+from remit_server.tools.spec import Arguments, Target, ToolContext
+
+_NO_NETWORK = re.compile(
+    "could not resolve host|temporary failure in name resolution|name or service not known|network is unreachable|"
+    "getaddrinfo (?:enotfound|eai_again)|nodename nor servname|failed to lookup address",
+    re.IGNORECASE,
+)
+"""What programs print where they reach nothing."""
+
+
+def host_targets(endpoints: Iterable[Endpoint]) -> tuple[Target, ...]:
+    """Returns a target for each host that a command is to reach."""
+    return tuple(Target("net.connect", host=str(endpoint)) for endpoint in endpoints)
+
+
+def with_hosts(spec: CommandSpec, endpoints: tuple[Endpoint, ...]) -> CommandSpec:
+    """Returns the command with a network to these hosts, of which its programs are told; without any, as it is."""
+    if not endpoints:
+        return spec
+    return replace(
+        spec,
+        environment={**spec.environment, **network_environment(endpoints)},
+        network=tuple(map(str, endpoints)),
+        template="integration-test",
+    )
+
+
+def lacked_network(printed: str) -> bool:
+    """Returns whether a program says here that it reached nothing."""
+    return _NO_NETWORK.search(printed) is not None
+
+
+_COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
+"""SGR of ECMA-48: how what follows looks, and nothing that it says."""
+
+
+def without_colours(text: str) -> str:
+    """Returns the text alone, for whoever reads it elsewhere than on a terminal, and for what searches it."""
+    return _COLOURS.sub("", text)
+
+
+MOST_S = 3600
+SETTING = "limits.command_timeout_s"
+WAS_STOPPED = "the command was stopped"
+
+
+def choose_seconds(arguments: Arguments, asked: int, ctx: ToolContext) -> int:
+    """Returns the seconds that a command has: `asked`, which is the tool's own where the call names no `timeout`.
+
+    What a person typed has all that they allow, unless it names less. Raises ToolError where it names more than that.
+    """
+    most = ctx.command_limit_s
+    if "timeout" not in arguments.model_fields_set:
+        return most if ctx.typed else min(asked, most)
+    if asked > most:
+        raise ToolError(
+            f"cannot run the command for {asked} s",
+            f"`{SETTING}` of the person allows {most} s at most",
+            f"name a `timeout` up to {most}, or do less at once",
+            code=ErrorCode.INVALID_ARGUMENTS,
+        )
+    return asked
+
+
+def timed_out(seconds: int, ctx: ToolContext) -> ToolError:
+    """Returns the failure of a command that was stopped after its `seconds`, with how it gets more."""
+    most, why = ctx.command_limit_s, f"it took {seconds} s, its time limit"
+    if seconds >= most:
+        why = f"it took {seconds} s, the most that `{SETTING}` allows"
+        fix = f"do less at once; {'you' if ctx.typed else 'the person'} can raise `{SETTING}`"
+    elif ctx.typed:
+        fix = f"begin with `!--timeout {most}`, the most that it may have, or do less at once"
+    else:
+        fix = f"call it with `timeout`: {most}, the most that it may have, or do less at once"
+    return ToolError(WAS_STOPPED, why, fix, code=ErrorCode.TIMED_OUT)
+
+
+def failure_of(output: CommandOutput, too_long: ToolError) -> ToolError | None:
+    """Returns why a command failed that Remit stopped: `too_long` where its time was over; None where it ended by
+    itself.
+    """
+    if output.timed_out:
+        return too_long
+    if output.stopped is None:
+        return None
+    why = f"it reached a limit of the sandbox: {output.stopped}"
+    return ToolError(WAS_STOPPED, why, "do less at once, or let it print and keep less", code=ErrorCode.STOPPED)
+
+
+_CACHES = {"COVERAGE_FILE": "/tmp/.coverage", "CARGO_TARGET_DIR": "/tmp/target"}  # noqa: S108  inside the sandbox
+
+
+def own_folders(root: Path) -> tuple[Path, ...]:
+    """The folders of the project's own programs that work inside a sandbox."""
+    places = places_of(os.environ)
+    own = [root / name / "bin" for name in VENVS if places.is_seen(root / name / "bin" / "python3", root)]
+    return tuple(folder for folder in (*own, root / "node_modules" / ".bin") if folder.is_dir())
+
+
+def project_environment(root: Path, *, own: bool) -> dict[str, str]:
+    """A command's environment: with `own`, the project's programs first, as a person has them who works on it."""
+    environment = command_environment(os.environ)
+    folders = [*map(str, own_folders(root)), environment["PATH"]] if own else [environment["PATH"]]
+    return {**environment, **_CACHES, "PATH": ":".join(folders)}
