@@ -82,8 +82,6 @@ SMALL, OWN_FILES = (
         "governance/remit_governance/work_items/scope.py": "it is what a work item means, and the compiler one who asks",
         "governance/remit_governance/workflow/proof/written_in_run.py": "it is pure; what calls it is the harness",
         "server/remit_server/agent/context/intent_memory.py": "it is kept apart from how a conversation is condensed",
-        "server/remit_server/cli/chat": "each is one thing of the terminal, imported when a chat begins",
-        "server/remit_server/cli/piped.py": "it is imported where there is no terminal",
         "server/remit_server/models/local/hub/listing.py": "it reads the cache of another program, and no model",
         "server/remit_server/models/remote/prices.py": "it imports a list of prices when one is asked for",
         "server/remit_server/models/steps/copied.py": "it is about examples, and the loop one who asks",

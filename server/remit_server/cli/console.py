@@ -14,7 +14,6 @@ from remit_governance.visible import visible, visible_again
 from remit_governance.workflow.states import Mode, State
 from remit_governance.workflow.words import ASKS_PERSON, WRITABLE
 from remit_server import streams
-from remit_server.cli.output import unwritten
 from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
@@ -73,7 +72,7 @@ def say(text: str) -> None:
     try:
         print(text, flush=True)
     except OSError as error:
-        unwritten.extend(() if isinstance(error, BrokenPipeError) else (error,))
+        streams.unwritten.extend(() if isinstance(error, BrokenPipeError) else (error,))
         streams.forget_stdout()
 
 

@@ -16,7 +16,7 @@ from remit_server import __version__
 from remit_server.cli.commands.model import describe_report
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.workspace_arguments import add_common_arguments
+from remit_server.cli.usage import add_common_arguments
 from remit_server.errors import RemitError
 from remit_server.machine import free_disk, free_memory
 from remit_server.models.check import check_model

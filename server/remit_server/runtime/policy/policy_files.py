@@ -59,6 +59,18 @@ def compile_texts(settings: Settings, texts: Sequence[Source], beside: Policy) -
     return replace(policy, extension=beside.extension)
 
 
+def candidate(settings: Settings, file: Path | None, in_force: Policy, *, project: bool) -> Policy:
+    """Returns the policy in force, or that policy with the named file as the person's or the project's (POL-13).
+
+    Raises SetupError.
+    """
+    if file is None:
+        return in_force
+    with as_setup_error():
+        source = replace(read_source(file), project=project)
+        return compile_texts(settings, sources(settings, source), in_force)
+
+
 def read_past_calls(database: Path, last: int) -> PastCalls:
     """The last calls of a log that can be judged anew; none where nothing was recorded. Raises SetupError."""
     if not database.exists():

@@ -1,38 +1,80 @@
-"""`remit policy update`: changes a policy file after a review of the consequences (CLI-01)."""
+"""`remit policy replay|update`: past calls judged again, and a policy file changed after a review of that (CLI-01)."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import termios
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace as changed
 from pathlib import Path
 
 from remit_governance.errors import PolicyError
 from remit_governance.policy.language.load import read_source
-from remit_governance.policy.review.replay import LAST
+from remit_governance.policy.review.replay import LAST, Change, Replay, replay
 from remit_governance.policy.review.update import MANY_BREAKING, Proposal
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.cli.approval import can_ask
-from remit_server.cli.commands.policy.changes import change_lines
 from remit_server.cli.console import complain, diff_line, print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.new_ids import new_session
-from remit_server.cli.usage import whole_number
+from remit_server.cli.usage import Subcommand, add_candidate_arguments, whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.audit.audit_service import ServerRecord, open_log
 from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.policy.policy_files import candidate, read_past_calls
 from remit_server.runtime.policy.policy_update import Entry, Target, apply, judge, propose, target_file
-from remit_server.runtime.policy.replayed import deciding_rules, replay_payload
+from remit_server.runtime.policy.replayed import about, deciding_rules, replay_payload
 from remit_server.runtime.settings import Settings
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+def change_lines(replay: Replay) -> Iterator[str]:
+    """Yields a line for every changed verdict, then the numbers of changed and skipped ones."""
+    for change in replay.changes:
+        yield _line(change)
+    yield _count_words(replay)
+
+
+def _line(change: Change) -> str:
+    record = change.call.record
+    what = f"{record.event.tool_name or change.call.actions[0].syscall} {about(change.call.actions[0])}".rstrip()
+    mark = f"{style_text('[BREAKING]', 'red')} " if change.breaking else ""
+    verdicts = f"{change.call.was.word} → {change.now.verdict.word}"
+    return f"{mark}record {record.number}: {what}: {verdicts} by {deciding_rules(change.now)}"
+
+
+def _count_words(replay: Replay) -> str:
+    calls = f"{replay.judged} call{'' if replay.judged == 1 else 's'} judged again"
+    changed = f"{len(replay.changes) or 'none'} would be decided differently"
+    breaking = f", {len(replay.breaking)} of them [BREAKING]" if replay.breaking else ""
+    skipped = "".join(f"; {count} skipped: {why}" for why, count in sorted(replay.skipped.items()))
+    return f"{calls}: {changed}{breaking}{skipped}"
+
+
+def _declare_replay(parser: argparse.ArgumentParser) -> None:
+    add_candidate_arguments(parser)
+    parser.add_argument("-n", "--last", type=whole_number, default=LAST, help=f"how many calls (default {LAST})")
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    """Judges the calls again."""
+    settings = Settings.from_environment(arguments.workspace)
+    with closing(load_in_force(settings)) as in_force:
+        policy = candidate(settings, arguments.policy, in_force.policy, project=arguments.project)
+        done = replay(policy, read_past_calls(settings.audit_database, arguments.last))
+    if arguments.json:
+        print_json(replay_payload(done))
+    else:
+        for line in change_lines(done):
+            say(line)
+    return DONE
+
+
+def _declare_update(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the new text")
     parser.add_argument("--project", action="store_true", help="change the project's policy instead of yours")
     parser.add_argument("-n", "--last", type=whole_number, default=LAST, help=f"calls to replay (default {LAST})")
@@ -41,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--confirm", metavar="PHRASE", help="for scripts: the phrase that the dry run printed")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _update(arguments: argparse.Namespace) -> int:
     """Changes the file; 3 where policy or the person denied that, or nobody could be asked."""
     settings = Settings.from_environment(arguments.workspace)
     with (
@@ -157,3 +199,7 @@ def _payload(proposal: Proposal, *, applied: bool) -> dict[str, object]:
         "version": proposal.policy.version,
         "warnings": [str(warning) for warning in proposal.policy.warnings],
     }
+
+
+REPLAY = Subcommand(_replay, "show past calls that policy would now decide differently", _declare_replay)
+UPDATE = Subcommand(_update, "change a policy file, after showing what that changes", _declare_update)

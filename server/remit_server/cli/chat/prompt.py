@@ -1,13 +1,27 @@
-"""The keys of the chat's prompt line."""
+"""The prompt line of the chat: its keys, what Tab completes, what was typed before, what is printed above it (CLI-05).
+
+Tab completes commands behind a slash, and names of files behind `@`.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+import contextlib
+import sys
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import Protocol, TextIO, cast
 
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.cpr import load_cpr_bindings
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.patch_stdout import StdoutProxy
+
+from remit_server.chat.proposals import propose
+from remit_server.chat.replies import Chat
 
 LONG_PASTE = 10
 """Lines of a paste that is shown as one word instead, and sent whole."""
@@ -85,3 +99,40 @@ def bind_keys(pressed: Pressed) -> KeyBindings:
         pressed.press("escape")
 
     return bindings
+
+
+class ChatCompleter(Completer):
+    """Completes the word at the cursor."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Yields what the word may become."""
+        del complete_event
+        before = document.text_before_cursor
+        for each in propose(self._chat, before):
+            yield Completion(each.text, start_position=each.start - len(before), display_meta=each.meaning)
+
+
+def typed_before(state: Path) -> History:
+    """Returns what was typed in this workspace before; only its owner can read it."""
+    file = state / "chat-history"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(file))
+
+
+@contextlib.contextmanager
+def printed_above() -> Generator[None]:
+    """Has what is printed meanwhile go above the prompt line, at once."""
+    before = sys.stdout
+    with StdoutProxy(sleep_between_writes=0.02, raw=True) as proxy:
+        sys.stdout = cast("TextIO", proxy)
+        try:
+            yield
+        finally:
+            sys.stdout = before

@@ -1,11 +1,14 @@
-"""`remit policy explain`: the decision on an action with every reason, or on a stream of actions."""
+"""`remit policy …`: what policy decides and why, whether its files are valid, and how they change (CLI-01).
+
+The table is `COMMANDS`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -16,9 +19,11 @@ from remit_governance.policy.language.action_form import parse_question
 from remit_governance.policy.language.load import load_policy
 from remit_governance.policy.rules import Policy
 from remit_governance.visible import visible_again
+from remit_server.cli.commands.policy_changes import REPLAY, UPDATE
+from remit_server.cli.commands.policy_files import CHECK, PROGRAMS, SHOW, TEST
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
-from remit_server.cli.usage import WrongUsage, json_object
+from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, json_object, run_subcommand
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.policy.policy_files import as_setup_error
 from remit_server.runtime.settings import Settings
@@ -27,8 +32,7 @@ BLOCK = 1 << 18
 """The most bytes of input that are answered together."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+def _declare_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", type=Path, help="use this file instead of the policy in force")
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--action", metavar="JSON", help='such as \'{"syscall": "fs.write", "path": "src/a.py"}\'')
@@ -37,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _explain(arguments: argparse.Namespace) -> int:
     """Explains one action, or one per line; 3 where the single one is denied, 1 where a line cannot be judged."""
     in_force = None if arguments.policy else load_in_force(Settings.from_environment(arguments.workspace))
     try:
@@ -111,3 +115,24 @@ def _show(decision: dict[str, Any]) -> None:
         place = f"  ({reason['file']}:{reason['line']})" if reason["file"] else ""
         why = f"{reason['rule'] or reason['layer']}: {reason['reason']}{place}"
         say(f"  {reason['action']:>14}  {visible_again(why)}")
+
+
+COMMANDS: Mapping[str, Subcommand] = {
+    "explain": Subcommand(_explain, "show how policy decides an action, with every reason", _declare_explain),
+    "check": CHECK,
+    "test": TEST,
+    "replay": REPLAY,
+    "update": UPDATE,
+    "show": SHOW,
+    "programs": PROGRAMS,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of all subcommands."""
+    add_subcommands(parser, COMMANDS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the chosen subcommand."""
+    return run_subcommand(arguments)
