@@ -17,7 +17,7 @@ from remit_server.cli.console import draw_details, draw_parts, say, style_text
 from remit_server.cli.question import BECAUSE, MAX_COMMENT, Question, key_of
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
 from remit_server.harness.ports import AskingStyle
-from remit_server.runtime.trust import arrived, brought, read_trust, write_trust
+from remit_server.runtime.folder_record import arrived, brought, read_trust, write_trust
 
 LINE_BYTES = 4096
 """The most bytes of one line that a terminal delivers."""

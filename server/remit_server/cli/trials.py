@@ -24,10 +24,9 @@ from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import first_problem
 from remit_server.contract import RunRequest, TextInput
 from remit_server.errors import SetupError
-from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.opening import Shared, open_runtime
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.shared import Shared
 from remit_server.workspace.ports import NoDocuments
 
 Files = Mapping[str, str]

@@ -1,4 +1,6 @@
-"""Puts a runtime together: the one place where every part meets every other (AGT-06)."""
+"""Puts a runtime together: the one place where every part meets every other (AGT-06), and what all runtimes of one
+server share (MOD-01, SCH-01).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from remit_governance.audit.record import AuditEvent, AuditKind
@@ -24,19 +27,17 @@ from remit_server.models.choose import choose_provider, is_on_this_machine
 from remit_server.models.ports import ModelProvider
 from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.shared import SharedModels
-from remit_server.runtime.audit.audit_service import ServerRecord, audit_rules, open_log
+from remit_server.runtime.audit_service import ServerRecord, audit_rules, open_log
 from remit_server.runtime.chosen_models import ChosenModels
+from remit_server.runtime.folder_record import INSTRUCTIONS, brought, left_out, record_workspace
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import open_log_file
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.shared import Shared
-from remit_server.runtime.trust import INSTRUCTIONS, brought, left_out
-from remit_server.runtime.workspace_record import record_workspace
 from remit_server.sandbox.choose import choose_sandbox
-from remit_server.sandbox.scheduled import Scheduled
+from remit_server.sandbox.scheduled import Scheduled, Slots
 from remit_server.sandbox.server_identity import clear_all_leftovers
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
@@ -47,6 +48,15 @@ from remit_server.workspace.merges.merge_log import MergeLog
 from remit_server.workspace.merges.recovery import recover
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The models that are lent, and the schedule in which commands of all folders and sessions wait for a sandbox."""
+
+    models: SharedModels = field(default_factory=SharedModels)
+    slots: Slots = field(default_factory=Slots)
+
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +83,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
     """Whatever was opened is closed again, last first: where something cannot be opened, or when the runtime closes."""
     settings = configured.now
     with ExitStack() as opened:
-        record_workspace(settings)
+        record_workspace(settings.workspace, settings.state)
         clear_all_leftovers(settings.state)
         loaded = load_in_force(settings)
         opened.callback(loaded.close)

@@ -24,12 +24,10 @@ from remit_server.contract import (
     UserSaid,
     WorkflowMoved,
 )
-from remit_server.sessions.contents import Contents
-from remit_server.sessions.fork import fork
-from remit_server.sessions.kept_tests import digests_of
-from remit_server.sessions.lines import to_lines
+from remit_server.sessions.contents import Contents, digests_of
+from remit_server.sessions.messages import fork
 from remit_server.sessions.replay import replay
-from remit_server.sessions.session_file import SessionError, SessionFile, read_session
+from remit_server.sessions.session_file import SessionError, SessionFile, read_session, to_lines
 
 INDEX = "index.json"
 LAST = "last"

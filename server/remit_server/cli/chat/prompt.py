@@ -20,7 +20,7 @@ from prompt_toolkit.key_binding.bindings.cpr import load_cpr_bindings
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import StdoutProxy
 
-from remit_server.chat.proposals import propose
+from remit_server.chat.lines import propose
 from remit_server.chat.replies import Chat
 
 LONG_PASTE = 10

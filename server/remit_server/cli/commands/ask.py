@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from remit_governance.workflow.states import Mode
-from remit_server.chat.workflow_commands import mode_call
+from remit_server.chat.session_commands import mode_call
 from remit_server.cli.approval import TerminalAsker, can_ask, settle_trust
 from remit_server.cli.console import show, sink
 from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED

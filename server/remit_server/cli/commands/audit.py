@@ -23,7 +23,7 @@ from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import HERE, add_candidate_arguments, add_common_arguments, whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.audit.audit_service import (
+from remit_server.runtime.audit_service import (
     checkpoint_file,
     export,
     export_to,
@@ -34,11 +34,10 @@ from remit_server.runtime.audit.audit_service import (
     send_checkpoint,
     verify_log,
 )
-from remit_server.runtime.audit.past_call import find_call
-from remit_server.runtime.audit.told_call import Now, answers_of, judge_now, linked_call, reasons_of, tell_call
-from remit_server.runtime.policy.policy_files import candidate
+from remit_server.runtime.policy.policies import candidate
 from remit_server.runtime.policy.replayed import deciding_rules
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.told_call import Now, answers_of, find_call, judge_now, linked_call, reasons_of, tell_call
 
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
 HEADS = ("number", "time", "record", "session", "tool", "intent", "decision", "rule")

@@ -24,8 +24,7 @@ from remit_server.cli.commands.policy_files import CHECK, PROGRAMS, SHOW, TEST
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, json_object, run_subcommand
-from remit_server.runtime.policy.policies import load_in_force
-from remit_server.runtime.policy.policy_files import as_setup_error
+from remit_server.runtime.policy.policies import as_setup_error, load_in_force
 from remit_server.runtime.settings import Settings
 
 BLOCK = 1 << 18

@@ -24,9 +24,8 @@ from remit_server.cli.new_ids import new_session
 from remit_server.cli.usage import Subcommand, add_candidate_arguments, whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.audit.audit_service import ServerRecord, open_log
-from remit_server.runtime.policy.policies import load_in_force
-from remit_server.runtime.policy.policy_files import candidate, read_past_calls
+from remit_server.runtime.audit_service import ServerRecord, open_log
+from remit_server.runtime.policy.policies import candidate, load_in_force, read_past_calls
 from remit_server.runtime.policy.policy_update import Entry, Target, apply, judge, propose, target_file
 from remit_server.runtime.policy.replayed import about, deciding_rules, replay_payload
 from remit_server.runtime.settings import Settings

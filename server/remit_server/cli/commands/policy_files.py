@@ -35,8 +35,7 @@ from remit_server.cli.usage import Subcommand, whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.policy.listed_rules import CALLS, CountedRules, count_rules
-from remit_server.runtime.policy.policies import load_permissions, problems_of_rules
-from remit_server.runtime.policy.policy_files import as_setup_error, own_sources
+from remit_server.runtime.policy.policies import as_setup_error, load_permissions, own_sources, problems_of_rules
 from remit_server.runtime.settings import Settings
 
 COLOURS = {"allow": "green", "require_review": "yellow", "deny": "red", "pass": "dim"}

@@ -10,8 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from remit_governance.visible import visible, visible_again
-from remit_server.chat.describe import describe_statistics
-from remit_server.chat.report import report
+from remit_server.chat.figures import describe_statistics, report
 from remit_server.cli.commands import session_turns
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
@@ -22,9 +21,8 @@ from remit_server.errors import SetupError
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.export import Part, parts, to_html, to_markdown
 from remit_server.sessions.folder import LAST, SessionFolder
-from remit_server.sessions.lines import to_lines
-from remit_server.sessions.search import search
-from remit_server.sessions.session_file import SessionError
+from remit_server.sessions.messages import search
+from remit_server.sessions.session_file import SessionError, to_lines
 from remit_server.sessions.statistics import count
 from remit_server.wall_clock import timestamp, utc_now
 

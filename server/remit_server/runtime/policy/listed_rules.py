@@ -17,8 +17,7 @@ from remit_governance.policy.rules import Policy
 from remit_governance.workflow.exemptions import Category
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.policy.policies import load_in_force
-from remit_server.runtime.policy.policy_files import as_setup_error, sources
+from remit_server.runtime.policy.policies import as_setup_error, load_in_force, sources
 from remit_server.runtime.settings import Settings
 
 CALLS = 1000

@@ -26,8 +26,7 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Decision, Reason, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.policy.policies import InForce
-from remit_server.runtime.policy.policy_files import compile_texts, read_past_calls, sources
+from remit_server.runtime.policy.policies import InForce, compile_texts, read_past_calls, sources
 from remit_server.runtime.settings import PROJECT_POLICY, Settings
 from remit_server.workspace.content.files import FileImage, collect_leftovers, read_image, write_atomically
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath

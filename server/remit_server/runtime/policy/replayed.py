@@ -9,8 +9,7 @@ from remit_governance.policy.language.compile import Source
 from remit_governance.policy.review.replay import LAST, Change, Replay, replay
 from remit_governance.values import Action, Decision, Reason
 from remit_governance.visible import visible
-from remit_server.runtime.policy.policies import load_in_force
-from remit_server.runtime.policy.policy_files import as_setup_error, compile_texts, read_past_calls, sources
+from remit_server.runtime.policy.policies import as_setup_error, compile_texts, load_in_force, read_past_calls, sources
 from remit_server.runtime.settings import Settings
 
 MAX_SHOWN = 80

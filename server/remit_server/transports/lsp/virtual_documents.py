@@ -73,9 +73,8 @@ def _tell_end(connection: Connection, approval_id: str) -> str:
 
 async def _tell_call(connection: Connection, document: CallDocument) -> str:
     """Returns what the audit log has of a call. Raises RemitError where there is no such call, or no such folder."""
-    from remit_server.runtime.audit.past_call import find_call
-    from remit_server.runtime.audit.told_call import judge_now, tell_call
     from remit_server.runtime.settings import Settings
+    from remit_server.runtime.told_call import find_call, judge_now, tell_call
 
     settings = Settings.of_places(connection.folders.named(document.folder).root)
 

@@ -55,7 +55,7 @@ def _read(given: Json, root: Path) -> tuple[Mapping[tuple[str, str], Any], tuple
     from remit_server.errors import SetupError
     from remit_server.runtime.config.editor import read_editor
     from remit_server.runtime.config.layers import resolve
-    from remit_server.runtime.trust import read_trust
+    from remit_server.runtime.folder_record import read_trust
 
     if not given:  # some editors spell an empty object as a list or as false
         return {}, ()

@@ -27,7 +27,7 @@ async def settle_trust(connection: Connection, root: Path) -> None:
     What is asked about does not count meanwhile.
     """
     from remit_server.errors import SetupError
-    from remit_server.runtime.trust import arrived, brought, read_trust, write_trust
+    from remit_server.runtime.folder_record import arrived, brought, read_trust, write_trust
 
     there = await asyncio.to_thread(brought, root)
     if not there or await asyncio.to_thread(read_trust, root) is not None:

@@ -1,31 +1,35 @@
-"""Whether the person trusts what a folder brings: its configuration, prompts and instructions (CFG-06).
+"""What the person's state records of a workspace's folder: its id, and whether the person trusts what it brings.
 
-It is asked once and recorded in the person's state, for this very folder and what was in it: another folder at its path
-is asked about anew, and so is what arrives later. A project's policy and the scopes of its work items need no trust,
-for they only tighten.
+Another folder at the same path gets another id (APP-05). Trust in its configuration, prompts and instructions is asked
+once and recorded for this very folder and what was in it (CFG-06): another folder at its path is asked about anew, and
+so is what arrives later. A project's policy and the scopes of its work items need no trust, for they only tighten.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+from remit_governance.permissions.workspace_identity import WorkspaceIdentity
 from remit_governance.work_items.items import WORK_ITEMS_FILE
+from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
+from remit_server.runtime.own_file_writer import rewrite
 from remit_server.runtime.places import folder_identity, workspace_state
 
-_NAME = "trust.json"
+_TRUST, _IDENTITY = "trust.json", "workspace.json"
 INSTRUCTIONS = "AGENTS.md"
 _BROUGHT = (".remit/config.yaml", ".remit/config.json", ".remit/prompts", INSTRUCTIONS, WORK_ITEMS_FILE)
 
 
 def trust_file(root: Path, environment: Mapping[str, str] | None = None) -> Path:
     """Returns where the answer about a folder is recorded."""
-    return workspace_state(root, os.environ if environment is None else environment) / _NAME
+    return workspace_state(root, os.environ if environment is None else environment) / _TRUST
 
 
 def brought(root: Path) -> tuple[str, ...]:
@@ -59,33 +63,24 @@ def as_it_holds(answered: bool | None, root: Path) -> bool | None:
 
 def _read_answer(root: Path, environment: Mapping[str, str] | None) -> dict[str, object]:
     """Returns what is recorded about this very folder; nothing where that cannot be read."""
-    file = trust_file(root, environment)
+    answer = _read(trust_file(root, environment))
     try:
-        value: object = json.loads(file.read_text(encoding="utf-8"))
-        identity = folder_identity(root)
-    except (OSError, ValueError):
+        return answer if answer.get("folder") == folder_identity(root) else {}
+    except OSError:
         return {}
-    answer = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-    return answer if answer.get("folder") == identity else {}
 
 
 def write_trust(root: Path, *, trusted: bool, environment: Mapping[str, str] | None = None) -> None:
     """Records an answer. Raises SetupError."""
     file = trust_file(root, environment)
-    temporary = file.with_name(f".{_NAME}.{os.getpid()}.new")
-    try:
+
+    def record(_: str) -> str:
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        record = {
-            "folder": folder_identity(root),
-            "trusted": trusted,
-            "when": when,
-            "brought": sorted({*brought(root), *_known(root, environment)}),
-        }
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(fd, "w", encoding="utf-8") as open_file:
-            json.dump(record, open_file)
-        temporary.replace(file)
+        there = sorted({*brought(root), *_known(root, environment)})
+        return json.dumps({"folder": folder_identity(root), "trusted": trusted, "when": when, "brought": there})
+
+    try:
+        rewrite(file, record, lambda _: "")
     except OSError as error:
         why = f"{file}: {(error.strerror or str(error)).lower()}"
         raise SetupError("the answer was not recorded", why, "make the folder writable") from error
@@ -102,3 +97,53 @@ def left_out(names: Sequence[str]) -> str:
     listed = ", ".join(f"`{name}`" for name in names)
     do = "do" if len(names) > 1 else "does"
     return f"{listed} of this folder {do} not count: run `remit config trust` if you trust it"
+
+
+def workspace_identity(root: Path, state: Path) -> WorkspaceIdentity:
+    """Returns a workspace's identity as its state has it; without an id where none is there, or another folder's.
+
+    Raises OSError.
+    """
+    return WorkspaceIdentity(str(root), _id_in(_read(state / _IDENTITY), root))
+
+
+def record_workspace(root: Path, state: Path) -> None:
+    """Records an id for a workspace's folder, where there is none or that of another folder. Raises SetupError."""
+
+    def with_id(text: str) -> str:  # two servers that start at once agree on one
+        if _id_in(_parsed(text), root) is not None:
+            return text
+        return json.dumps({"id": f"w{secrets.token_hex(8)}", "folder": folder_identity(root)})
+
+    try:
+        rewrite(state / _IDENTITY, with_id, lambda file: file.read_text("utf-8", errors="replace"))
+    except OSError as error:
+        raise SetupError(
+            f"cannot write to `{state}`",
+            (error.strerror or type(error).__name__).lower(),
+            "make it writable, or name another folder by REMIT_STATE_DIR",
+            code=ErrorCode.AUDIT_BROKEN,
+        ) from error
+
+
+def _id_in(record: dict[str, object], root: Path) -> str | None:
+    match record:
+        case {"id": str(name), "folder": str(folder)} if folder == folder_identity(root):
+            return name
+        case _:
+            return None
+
+
+def _read(file: Path) -> dict[str, object]:
+    try:
+        return _parsed(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _parsed(text: str) -> dict[str, object]:
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        return {}
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
