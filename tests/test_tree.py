@@ -86,9 +86,6 @@ SMALL, OWN_FILES = (
         "server/remit_server/models/remote/prices.py": "it imports a list of prices when one is asked for",
         "server/remit_server/models/steps/copied.py": "it is about examples, and the loop one who asks",
         "server/remit_server/sandbox/bubblewrap/orphans.py": "it is about processes that nobody runs any more",
-        "server/remit_server/transports/lsp/client_requests": "each is one kind of request to the client",
-        "server/remit_server/transports/lsp/rpc/client_quirks.py": "it is about clients, and not about the protocol",
-        "server/remit_server/transports/lsp/task_commands.py": "the commands of each subject are a file",
         "server/remit_server/workspace/content/digest_only.py": "it reads a file that is too large to be held",
     },
 )

@@ -12,10 +12,7 @@ from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.documents import EditorDocuments
 from remit_server.transports.lsp.buffers.uris import NotHere, Root
-from remit_server.transports.lsp.client_requests.editor_code import EditorCode
-from remit_server.transports.lsp.client_requests.editor_settings import ask_settings
-from remit_server.transports.lsp.client_requests.folder_trust import settle_trust
-from remit_server.transports.lsp.client_requests.workspace_edit import put_edit
+from remit_server.transports.lsp.client_requests.folder_requests import EditorCode, ask_settings, put_edit, settle_trust
 from remit_server.transports.lsp.connection import Connection
 from remit_server.transports.lsp.folders import WorkspaceFolder
 from remit_server.transports.lsp.own_file_watch import watch_own_files

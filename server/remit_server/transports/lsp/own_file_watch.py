@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.own_files import settings_here
-from remit_server.transports.lsp.client_requests.completion_offer import follow_setting
+from remit_server.transports.lsp.client_requests.registrations import follow_setting
 
 if TYPE_CHECKING:  # slow to import
     from remit_server.runtime.ports import AgentRuntime, Notice

@@ -1,4 +1,5 @@
-"""Documents that are on no disk: what waits for an answer, and what the audit log has of a call (LSP-14).
+"""`workspace/textDocumentContent`: documents that are on no disk, of what waits for an answer, and of what the audit
+log has of a call (LSP-14).
 
 Nothing slow is imported here.
 """
@@ -8,10 +9,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from remit_server.transports.lsp.virtual_addresses import CallDocument, FileDocument, QuestionDocument, parse_address
+from lsprotocol import types as lsp
+
+from remit_server.transports.lsp.virtual_addresses import (
+    SCHEMES,
+    CallDocument,
+    FileDocument,
+    QuestionDocument,
+    parse_address,
+)
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
+
 
 _ENDINGS = {
     "person": "it was answered",
@@ -83,3 +93,16 @@ async def _tell_call(connection: Connection, document: CallDocument) -> str:
         return "".join(f"{line}\n" for line in tell_call(call, judge_now(call, settings)))
 
     return await asyncio.to_thread(tell)
+
+
+async def content(connection: Connection, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
+    """Returns the text of a document. Raises the error for invalid params where the address is of none."""
+    from remit_server.transports.lsp.rpc.refusals import invalid_params
+
+    text = await read_document(connection, params.uri)
+    if text is None:
+        shown = ", ".join(f"`{scheme}:`" for scheme in SCHEMES)
+        why, fix = "the address is of no document here", f"ask for one of {shown} as docs/editors.md spells them"
+        raise invalid_params(lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT, why, fix)
+    note_read(connection, params.uri)
+    return lsp.TextDocumentContentResult(text=text)

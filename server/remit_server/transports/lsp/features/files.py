@@ -1,7 +1,8 @@
 """Files that are renamed, deleted or made while a change to them waits for an answer (LSP-15).
 
-The question is taken back: an answer would be about something else by then. The model is told and may propose it
-anew; the person is told that nothing was written.
+The question is taken back: an answer would be about something else by then. The model is told and may propose it anew;
+the person is told that nothing was written. `will…` comes before, so that no answer can still be given for the old
+path; the server adds no edits of its own.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from remit_server.transports.lsp.reviews import Review
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
+
 
 How: TypeAlias = Literal["renamed", "deleted", "made"]
 
@@ -92,3 +94,45 @@ def _local(uri: str) -> Path | None:
         return None
     named = Path(path)
     return Path(os.path.realpath(named.parent), named.name)
+
+
+OPTIONS = lsp.FileOperationRegistrationOptions(
+    filters=[lsp.FileOperationFilter(scheme="file", pattern=lsp.FileOperationPattern(glob="**/*"))]
+)
+
+
+def will_rename(connection: Connection, params: lsp.RenameFilesParams) -> None:
+    """Handles `workspace/willRenameFiles`."""
+    take_back(connection, _renamed(params))
+
+
+def did_rename(connection: Connection, params: lsp.RenameFilesParams) -> None:
+    """Handles `workspace/didRenameFiles`."""
+    take_back(connection, _renamed(params))
+    follow_pins(connection, _renamed(params))
+
+
+def deleted(connection: Connection, params: lsp.DeleteFilesParams) -> None:
+    """Handles `workspace/willDeleteFiles` and `workspace/didDeleteFiles`."""
+    take_back(connection, (each for file in params.files for each in Moved.of(file.uri, "deleted")))
+
+
+def created(connection: Connection, params: lsp.CreateFilesParams) -> None:
+    """Handles `workspace/didCreateFiles`."""
+    take_back(connection, (each for file in params.files for each in Moved.of(file.uri, "made")))
+
+
+def watched(connection: Connection, params: lsp.DidChangeWatchedFilesParams) -> None:
+    """Handles `workspace/didChangeWatchedFiles`, which is registered for the files of a question while it waits."""
+    for change in params.changes:
+        match change.type:
+            case lsp.FileChangeType.Deleted:
+                take_back(connection, (each for each in Moved.of(change.uri, "deleted") if not still_there(each)))
+            case lsp.FileChangeType.Created:
+                take_back(connection, Moved.of(change.uri, "made"))
+            case lsp.FileChangeType.Changed:
+                pass  # what it holds is compared when the answer comes (APP-01)
+
+
+def _renamed(params: lsp.RenameFilesParams) -> Iterator[Moved]:
+    return (each for file in params.files for each in Moved.of(file.old_uri, "renamed", file.new_uri))
