@@ -149,7 +149,8 @@ def verify_log(settings: Settings, database: Path, elsewhere: bytes | None = Non
     faults = tuple(_describe_fault(fault) for fault in report.faults)
     message = f"{faults[0]} ({database})" if faults else _sound(report, database)
     record = report.faults[0].record_number if faults else None
-    return Verification(report.good, message, faults, report.notes, record, report.agreed, _proven(report))
+    proven = Proven(report.until, _moment(report.time) if report.time else "", report.elsewhere)
+    return Verification(report.good, message, faults, report.notes, record, report.agreed, proven)
 
 
 def verify_workspace(settings: Settings) -> tuple[bool, str]:
@@ -233,10 +234,6 @@ def _maintenance(settings: Settings) -> Maintenance:
 def _notary(settings: Settings, database: Path) -> Notary:
     place = CheckpointFile(checkpoint_file(settings, database))
     return Notary(place, person_vault(settings.data_folder / "audit-key"), HeadFile(head_file(settings, database)))
-
-
-def _proven(report: Report) -> Proven:
-    return Proven(report.until, _moment(report.time) if report.time else "", report.elsewhere)
 
 
 def _moment(milliseconds: int) -> str:

@@ -158,9 +158,8 @@ class Completer:
             model = self.models.get(chosen.model)
         except RemitError as error:
             return CompletionState(model=chosen.model or "", why_not=f"{error.what}: {error.why}", offered=self.offered)
-        return CompletionState(
-            model=model.name, why_not=self._last_problem(chosen.model) or _why_not(model), offered=self.offered
-        )
+        why_not = (self.problem if self.asked == chosen.model else None) or _why_not(model)
+        return CompletionState(model=model.name, why_not=why_not, offered=self.offered)
 
     async def complete(self, path: str, text: str, offset: int) -> str | None:
         """Returns what could stand at an offset of an open document; None where nothing is offered.
@@ -206,9 +205,6 @@ class Completer:
                     if has_ended(answer, gap):
                         break
         return fit(answer, gap)
-
-    def _last_problem(self, model: str | None) -> str | None:
-        return self.problem if self.asked == model else None
 
     def _is_taken(self, settings: Settings, model: ModelProvider) -> bool:
         """Whether a turn may be waiting for it: a model process sees to that itself, a server answers in any order."""

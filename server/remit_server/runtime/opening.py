@@ -16,7 +16,6 @@ from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
 from remit_governance.secrets.redaction import Redactor, secret_values
-from remit_governance.workflow.options import WorkflowOptions
 from remit_server.agent.loop import Agent
 from remit_server.errors import SetupError
 from remit_server.harness.approval.desk import ApprovalDesk
@@ -122,8 +121,8 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
             audit=audit,
             redactor=redactor,
             code=code,
-            workflow=lambda: options_of(configured.now),
-            command_limit_s=lambda: limit_of(configured.now),
+            workflow=lambda: configured.now.workflow,
+            command_limit_s=lambda: configured.now.config.limits.command_timeout_s,
             coverage_file=settings.coverage_file,
         )
         dispatcher = Dispatcher(parts)
@@ -157,16 +156,6 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         audit_warnings=lambda: maintenance.warnings,
     )
     return runtime
-
-
-def options_of(settings: Settings) -> WorkflowOptions:
-    """Returns what is set of the workflow by now."""
-    return settings.workflow
-
-
-def limit_of(settings: Settings) -> int:
-    """Returns the seconds that a command may take by now."""
-    return settings.config.limits.command_timeout_s
 
 
 def _unread(root: Path) -> tuple[str, ...]:

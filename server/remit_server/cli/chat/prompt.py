@@ -9,7 +9,7 @@ import contextlib
 import sys
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import Protocol, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -23,46 +23,23 @@ from prompt_toolkit.patch_stdout import StdoutProxy
 from remit_server.chat.lines import propose
 from remit_server.chat.replies import Chat
 
+if TYPE_CHECKING:
+    from remit_server.cli.chat.app import TerminalChat
+
 LONG_PASTE = 10
 """Lines of a paste that is shown as one word instead, and sent whole."""
 
 
-class Pressed(Protocol):
-    """What the keys act on."""
-
-    @property
-    def asking(self) -> bool:
-        """Whether a question waits for a key."""
-        ...
-
-    @property
-    def telling(self) -> bool:
-        """Whether what is typed says why they answer no."""
-        ...
-
-    def press(self, key: str) -> None:
-        """Takes a key while a question waits."""
-        ...
-
-    def interrupt(self, typed: bool) -> bool:
-        """Takes Ctrl-C; returns whether what was typed is to be cleared."""
-        ...
-
-    def keep_paste(self, text: str) -> str:
-        """Keeps a long paste; returns the word that stands for it."""
-        ...
-
-
-def bind_keys(pressed: Pressed) -> KeyBindings:
+def bind_keys(chat: TerminalChat) -> KeyBindings:
     """Returns the bindings: Enter sends, Alt-Enter begins a line, Ctrl-C stops, keys answer while a question waits."""
     bindings = KeyBindings()
-    asking = Condition(lambda: pressed.asking)
+    asking = Condition(lambda: chat.asking)
 
     @bindings.add("enter", filter=~asking)
     @bindings.add("c-j", filter=~asking)  # Enter, as it comes where it was typed before the prompt was there
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if pressed.telling:  # no message, which the arrow keys would bring back
+        if chat.telling:  # no message, which the arrow keys would bring back
             event.app.exit(result=buffer.text)
             buffer.reset()
         else:
@@ -74,20 +51,20 @@ def bind_keys(pressed: Pressed) -> KeyBindings:
 
     @bindings.add("c-c", eager=True)  # also while a question takes all other keys
     def _(event: KeyPressEvent) -> None:
-        if pressed.interrupt(bool(event.current_buffer.text)):
+        if chat.interrupt(bool(event.current_buffer.text)):
             event.current_buffer.reset()
 
     @bindings.add(Keys.BracketedPaste, filter=~asking)
     def _(event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
         long = text.count("\n") >= LONG_PASTE
-        event.current_buffer.insert_text(pressed.keep_paste(text) if long else text)
+        event.current_buffer.insert_text(chat.keep_paste(text) if long else text)
 
     @bindings.add(Keys.Any, filter=asking, eager=True)
     @bindings.add("enter", filter=asking, eager=True)
     @bindings.add(Keys.BracketedPaste, filter=asking, eager=True)
     def _(event: KeyPressEvent) -> None:
-        pressed.press(event.data if event.data == "N" else event.data.lower() if len(event.data) == 1 else "")
+        chat.press(event.data if event.data == "N" else event.data.lower() if len(event.data) == 1 else "")
 
     # The terminal's answer where its cursor is, which nobody typed: without it nothing is printed for a second.
     (cursor_position,) = load_cpr_bindings().bindings
@@ -96,7 +73,7 @@ def bind_keys(pressed: Pressed) -> KeyBindings:
     @bindings.add("escape", filter=asking)
     def _(event: KeyPressEvent) -> None:
         del event
-        pressed.press("escape")
+        chat.press("escape")
 
     return bindings
 

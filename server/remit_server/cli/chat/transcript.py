@@ -6,9 +6,7 @@ Markdown is drawn block by block, by rich; what hides text in it is spelled out.
 from __future__ import annotations
 
 import io
-import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
@@ -17,7 +15,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from remit_governance.visible import visible_again
-from remit_server.cli.console import draw_ending, draw_event
+from remit_server.cli.console import draw_ending, draw_event, wants_colour
 from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
@@ -105,11 +103,6 @@ WIDEST = 100
 MOST_DRAWN = 10_000
 MOST_BARS = 2_500
 """Bars of tables in one text: drawing a cell takes many times as long as drawing a word."""
-
-
-def wants_colour() -> bool:
-    """Whether standard output is a terminal that wants colour."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def draw_markdown(text: str, columns: int) -> str:

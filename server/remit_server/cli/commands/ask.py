@@ -55,7 +55,7 @@ def piped_text(patience_s: float | None = None) -> str | None:
     `MOST_PIPED`.
     """
     descriptor = piped_in()
-    if descriptor is None or not _is_ready(descriptor, patience_s):
+    if descriptor is None or not select.select([descriptor], [], [], patience_s)[0]:
         return None
     data = b""
     while len(data) <= MOST_PIPED and (more := os.read(descriptor, MOST_PIPED + 1 - len(data))):
@@ -64,15 +64,6 @@ def piped_text(patience_s: float | None = None) -> str | None:
         why = f"it has more than {MOST_PIPED:,} bytes"
         raise WrongUsage("standard input cannot be sent", why, "put it into a file, and name that in the prompt")
     return data.decode("utf-8", errors="replace").strip("\n") or None
-
-
-def with_piped(prompt: str, text: str) -> str:
-    """Returns a prompt, and what was piped to it, told apart."""
-    return f"{prompt}\n\nStandard input:\n{text}"
-
-
-def _is_ready(descriptor: int, patience_s: float | None) -> bool:
-    return patience_s is None or bool(select.select([descriptor], [], [], patience_s)[0])
 
 
 EXIT_CODES: Mapping[RunStatus, int] = {
@@ -192,7 +183,8 @@ def _asked(words: Sequence[str]) -> TextInput | None:
     piped = piped_text(PATIENCE_S if words else None)  # without words there is nothing else to send
     if not words:
         return None if piped is None else prompt(piped)
-    return prompt(" ".join(words) if piped is None else with_piped(" ".join(words), piped))
+    asked = " ".join(words)
+    return prompt(asked if piped is None else f"{asked}\n\nStandard input:\n{piped}")
 
 
 def _attached(settings: Settings, paths: Sequence[str]) -> tuple[FileAttachment, ...]:

@@ -18,7 +18,7 @@ from remit_governance.audit.reading.calls import CallRecords
 from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.audit.record import AuditKind
 from remit_governance.visible import visible_again
-from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import HERE, add_candidate_arguments, add_common_arguments, whole_number
 from remit_server.contract import ErrorCode
@@ -34,8 +34,8 @@ from remit_server.runtime.audit_service import (
     send_checkpoint,
     verify_log,
 )
+from remit_server.runtime.policy.past_calls import deciding_rules
 from remit_server.runtime.policy.policies import candidate
-from remit_server.runtime.policy.replayed import deciding_rules
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.told_call import Now, answers_of, find_call, judge_now, linked_call, reasons_of, tell_call
 
@@ -277,10 +277,11 @@ def _export(arguments: argparse.Namespace, settings: Settings) -> int:
             say(text.decode().rstrip("\n"))
         return DONE
     count = export_to(arguments.out, settings.audit_database, records)
-    if arguments.json:
-        print_json({"records": count, "file": str(arguments.out)})
-    else:
-        say(f"{count} records written to {arguments.out}")
+    print_result(
+        {"records": count, "file": str(arguments.out)},
+        f"{count} records written to {arguments.out}",
+        as_json=arguments.json,
+    )
     return DONE
 
 

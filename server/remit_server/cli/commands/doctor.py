@@ -14,7 +14,7 @@ from pathlib import Path
 
 from remit_server import __version__
 from remit_server.cli.commands.model import describe_report
-from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.console import print_result, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import add_common_arguments
 from remit_server.errors import RemitError
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = Settings.from_environment(arguments.workspace)
     found = [examine(name, check, settings) for name, check in CHECKS.items()]
     for finding in found:
-        print_json(asdict(finding)) if arguments.json else say(draw_finding(finding))
+        print_result(asdict(finding), draw_finding(finding), as_json=arguments.json)
     return DONE if all(finding.good for finding in found) else FAILED
 
 

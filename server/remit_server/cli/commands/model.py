@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from remit_governance.visible import visible, visible_again
-from remit_server.cli.console import complain, print_json, say, style_text
+from remit_server.cli.console import complain, print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.trials import SHIPPED, Outcome, interval, read_requests, run_trial
 from remit_server.cli.usage import WrongUsage
@@ -80,10 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     """Looks for models, lists them and marks the configured one."""
     for choice in look():
-        if arguments.json:
-            print_json({**asdict(choice), "usable": choice.problem is None})
-        else:
-            say(draw_choice(choice))
+        print_result({**asdict(choice), "usable": choice.problem is None}, draw_choice(choice), as_json=arguments.json)
     return DONE
 
 
@@ -173,10 +170,9 @@ async def _try(file: Path, model: str | None, *, as_json: bool) -> int:
     async with aclosing(run_trial(chosen, settings)) as outcomes:
         async for outcome in outcomes:
             found.append(outcome)
-            if as_json:
-                print_json({**dataclasses.asdict(outcome), "right": outcome.right})
-            else:
-                say(describe_outcome(outcome))
+            print_result(
+                {**dataclasses.asdict(outcome), "right": outcome.right}, describe_outcome(outcome), as_json=as_json
+            )
     right, damage = sum(each.right for each in found), sum(each.damage for each in found)
     low, high = interval(right, len(found))
     if as_json:
@@ -226,10 +222,11 @@ def _pull(arguments: argparse.Namespace) -> int:
     plan = plan_pull(name, cache)
     announce(name, plan, free_disk(cache), as_json=arguments.json)
     model = pull(name, plan, cache, make_reporter(as_json=arguments.json))
-    if arguments.json:
-        print_json({"kind": "pulled", "reference": str(name), **asdict(model)})
-    else:
-        say(f"pulled `{name}`: use it with REMIT_MODEL={name}, or try it with `remit model check {name}`")
+    print_result(
+        {"kind": "pulled", "reference": str(name), **asdict(model)},
+        f"pulled `{name}`: use it with REMIT_MODEL={name}, or try it with `remit model check {name}`",
+        as_json=arguments.json,
+    )
     return DONE
 
 

@@ -18,16 +18,16 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.cli.approval import can_ask
-from remit_server.cli.console import complain, diff_line, print_json, say, style_text
+from remit_server.cli.console import complain, diff_line, print_json, print_result, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.new_ids import new_session
 from remit_server.cli.usage import Subcommand, add_candidate_arguments, whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.audit_service import ServerRecord, open_log
-from remit_server.runtime.policy.policies import candidate, load_in_force, read_past_calls
+from remit_server.runtime.policy.past_calls import about, deciding_rules, read_past_calls, replay_payload
+from remit_server.runtime.policy.policies import candidate, load_in_force
 from remit_server.runtime.policy.policy_update import Entry, Target, apply, judge, propose, target_file
-from remit_server.runtime.policy.replayed import about, deciding_rules, replay_payload
 from remit_server.runtime.settings import Settings
 
 
@@ -106,10 +106,11 @@ def _update(arguments: argparse.Namespace) -> int:
                 complain(refusal.payload(), as_json=arguments.json)
                 return DENIED
             apply(proposal, target, entry)
-    if arguments.json:
-        print_json(_payload(proposal, applied=True))
-    else:
-        say(f"{style_text('✓', 'green')} {proposal.target} was changed; running servers notice it by themselves")
+    print_result(
+        _payload(proposal, applied=True),
+        f"{style_text('✓', 'green')} {proposal.target} was changed; running servers notice it by themselves",
+        as_json=arguments.json,
+    )
     return DONE
 
 
@@ -120,10 +121,7 @@ def _proposal(arguments: argparse.Namespace, settings: Settings, in_force: Polic
 
 def _report_invalid(error: PolicyError, *, as_json: bool) -> int:
     problems = [str(problem) for problem in error.problems]
-    if as_json:
-        print_json({"ok": False, "problems": problems})
-    else:
-        say("\n".join([*problems, "nothing was changed"]))
+    print_result({"ok": False, "problems": problems}, "\n".join([*problems, "nothing was changed"]), as_json=as_json)
     return FAILED
 
 

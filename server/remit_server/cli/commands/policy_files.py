@@ -29,12 +29,12 @@ from remit_governance.policy.review.settings_changes import row_difference
 from remit_governance.policy.shell.catalogue.own_rows import OwnRows
 from remit_governance.visible import visible, visible_again
 from remit_governance.work_items.items import SCOPE_RULES
-from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import Subcommand, whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.policy.listed_rules import CALLS, CountedRules, count_rules
+from remit_server.runtime.policy.past_calls import CALLS, CountedRules, count_rules
 from remit_server.runtime.policy.policies import as_setup_error, load_permissions, own_sources, problems_of_rules
 from remit_server.runtime.settings import Settings
 
@@ -72,10 +72,11 @@ def _check(arguments: argparse.Namespace) -> int:
     for file in (file for file in arguments.files or in_force if file not in programs):
         problems += _wrong_file(settings, file)
     good = all(problem.endswith("(warning)") for problem in problems)
-    if arguments.json:
-        print_json({"ok": good, "problems": problems})
-    else:
-        say("\n".join(visible_again(each) for each in problems) or "no problem found")
+    print_result(
+        {"ok": good, "problems": problems},
+        "\n".join(visible_again(each) for each in problems) or "no problem found",
+        as_json=arguments.json,
+    )
     return DONE if good else FAILED
 
 
@@ -245,12 +246,12 @@ def _programs(arguments: argparse.Namespace) -> int:
         own = load_programs(settings.person_programs, settings.project_programs)
     if arguments.name is None:
         names = known_names(own)
-        print_json({"programs": list(names)}) if arguments.json else say("\n".join(names))
+        print_result({"programs": list(names)}, "\n".join(names), as_json=arguments.json)
         return DONE
     described = describe_program(arguments.name, own)
     if not described["rows"]:
         raise _unknown(arguments.name, own)
-    print_json(described) if arguments.json else say("\n".join(_program_lines(described)))
+    print_result(described, "\n".join(_program_lines(described)), as_json=arguments.json)
     return DONE
 
 

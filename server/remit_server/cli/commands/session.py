@@ -12,7 +12,7 @@ from pathlib import Path
 from remit_governance.visible import visible, visible_again
 from remit_server.chat.figures import describe_statistics, report
 from remit_server.cli.commands import session_turns
-from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.new_ids import new_session
 from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, os_reason, run_subcommand, whole_number
@@ -142,10 +142,11 @@ def _rename(arguments: argparse.Namespace) -> int:
     folder, session = chosen(arguments)
     folder.rename(session, arguments.name, timestamp(utc_now()))
     named = folder.find(session.session_id)
-    if arguments.json:
-        print_json({"session_id": named.session_id, "name": named.name})
-    else:
-        say(f"{named.session_id} is called {visible(named.name or '', 'show')} now")
+    print_result(
+        {"session_id": named.session_id, "name": named.name},
+        f"{named.session_id} is called {visible(named.name or '', 'show')} now",
+        as_json=arguments.json,
+    )
     return DONE
 
 
@@ -161,10 +162,11 @@ def _fork(arguments: argparse.Namespace) -> int:
     folder, session = chosen(arguments)
     new = new_session()
     folder.fork(session, new, timestamp(utc_now()), arguments.at, arguments.name)
-    if arguments.json:
-        print_json({"session_id": new, "forked_from": session.session_id})
-    else:
-        say(f"{new} is a copy of {session.session_id}: `remit --resume {new} PROMPT` continues it")
+    print_result(
+        {"session_id": new, "forked_from": session.session_id},
+        f"{new} is a copy of {session.session_id}: `remit --resume {new} PROMPT` continues it",
+        as_json=arguments.json,
+    )
     return DONE
 
 
@@ -236,10 +238,11 @@ def _delete(arguments: argparse.Namespace) -> int:
     """Deletes the session."""
     folder, session = chosen(arguments)
     folder.delete(session)
-    if arguments.json:
-        print_json({"session_id": session.session_id})
-    else:
-        say(f"{session.session_id} is deleted; the audit log keeps what it did")
+    print_result(
+        {"session_id": session.session_id},
+        f"{session.session_id} is deleted; the audit log keeps what it did",
+        as_json=arguments.json,
+    )
     return DONE
 
 

@@ -6,14 +6,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
-from remit_governance.audit.reading.query import AuditFilter, latest_audit
-from remit_governance.audit.record import AuditKind
-from remit_governance.errors import AuditError, ExtensionError, PolicyError, Problem
+from remit_governance.errors import ExtensionError, PolicyError, Problem
 from remit_governance.permissions.permission_file import parse_permissions
 from remit_governance.permissions.permissions import PermissionConfig
 from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
@@ -30,7 +27,6 @@ from remit_governance.policy.language.load import (
     workflow_source,
 )
 from remit_governance.policy.matching.paths import FOLDS_CASE
-from remit_governance.policy.review.replay import PastCalls, past_calls
 from remit_governance.policy.rules import Policy
 from remit_governance.work_items.items import WorkItems
 from remit_server.contract import ErrorCode
@@ -131,10 +127,6 @@ def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> t
     return ()
 
 
-LOOKED_BACK = 20_000
-"""Calls among which those are looked for that can be judged anew."""
-
-
 def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
     """The texts that make the policy: those of `own_sources`, and the rules of the workflow.
 
@@ -180,17 +172,6 @@ def candidate(settings: Settings, file: Path | None, in_force: Policy, *, projec
     with as_setup_error():
         source = replace(read_source(file), project=project)
         return compile_texts(settings, sources(settings, source), in_force)
-
-
-def read_past_calls(database: Path, last: int) -> PastCalls:
-    """The last calls of a log that can be judged anew; none where nothing was recorded. Raises SetupError."""
-    if not database.exists():
-        return PastCalls()
-    try:
-        with closing(latest_audit(database, AuditFilter(kind=AuditKind.TOOL_INTENT))) as newest_first:
-            return past_calls(islice(newest_first, LOOKED_BACK), last)
-    except AuditError as error:
-        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
 
 
 @contextmanager

@@ -26,7 +26,8 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Decision, Reason, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.policy.policies import InForce, compile_texts, read_past_calls, sources
+from remit_server.runtime.policy.past_calls import read_past_calls
+from remit_server.runtime.policy.policies import InForce, compile_texts, sources
 from remit_server.runtime.settings import PROJECT_POLICY, Settings
 from remit_server.workspace.content.files import FileImage, collect_leftovers, read_image, write_atomically
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath

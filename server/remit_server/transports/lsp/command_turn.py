@@ -37,7 +37,7 @@ from remit_server.transports.lsp.client_requests.approval_messages import Messag
 from remit_server.transports.lsp.client_requests.progress import choose_token, progress_line, work_done
 from remit_server.transports.lsp.client_requests.review import follow_reviews
 from remit_server.transports.lsp.command_params import About
-from remit_server.transports.lsp.own_file_watch import runtime_of_turn
+from remit_server.transports.lsp.open_folders import runtime_of_turn
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.refusals import from_validation
 

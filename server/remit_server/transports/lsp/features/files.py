@@ -62,11 +62,6 @@ def follow_pins(connection: Connection, moved: Iterable[Moved]) -> None:
                 ]
 
 
-def still_there(moved: Moved) -> bool:
-    """Returns whether something is at the path now: an editor that saves may replace a file."""
-    return os.path.lexists(moved.path)
-
-
 def _paths(review: Review, moved: Moved) -> Iterator[str]:
     """Yields the files of a question that such a move makes another one of."""
     for diff in review.question.diffs:
@@ -127,7 +122,8 @@ def watched(connection: Connection, params: lsp.DidChangeWatchedFilesParams) -> 
     for change in params.changes:
         match change.type:
             case lsp.FileChangeType.Deleted:
-                take_back(connection, (each for each in Moved.of(change.uri, "deleted") if not still_there(each)))
+                gone = (each for each in Moved.of(change.uri, "deleted") if not os.path.lexists(each.path))
+                take_back(connection, gone)  # what is there again was replaced, as by an editor that saves
             case lsp.FileChangeType.Created:
                 take_back(connection, Moved.of(change.uri, "made"))
             case lsp.FileChangeType.Changed:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from remit_server.transports.lsp.own_file_watch import runtime_of_turn
+from remit_server.transports.lsp.open_folders import runtime_of_turn
 from remit_server.transports.lsp.rpc.custom_methods import (
     APPROVAL_RESPOND,
     GENERATE,

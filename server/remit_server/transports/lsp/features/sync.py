@@ -1,4 +1,8 @@
-"""Open documents, and the problems in those that Remit itself reads."""
+"""Text sync: the editor's buffers as it reports them (FILE-03), and `textDocument/publishDiagnostics` for those of
+Remit's own files: what is wrong with them while they are edited (POL-14, CFG-04).
+
+Diagnostics are only pushed: a client that also pulled would show every problem twice.
+"""
 
 from __future__ import annotations
 
@@ -41,30 +45,41 @@ PAUSE_S = 0.2
 _SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
 
 
-def check_opened(connection: Connection, document: lsp.TextDocumentItem) -> None:
-    """Checks one of Remit's own files that was opened."""
+def did_open(connection: Connection, params: lsp.DidOpenTextDocumentParams) -> None:
+    """Handles `textDocument/didOpen`."""
+    document = params.text_document
+    connection.buffers.open(document.uri, document.version, document.text)
     _look_soon(connection, connection.own_files.open(document.uri, document.version, document.text))
 
 
-def check_changed(
-    connection: Connection, document: lsp.VersionedTextDocumentIdentifier, edits: list[Edit | str]
-) -> None:
-    """Checks one of Remit's own files once typing pauses."""
+def did_change(connection: Connection, params: lsp.DidChangeTextDocumentParams) -> None:
+    """Handles `textDocument/didChange`."""
+    document, edits = params.text_document, [_edit(c) for c in params.content_changes]
+    connection.completions.drop(document.uri)
+    connection.buffers.change(document.uri, document.version, edits)
     _look_soon(connection, connection.own_files.change(document.uri, document.version, edits))
 
 
-def check_saved(connection: Connection, uri: str) -> None:
-    """Checks a saved file of Remit's own, and the others that are in force with it."""
-    if connection.own_files.at(uri) is not None:
+def did_save(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> None:
+    """Handles `textDocument/didSave`: a file of Remit's own is looked at with the others that are in force with it."""
+    if connection.own_files.at(params.text_document.uri) is not None:
         for buffer in connection.own_files:
             _look_soon(connection, buffer)
 
 
-def clear_closed(connection: Connection, uri: str) -> None:
-    """Removes the diagnostics of a closed file."""
-    buffer = connection.own_files.close(uri)
-    if buffer is not None:
+def did_close(connection: Connection, params: lsp.DidCloseTextDocumentParams) -> None:
+    """Handles `textDocument/didClose`."""
+    connection.completions.drop(params.text_document.uri)
+    connection.buffers.close(params.text_document.uri)
+    if (buffer := connection.own_files.close(params.text_document.uri)) is not None:
         _publish(connection, buffer, [])
+
+
+def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit | str:
+    if isinstance(change, lsp.TextDocumentContentChangeWholeDocument):
+        return change.text
+    start, end = change.range.start, change.range.end
+    return Edit(Place(start.line, start.character), Place(end.line, end.character), change.text)
 
 
 def _look_soon(connection: Connection, buffer: OwnBuffer | None) -> None:
@@ -171,37 +186,3 @@ def _read(path: Path, kind: Kind) -> tuple[Source | None, list[Problem]]:
         return read_source(path, project=kind == "project"), []
     except PolicyError as error:
         return None, list(error.problems) if is_given(path) else []
-
-
-def did_open(connection: Connection, params: lsp.DidOpenTextDocumentParams) -> None:
-    """Handles `textDocument/didOpen`."""
-    document = params.text_document
-    connection.buffers.open(document.uri, document.version, document.text)
-    check_opened(connection, document)
-
-
-def did_change(connection: Connection, params: lsp.DidChangeTextDocumentParams) -> None:
-    """Handles `textDocument/didChange`."""
-    document, edits = params.text_document, [_edit(c) for c in params.content_changes]
-    connection.completions.drop(document.uri)
-    connection.buffers.change(document.uri, document.version, edits)
-    check_changed(connection, document, edits)
-
-
-def did_save(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> None:
-    """Handles `textDocument/didSave`."""
-    check_saved(connection, params.text_document.uri)
-
-
-def did_close(connection: Connection, params: lsp.DidCloseTextDocumentParams) -> None:
-    """Handles `textDocument/didClose`."""
-    connection.completions.drop(params.text_document.uri)
-    connection.buffers.close(params.text_document.uri)
-    clear_closed(connection, params.text_document.uri)
-
-
-def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit | str:
-    if isinstance(change, lsp.TextDocumentContentChangeWholeDocument):
-        return change.text
-    start, end = change.range.start, change.range.end
-    return Edit(Place(start.line, start.character), Place(end.line, end.character), change.text)

@@ -8,8 +8,7 @@ from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.client import folder_roots
 from remit_server.transports.lsp.client_requests.folder_requests import SECTION, ask_settings
-from remit_server.transports.lsp.open_folders import change_folders
-from remit_server.transports.lsp.own_file_watch import reload_folder
+from remit_server.transports.lsp.open_folders import change_folders, reload_folder
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection

@@ -130,7 +130,11 @@ def _constant(values: tuple[Json, ...]) -> Check:
 
 def _one_of(kinds: tuple[Any, ...]) -> Check:
     checks = [_check(kind) for kind in kinds]
-    only = _check(next(kind for kind in kinds if kind is not type(None))) if _is_optional(kinds) else None
+    only = (
+        _check(next(kind for kind in kinds if kind is not type(None)))
+        if len(kinds) == 2 and type(None) in kinds
+        else None
+    )
 
     def check(value: Json) -> Mismatch | None:
         if any(one(value) is None for one in checks):
@@ -138,10 +142,6 @@ def _one_of(kinds: tuple[Any, ...]) -> Check:
         return only(value) if only is not None else Mismatch("", "has the wrong kind")
 
     return check
-
-
-def _is_optional(kinds: tuple[Any, ...]) -> bool:
-    return len(kinds) == 2 and type(None) in kinds
 
 
 def _list(kind: Any) -> Check:
