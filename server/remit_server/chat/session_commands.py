@@ -15,6 +15,7 @@ from remit_governance.visible import visible_again
 from remit_governance.workflow.states import Mode, State
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
 from remit_server.contract import CallInput, SessionSummary
+from remit_server.errors import os_reason
 from remit_server.sessions.export import to_html, to_markdown
 from remit_server.tools.edit.undo_changes import UNDO_CHANGES
 from remit_server.tools.workflow.review_work import REVIEW_WORK
@@ -95,7 +96,7 @@ async def export(chat: Chat, words: str) -> Reply:
     try:
         await asyncio.to_thread(write)
     except OSError as error:
-        why = f"{words}: {(error.strerror or str(error)).lower()}"
+        why = f"{words}: {os_reason(error)}"
         raise NotUnderstood("nothing was exported", why, "name a new file") from error
     return Reply(f"The session was written to `{words}`.")
 

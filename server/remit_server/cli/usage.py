@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 
 SHOWN = 60
 HERE = Path()
@@ -87,11 +87,6 @@ def first_problem(error: ValidationError) -> str:
 def lower_first(text: str) -> str:
     """Returns a library's sentence in Remit's style: lower case at its start."""
     return text[:1].lower() + text[1:]
-
-
-def os_reason(error: OSError) -> str:
-    """Returns the system's message of an error."""
-    return lower_first(error.strerror or str(error))
 
 
 def output_error(error: OSError) -> SetupError:

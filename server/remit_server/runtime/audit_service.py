@@ -28,7 +28,7 @@ from remit_governance.canonical import Json, canonical
 from remit_governance.errors import AuditError
 from remit_server import __version__
 from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.settings import Settings
 
 
@@ -207,7 +207,7 @@ def export_to(file: Path, database: Path, wanted: AuditFilter) -> int:
         temporary.replace(file)
         return count
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = os_reason(error)
         raise SetupError(f"cannot write `{file}`", why, "name a file in a folder where you may write") from error
     finally:
         temporary.unlink(missing_ok=True)

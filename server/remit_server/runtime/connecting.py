@@ -16,7 +16,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from remit_governance.errors import PolicyError
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 from remit_server.models.check import ModelReport, check_model
 from remit_server.models.remote.reference import sent_to
 from remit_server.runtime.config.layers import MAX_BYTES, NAMES, Key, Origin, parse, resolve, unusable
@@ -48,7 +48,7 @@ def keep_setting(key: Key, value: str, environment: Mapping[str, str]) -> Path:
     except _NoPlace as error:
         raise _not_kept(file, str(error), f"set `{'.'.join(key)}: {value}` in it by hand") from error
     except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror or type(error).__name__).lower() if isinstance(error, OSError) else "it is not UTF-8"
+        why = os_reason(error) if isinstance(error, OSError) else "it is not UTF-8"
         raise _not_kept(file, why, "make it a writable text file, or remove it") from error
     return file
 

@@ -18,7 +18,7 @@ from typing import cast
 from remit_governance.permissions.workspace_identity import WorkspaceIdentity
 from remit_governance.work_items.items import WORK_ITEMS_FILE
 from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.own_file_writer import rewrite
 from remit_server.runtime.places import folder_identity, workspace_state
 
@@ -82,7 +82,7 @@ def write_trust(root: Path, *, trusted: bool, environment: Mapping[str, str] | N
     try:
         rewrite(file, record, lambda _: "")
     except OSError as error:
-        why = f"{file}: {(error.strerror or str(error)).lower()}"
+        why = f"{file}: {os_reason(error)}"
         raise SetupError("the answer was not recorded", why, "make the folder writable") from error
 
 
@@ -120,7 +120,7 @@ def record_workspace(root: Path, state: Path) -> None:
     except OSError as error:
         raise SetupError(
             f"cannot write to `{state}`",
-            (error.strerror or type(error).__name__).lower(),
+            os_reason(error),
             "make it writable, or name another folder by REMIT_STATE_DIR",
             code=ErrorCode.AUDIT_BROKEN,
         ) from error

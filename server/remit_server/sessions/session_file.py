@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from remit_server.contract import ErrorCode, FilesChanged, NotChanged, SessionRecord
-from remit_server.errors import RemitError
+from remit_server.errors import RemitError, os_reason
 
 _RECORDS: TypeAdapter[SessionRecord] = TypeAdapter(SessionRecord, config=ConfigDict(defer_build=True))
 Redact = Callable[[list[Any]], list[Any]]
@@ -271,7 +271,7 @@ def _in_use(path: Path) -> SessionError:
 def _unusable(path: Path, error: OSError) -> SessionError:
     return SessionError(
         f"the session in `{path.name}` cannot be used",
-        (error.strerror or str(error)).lower(),
+        os_reason(error),
         f"check `{path}` and the rights of its folder, or do not save sessions: `REMIT_SESSIONS=off`",
         code=ErrorCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ErrorCode.INTERNAL,
     )

@@ -22,7 +22,7 @@ from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import HERE, add_candidate_arguments, add_common_arguments, whole_number
 from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.audit_service import (
     checkpoint_file,
     export,
@@ -242,7 +242,7 @@ def _elsewhere(file: Path | None) -> bytes | None:
     try:
         return None if file is None else file.read_bytes()
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = os_reason(error)
         raise SetupError(f"cannot read `{file}`", why, "name a file that checkpoints were sent to") from error
 
 

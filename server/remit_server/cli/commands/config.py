@@ -12,8 +12,8 @@ from typing import Any
 from remit_governance.visible import visible
 from remit_server.cli.console import complain, print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.usage import add_common_arguments, os_reason
-from remit_server.errors import SetupError
+from remit_server.cli.usage import add_common_arguments
+from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.config.form import KEYS, SECTIONS, variable_of, written
 from remit_server.runtime.config.layers import NAMES, places, read_file, resolve
 from remit_server.runtime.folder_record import brought, left_out, read_trust, write_trust

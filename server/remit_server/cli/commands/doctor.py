@@ -26,7 +26,7 @@ from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.probe import probe
-from remit_server.transports.lsp.editor import Editor, ResponseError
+from remit_server.transports.lsp.editor import OWN_SERVER, Editor, ResponseError
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,7 @@ def _editor(settings: Settings) -> Finding:
 
 
 async def _handshake(settings: Settings) -> None:
-    # -P: no modules from the workspace.
-    editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], settings.workspace)
+    editor = await Editor.start(OWN_SERVER, settings.workspace)
     try:
         await asyncio.wait_for(editor.initialize(), 30)
     finally:

@@ -15,9 +15,9 @@ from remit_server.cli.commands import session_turns
 from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.new_ids import new_session
-from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, os_reason, run_subcommand, whole_number
+from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, run_subcommand, whole_number
 from remit_server.contract import SessionRecord, SessionSummary
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.export import Part, parts, to_html, to_markdown
 from remit_server.sessions.folder import LAST, SessionFolder

@@ -21,7 +21,7 @@ from remit_governance.errors import PolicyError, Problem
 from remit_governance.policy.language.document import OF_PROJECT, OWN, Document
 from remit_governance.policy.language.parse_form import parse_form
 from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, project_may, value_of, variable_of
 from remit_server.runtime.folder_record import read_trust
 from remit_server.runtime.places import config_folder
@@ -36,7 +36,7 @@ def read_file(path: Path, *, project: bool) -> tuple[Document, ConfigForm]:
             data = file.read(MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not UTF-8"
+        why = os_reason(error) if isinstance(error, OSError) else "it is not UTF-8"
         raise unusable(f"{path}: {why}", "make it a readable text file, or remove it") from error
     if len(data) > MAX_BYTES:
         raise unusable(f"{path}: it is larger than {MAX_BYTES >> 20} MiB", "make it smaller")
