@@ -90,3 +90,9 @@ class SetupError(RemitError):
     """Something Remit needs before it can work is missing or broken."""
 
     code = ErrorCode.INVALID_REQUEST
+
+
+def os_reason(error: OSError) -> str:
+    """Returns the system's words for an error, in lower case at their start."""
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]

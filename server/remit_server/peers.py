@@ -1,18 +1,46 @@
-"""Who is at the other end of a Unix socket, as the kernel says (CLI-14): SO_PEERCRED on Linux, LOCAL_PEERCRED on macOS.
+"""Who is at the other end of a socket, as the kernel says: of a Unix socket (CLI-14), by SO_PEERCRED on Linux and
+LOCAL_PEERCRED on macOS, and of a connection over the loopback interface (LSP-17), by the table of connections, which
+on macOS lsof(8) shows. And what tells one process from every other of this machine, also after its number was given
+away (BOX-06).
 
-The pid is one of our own namespace, 0 where the peer has none there. Standard library only.
+Pids are of our own namespace, 0 where the peer has none there. Standard library only.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import select
 import socket
 import struct
 import subprocess
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+
+@functools.cache
+def this_process() -> str:
+    """`<pid namespace>-<pid>-<start>` of this process: no other has it, on this machine and until it starts anew."""
+    return _identity(os.getpid()) or f"0-{os.getpid()}-0"
+
+
+def is_dead(owner: str) -> bool:
+    """Returns whether that process is known to be gone. One that we cannot see, of another pid namespace, is not."""
+    space, _, rest = owner.partition("-")
+    pid = rest.partition("-")[0]
+    ours = this_process().partition("-")[0]
+    return space == ours != "0" and pid.isdigit() and _identity(int(pid)) != owner
+
+
+def _identity(pid: int) -> str | None:
+    with suppress(OSError, IndexError):
+        space = Path("/proc/self/ns/pid").stat().st_ino
+        started = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19]
+        return f"{space}-{pid}-{int(started)}"
+    return None
+
 
 _SO_PEERPIDFD = 77
 _SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID = 0, 0x001, 0x002
@@ -100,3 +128,68 @@ def _parent(pid: int) -> int | None:
         return int(said.stdout)
     except (OSError, ValueError, IndexError, subprocess.CalledProcessError):
         return None
+
+
+_LSOF = "/usr/sbin/lsof"
+
+
+def is_own_user(connection: socket.socket) -> bool:
+    """Returns whether a connection of the loopback interface, as accepted, is one of our own user's.
+
+    Where the kernel's table does not say so, it is not.
+    """
+    theirs, ours = connection.getpeername()[:2], connection.getsockname()[:2]
+    if Path("/proc/self/net/tcp").exists():
+        rows = connections(Path("/proc/self/net"))
+        return any(row.uid == os.geteuid() and row.inode for row in rows if (row.local, row.remote) == (theirs, ours))
+    with suppress(OSError, subprocess.SubprocessError):
+        return is_listed(_LSOF, theirs, ours)
+    return False
+
+
+def is_listed(lsof: str, theirs: tuple[str, int], ours: tuple[str, int]) -> bool:
+    """Returns whether lsof(8) lists a connection from one place to another among those of our own user's processes.
+
+    Raises OSError and SubprocessError where it cannot say, which it also does where there is none.
+    """
+    told = subprocess.run(
+        [lsof, "-nP", "-a", "-u", str(os.geteuid()), f"-iTCP:{theirs[1]}", "-sTCP:ESTABLISHED", "-Fn"],
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    return f"n{_spell(theirs)}->{_spell(ours)}" in told.stdout.decode().splitlines()
+
+
+def _spell(place: tuple[str, int]) -> str:
+    host, port = place
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One end of a TCP connection; `inode` is its socket, 0 where no process has it open any more."""
+
+    local: tuple[str, int]
+    remote: tuple[str, int]
+    uid: int
+    inode: int
+
+
+def connections(table: Path) -> Iterator[Connection]:
+    """Yields the ends of connections in a network namespace, `table` being a `/proc/PID/net`. Raises OSError."""
+    for name in ("tcp", "tcp6"):
+        with suppress(FileNotFoundError):
+            for line in (table / name).read_text().splitlines()[1:]:
+                fields = line.split()
+                yield Connection(_place(fields[1]), _place(fields[2]), int(fields[7]), int(fields[9]))
+
+
+def _place(text: str) -> tuple[str, int]:
+    """Reads an address as the kernel prints it: each word of 32 bits in the order of this machine's bytes."""
+    address, _, port = text.partition(":")
+    words = [address[at : at + 8] for at in range(0, len(address), 8)]
+    packed = b"".join(struct.pack("=I", int(word, 16)) for word in words)
+    if len(packed) == 16 and packed.startswith(b"\0" * 10 + b"\xff\xff"):
+        packed = packed[12:]
+    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed), int(port, 16)

@@ -1,4 +1,6 @@
-"""Answers the pings of `remit bootstrap` on the event loop, so that a loop that hangs does not answer (CLI-12)."""
+"""What the bootstrap and the server say to each other: pings of `remit bootstrap`, answered on the event loop, so that
+a loop that hangs does not answer (CLI-12).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,11 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
-from remit_server.bootstrap.wire import BYE, INSIDE, PING, PONG, SOCKET
+SOCKET = "REMIT_BOOTSTRAP_SOCKET"
+"""Names the socket at which the server answers."""
+INSIDE = "/run/remit-bootstrap"
+"""Where a server that runs in a container has it."""
+PING, PONG, BYE = b"ping\n", b"pong\n", b"bye\n"
 
 
 def is_in_container() -> bool:

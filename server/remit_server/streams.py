@@ -17,6 +17,8 @@ from typing import NoReturn
 
 _closed: list[str] = []
 """Those that were closed when the process began."""
+unwritten: list[OSError] = []
+"""The first error of a write to standard output, as of a full disk; nothing is written after it."""
 
 
 def prepare() -> None:

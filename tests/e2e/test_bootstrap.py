@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from messages import SAYS
 
-from remit_server import bootstrap, peers, process_identity
+from remit_server import bootstrap, peers, pulse
 from remit_server.bootstrap.container import Workspace, create_argv
 from remit_server.bootstrap.keep_up import LAST_LINES, MOST_RESTARTS, may_restart
 from remit_server.bootstrap.runtimes import INSTALL, RUNTIMES, describe_runtimes, find_runtimes
@@ -225,7 +225,7 @@ def test_CLI_12_the_container_has_the_workspace_and_nothing_else(program: str) -
 def test_CLI_11_it_is_of_the_standard_library_and_under_500_lines() -> None:
     own = sorted(Path(bootstrap.__file__).parent.glob("*.py"))
     assert sum(len(file.read_text().splitlines()) for file in own) < 500
-    shared = [Path(str(module.__file__)) for module in (peers, process_identity)]
+    shared = [Path(str(module.__file__)) for module in (peers, pulse)]
     names = {
         (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
         for file in (*own, *shared)
@@ -234,6 +234,6 @@ def test_CLI_11_it_is_of_the_standard_library_and_under_500_lines() -> None:
     }
     others = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
     assert {name for name in others if not name.startswith("remit_server.bootstrap.")} == {
-        "remit_server.process_identity",
         "remit_server.peers",
+        "remit_server.pulse",
     }

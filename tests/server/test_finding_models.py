@@ -21,8 +21,7 @@ from remit_server.models.finding.choices import HostedService, find_choices, fin
 from remit_server.models.finding.loopback import fetch
 from remit_server.models.finding.served import USUAL, ServedModel, Usual, find_served
 from remit_server.models.local.options import EngineOptions
-from remit_server.runtime.config.own_setting import own_file
-from remit_server.runtime.connecting import connect_model
+from remit_server.runtime.connecting import connect_model, own_file
 
 OLLAMA = {
     "/api/tags": b'{"models":[{"name":"qwen3:4b","model":"qwen3:4b","size":2500000000,"details":{"parameter_size":"4.0B"}},{"name":null},7]}',

@@ -9,7 +9,7 @@ from rows import rows
 
 from remit_governance.secrets.redaction import Redactor
 from remit_server.models.ports import Gap
-from remit_server.runtime.gap import MOST_AFTER, MOST_BEFORE, STEP, fit, gap_at, has_ended, redacted_gap
+from remit_server.runtime.completing import MOST_AFTER, MOST_BEFORE, STEP, fit, gap_at, has_ended, redacted_gap
 
 TEXTS = st.text(st.sampled_from("ab ()\n\t:}é🙂\u200b\u202e\x1b\r"), max_size=200)
 GAPS = st.builds(Gap, TEXTS, TEXTS)

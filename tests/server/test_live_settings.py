@@ -13,9 +13,9 @@ from config_values import VALUES
 from messages import SAYS
 
 from remit_server.contract import RunRequest, RunResult, TextInput
+from remit_server.harness.ports import NobodyToAsk
 from remit_server.runtime.config.form import KEYS
 from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.ports import NobodyToAsk
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_server.errors import SetupError
-from remit_server.runtime.config.own_setting import keep_setting, with_setting
+from remit_server.runtime.connecting import keep_setting, with_setting
 
 MODEL = ("model", "name")
 TEXTS = [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from remit_server.cli.chat.blocks import Blocks
+from remit_server.cli.chat.transcript import Blocks
 from remit_server.models.ports import TextDelta
 from remit_server.models.remote.leaked_calls import Held
 from remit_server.models.remote.thought_aloud import ThoughtAloud

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from remit_governance.audit.record import Entry, chain_hash, read_content
 from remit_governance.secrets.redaction import Redactor
-from remit_server.sessions.lines import parse_lines, to_lines
+from remit_server.sessions.session_file import parse_lines, to_lines
 
 DAY = Path(__file__).parents[1] / "cases/recorded_day"
 """Seven turns of a scripted model: reads, writes, commands, refusals, a person's no, and secrets in all of them."""

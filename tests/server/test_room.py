@@ -11,7 +11,7 @@ from configured import configured
 
 from remit_server.errors import RemitError
 from remit_server.machine import free_disk, free_memory
-from remit_server.runtime import room
+from remit_server.runtime import outcome as room
 from remit_server.runtime.settings import Settings
 
 FAR = 1 << 20

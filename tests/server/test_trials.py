@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_server.cli.main import main
-from remit_server.cli.trials.judging import Right, interval, missed
-from remit_server.cli.trials.requests import SHIPPED, read_requests
+from remit_server.cli.trials import SHIPPED, Right, interval, missed, read_requests
 from remit_server.errors import SetupError
 
 BEFORE = {"a.py": "x = 1\n", "b.txt": "one\n"}

@@ -16,8 +16,8 @@ from messages import SAYS
 from remit_governance.work_items.items import WORK_ITEMS_FILE
 from remit_server.errors import SetupError
 from remit_server.runtime.attachments import INSTRUCTIONS
+from remit_server.runtime.folder_record import arrived, brought, read_trust, trust_file, write_trust
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.trust import arrived, brought, read_trust, trust_file, write_trust
 
 QUESTION = "Do you trust the authors of this folder?"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from remit_governance.visible import visible_again
-from remit_server.chat.describe import describe_statistics
+from remit_server.chat.figures import describe_statistics
 from remit_server.chat.mentions import kind_of_path
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
 from remit_server.contract import AssistantSaid, EditsAsked, ErrorCode, FileAttachment, PrefixSent, SessionRecord

@@ -10,7 +10,7 @@ from remit_server.chat import about_commands as about
 from remit_server.chat import session_commands as kept
 from remit_server.chat.prompts import Prompt, fill_prompt, find_prompts
 from remit_server.chat.replies import Chat, ChatCommand, NotUnderstood, Reply
-from remit_server.chat.workflow_commands import approve, budget, reject, switch_to, tests
+from remit_server.chat.session_commands import approve, budget, reject, switch_to, tests
 
 
 async def help_(chat: Chat, words: str) -> Reply:

@@ -1,6 +1,7 @@
 """The command line: one thin file per command, listed in `main.COMMANDS`.
 
-In `cli/commands/policy/` and `cli/commands/session/` it is one a subcommand. `cli/chat/` is the chat: its loop
-(`app.py`), keys, questions by one key (`question.py`), Markdown block by block (`blocks.py`, `transcript.py`).
-`cli/trials/` tries a model on requests and judges what it left. Absent: decisions.
+What is slow to import, or would make a file too long, is a file beside it (`session_turns.py`, `policy_files.py`).
+`cli/chat/` is the chat: its loop (`app.py`), its line (`prompt.py`), what a turn shows (`transcript.py`); its questions
+are answered by one key (`question.py`). `trials.py` tries a model on requests and judges what it left. Absent:
+decisions.
 """

@@ -1,4 +1,6 @@
-"""Asks for approval in the terminal: one line, and anything but a clear yes is a deny (CLI-04)."""
+"""Asks in the terminal: for approval, in one line, where anything but a clear yes is a deny (CLI-04), and once whether
+what a folder brings is trusted (CFG-06).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,14 @@ import os
 import sys
 import termios
 from collections.abc import Callable
+from pathlib import Path
 
-from remit_server.cli.console import draw_details, draw_parts, style_text
+from remit_governance.visible import visible
+from remit_server.cli.console import draw_details, draw_parts, say, style_text
 from remit_server.cli.question import BECAUSE, MAX_COMMENT, Question, key_of
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
 from remit_server.harness.ports import AskingStyle
+from remit_server.runtime.folder_record import arrived, brought, read_trust, write_trust
 
 LINE_BYTES = 4096
 """The most bytes of one line that a terminal delivers."""
@@ -87,3 +92,21 @@ class TerminalAsker:
         """Prints the prompt of a question and reads one line."""
         self._show(question)
         return await answer_from_terminal(question)
+
+
+def settle_trust(root: Path) -> None:
+    """Asks about a folder that brings something, where the person was not asked yet. Raises SetupError."""
+    there = brought(root)
+    if not there or read_trust(root) is not None:
+        return
+    new = arrived(root)
+    has = "has, since you trusted it," if new else "has"
+    say(f"{visible(str(root), 'show')} {has} {', '.join(f'`{name}`' for name in new or there)}.")
+    say("Their text is sent to the model and can change its answers. You still decide what is allowed.")
+    try:
+        answer = input(f"{style_text('Do you trust the authors of this folder?', 'yellow')} [y/N] ").strip().lower()
+    except EOFError:
+        return
+    write_trust(root, trusted=answer in {"y", "yes"})
+    if answer not in {"y", "yes"}:
+        say("These files are ignored. `remit config trust` changes that.")

@@ -14,7 +14,6 @@ from remit_governance.visible import visible, visible_again
 from remit_governance.workflow.states import Mode, State
 from remit_governance.workflow.words import ASKS_PERSON, WRITABLE
 from remit_server import streams
-from remit_server.cli.output import unwritten
 from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
@@ -61,11 +60,14 @@ ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
 MAX_ARGUMENT = 60
 
 
+def wants_colour() -> bool:
+    """Returns whether standard output is a terminal that wants colour."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def style_text(text: str, style: str) -> str:
     """Returns `text` in a style where standard output is a terminal that wants colour, else unchanged."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return text
-    return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if wants_colour() else text
 
 
 def say(text: str) -> None:
@@ -73,13 +75,18 @@ def say(text: str) -> None:
     try:
         print(text, flush=True)
     except OSError as error:
-        unwritten.extend(() if isinstance(error, BrokenPipeError) else (error,))
+        streams.unwritten.extend(() if isinstance(error, BrokenPipeError) else (error,))
         streams.forget_stdout()
 
 
 def print_json(value: Any) -> None:
     """Prints one JSON value on one line."""
     say(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
+
+
+def print_result(value: Any, text: str, *, as_json: bool) -> None:
+    """Prints what a command came to, as JSON for machines or as text for people."""
+    print_json(value) if as_json else say(text)
 
 
 def complain(error: ErrorPayload, *, as_json: bool) -> None:

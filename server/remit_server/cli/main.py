@@ -36,7 +36,6 @@ from remit_server.cli.commands import (
     serve,
     session,
 )
-from remit_server.cli.output import unwritten
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 FLAGS = frozenset({"-h", "--help", "--version", "--json", "--continue", "--dry-run", "--quiet", "--verbose"})
@@ -264,10 +263,10 @@ def run_guarded(arguments: argparse.Namespace) -> int:
         code = command.run(arguments)
     except Exception as error:
         code = report_error(error, as_json=getattr(arguments, "json", False))
-    if unwritten:
+    if streams.unwritten:
         from remit_server.cli.usage import output_error
 
-        return report_error(output_error(unwritten[0]), as_json=False)
+        return report_error(output_error(streams.unwritten[0]), as_json=False)
     return code
 
 

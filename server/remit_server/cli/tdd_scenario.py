@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,9 +16,9 @@ from types import MappingProxyType
 from typing import Any
 
 from remit_governance.workflow.states import Mode
-from remit_server.chat.workflow_commands import mode_call
+from remit_server.chat.session_commands import mode_call
 from remit_server.cli.commands.demo import Story
-from remit_server.transports.lsp.editor import Editor
+from remit_server.transports.lsp.editor import OWN_SERVER, Editor
 
 REQUEST = "Add error handling to parse_config"
 MESSAGE = "Name the line that parse_config cannot read"
@@ -120,8 +119,7 @@ async def run_scenario(workspace: Path, mode: Mode, make_story: Callable[[Editor
         "REMIT_MODEL": f"script:{script}",
         "REMIT_MODE": Mode.EXPLORE.value,
     }
-    server = [sys.executable, "-P", "-m", "remit_server.cli.main", "serve"]
-    editor = await Editor.start(server, workspace, environment)
+    editor = await Editor.start(OWN_SERVER, workspace, environment)
     story = make_story(editor)
     states: list[str] = []
     refused: list[str] = []

@@ -1,20 +1,66 @@
-"""Parses what the person typed: JSON in an argument, and the error for an unusable command line (CLI-03)."""
+"""Parses what the person typed: arguments that commands share, subcommands, JSON in an argument, and the error for an
+unusable command line (CLI-01, CLI-03).
+
+A command that runs no turn imports nothing of what runs one, which takes most of a second.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from pydantic import ValidationError
 
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 
 SHOWN = 60
+HERE = Path()
+"""The workspace where none is named."""
 
 
 class WrongUsage(SetupError):
     """The command line cannot be used; the process exits with 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """What a subcommand does, with its exit code, its line in the help, and its arguments beside the common ones."""
+
+    run: Callable[[argparse.Namespace], int]
+    summary: str
+    declare: Callable[[argparse.ArgumentParser], None]
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of every command that works in a workspace."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
+
+
+def add_candidate_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments that choose the policy by which past calls are judged again (POL-13)."""
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="use this file as your policy file")
+    parser.add_argument("--project", action="store_true", help="use the file as the project's policy instead")
+
+
+def add_subcommands(parser: argparse.ArgumentParser, rows: Mapping[str, Subcommand]) -> None:
+    """Declares subcommands, and the arguments of each."""
+    commands = parser.add_subparsers(metavar="|".join(rows), required=True)
+    for name, row in rows.items():
+        sub = commands.add_parser(name, help=row.summary, description=row.summary)
+        add_common_arguments(sub)
+        row.declare(sub)
+        sub.set_defaults(subcommand=row)
+
+
+def run_subcommand(arguments: argparse.Namespace) -> int:
+    """Runs the subcommand that was chosen; returns the exit code."""
+    chosen: Subcommand = arguments.subcommand
+    return chosen.run(arguments)
 
 
 def json_object(text: str, what: str, example: str) -> dict[str, Any]:
@@ -41,11 +87,6 @@ def first_problem(error: ValidationError) -> str:
 def lower_first(text: str) -> str:
     """Returns a library's sentence in Remit's style: lower case at its start."""
     return text[:1].lower() + text[1:]
-
-
-def os_reason(error: OSError) -> str:
-    """Returns the system's message of an error."""
-    return lower_first(error.strerror or str(error))
 
 
 def output_error(error: OSError) -> SetupError:

@@ -22,8 +22,7 @@ from remit_server.harness.calls import CallResult, RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.turn import Turn
 from remit_server.harness.writes.repositories import git_folders
-from remit_server.scheduling.freezer import Freezer
-from remit_server.scheduling.runner import DependencyFailed, Runner
+from remit_server.scheduling.runner import DependencyFailed, Freezer, Runner
 from remit_server.scheduling.schedule import Limits, Task
 
 MAX_AT_ONCE = 8

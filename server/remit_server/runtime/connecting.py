@@ -1,18 +1,121 @@
-"""Connects a model that the person chose: tries one governed step with it, and keeps it as theirs (MOD-27)."""
+"""Connects a model that the person chose: tries one governed step with it, and keeps it as theirs (MOD-27), in their
+configuration file, of which everything else stays as it is (CFG-04).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.errors import SetupError
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from remit_governance.errors import PolicyError
+from remit_server.errors import SetupError, os_reason
 from remit_server.models.check import ModelReport, check_model
 from remit_server.models.remote.reference import sent_to
-from remit_server.runtime.config.layers import Origin, resolve
-from remit_server.runtime.config.own_setting import keep_setting
+from remit_server.runtime.config.layers import MAX_BYTES, NAMES, Key, Origin, parse, resolve, unusable
+from remit_server.runtime.own_file_writer import rewrite
+from remit_server.runtime.places import config_folder
 from remit_server.runtime.settings import engine_options
+
+
+class _NoPlace(Exception):
+    """Where in the text the setting goes cannot be told."""
+
+
+def own_file(environment: Mapping[str, str]) -> Path:
+    """Returns the person's configuration file: the one that is there, else where it would be."""
+    named = [config_folder(environment) / name for name in NAMES]
+    return next((path for path in named if path.is_file()), named[0])
+
+
+def keep_setting(key: Key, value: str, environment: Mapping[str, str]) -> Path:
+    """Sets a setting in the person's file, which is made where it is not there, and returns the file.
+
+    Raises SetupError where the file cannot be read or written, and then it is as it was.
+    """
+    file = own_file(environment)
+    try:
+        rewrite(file, lambda text: with_setting(str(file), text, key, value), _read)
+    except PolicyError as error:
+        raise unusable(error.why, error.fix) from error
+    except _NoPlace as error:
+        raise _not_kept(file, str(error), f"set `{'.'.join(key)}: {value}` in it by hand") from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = os_reason(error) if isinstance(error, OSError) else "it is not UTF-8"
+        raise _not_kept(file, why, "make it a writable text file, or remove it") from error
+    return file
+
+
+def with_setting(file: str, text: str, key: Key, value: str) -> str:
+    """Returns the text with this setting, and everything else in it untouched.
+
+    Raises PolicyError where the text is no configuration, _NoPlace where the result would say more than that.
+    """
+    before = parse(file, text, project=False)[1]
+    changed = _placed(text, key, json.dumps(value, ensure_ascii=False))
+    try:
+        after = parse(file, changed, project=False)[1]
+    except PolicyError as error:
+        raise _NoPlace(error.why) from error
+    section, name = key
+    wanted = before.model_dump(exclude_unset=True)
+    wanted.setdefault(section, {})[name] = value
+    if after.model_dump(exclude_unset=True) != wanted:
+        raise _NoPlace("more than this setting would change")
+    return changed
+
+
+def _placed(text: str, key: Key, spelled: str) -> str:
+    section, name = key
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if not isinstance(root, MappingNode):
+        return f"{_ended(text)}{section}:\n  {name}: {spelled}\n"
+    found = _value(root, section)
+    if found is None:
+        return _with_pair(text, root, section, f"{{{json.dumps(name)}: {spelled}}}", f"\n  {name}: {spelled}")
+    if not isinstance(found, MappingNode):  # a section without anything in it
+        return f"{text[: found.start_mark.index]}\n  {name}: {spelled}{text[found.end_mark.index :]}"
+    if (value := _value(found, name)) is not None:
+        return f"{text[: value.start_mark.index]}{spelled}{text[value.end_mark.index :]}"
+    return _with_pair(text, found, name, spelled, f" {spelled}")
+
+
+def _with_pair(text: str, mapping: MappingNode, key: str, flow: str, block: str) -> str:
+    """The text with a pair at the beginning of a mapping, as JSON where that is how it is written."""
+    at = mapping.start_mark.index
+    if mapping.flow_style:
+        return f"{text[: at + 1]}{json.dumps(key)}: {flow}{', ' if mapping.value else ''}{text[at + 1 :]}"
+    margin = " " * mapping.start_mark.column
+    pair = f"{key}:{block}".replace("\n", f"\n{margin}")
+    return f"{text[:at]}{pair}\n{margin}{text[at:]}"
+
+
+def _value(mapping: MappingNode, name: str) -> Node | None:
+    return next((value for key, value in mapping.value if isinstance(key, ScalarNode) and key.value == name), None)
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return data.decode("utf-8-sig")
+
+
+def _not_kept(file: Path, why: str, fix: str) -> SetupError:
+    return SetupError("the setting was not kept", f"{file}: {why}", fix)
+
 
 _MODEL = ("model", "name")
 

@@ -1,4 +1,6 @@
-"""Puts a runtime together: the one place where every part meets every other (AGT-06)."""
+"""Puts a runtime together: the one place where every part meets every other (AGT-06), and what all runtimes of one
+server share (MOD-01, SCH-01).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,13 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
 from remit_governance.secrets.redaction import Redactor, secret_values
-from remit_governance.workflow.options import WorkflowOptions
 from remit_server.agent.loop import Agent
 from remit_server.errors import SetupError
 from remit_server.harness.approval.desk import ApprovalDesk
@@ -24,19 +26,17 @@ from remit_server.models.choose import choose_provider, is_on_this_machine
 from remit_server.models.ports import ModelProvider
 from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.shared import SharedModels
-from remit_server.runtime.audit.audit_service import ServerRecord, audit_rules, open_log
+from remit_server.runtime.audit_service import ServerRecord, audit_rules, open_log
 from remit_server.runtime.chosen_models import ChosenModels
+from remit_server.runtime.folder_record import INSTRUCTIONS, brought, left_out, record_workspace
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import open_log_file
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.shared import Shared
-from remit_server.runtime.trust import INSTRUCTIONS, brought, left_out
-from remit_server.runtime.workspace_record import record_workspace
 from remit_server.sandbox.choose import choose_sandbox
-from remit_server.sandbox.scheduled import Scheduled
+from remit_server.sandbox.scheduled import Scheduled, Slots
 from remit_server.sandbox.server_identity import clear_all_leftovers
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
@@ -47,6 +47,15 @@ from remit_server.workspace.merges.merge_log import MergeLog
 from remit_server.workspace.merges.recovery import recover
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The models that are lent, and the schedule in which commands of all folders and sessions wait for a sandbox."""
+
+    models: SharedModels = field(default_factory=SharedModels)
+    slots: Slots = field(default_factory=Slots)
+
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +82,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
     """Whatever was opened is closed again, last first: where something cannot be opened, or when the runtime closes."""
     settings = configured.now
     with ExitStack() as opened:
-        record_workspace(settings)
+        record_workspace(settings.workspace, settings.state)
         clear_all_leftovers(settings.state)
         loaded = load_in_force(settings)
         opened.callback(loaded.close)
@@ -112,8 +121,8 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
             audit=audit,
             redactor=redactor,
             code=code,
-            workflow=lambda: options_of(configured.now),
-            command_limit_s=lambda: limit_of(configured.now),
+            workflow=lambda: configured.now.workflow,
+            command_limit_s=lambda: configured.now.config.limits.command_timeout_s,
             coverage_file=settings.coverage_file,
         )
         dispatcher = Dispatcher(parts)
@@ -147,16 +156,6 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         audit_warnings=lambda: maintenance.warnings,
     )
     return runtime
-
-
-def options_of(settings: Settings) -> WorkflowOptions:
-    """Returns what is set of the workflow by now."""
-    return settings.workflow
-
-
-def limit_of(settings: Settings) -> int:
-    """Returns the seconds that a command may take by now."""
-    return settings.config.limits.command_timeout_s
 
 
 def _unread(root: Path) -> tuple[str, ...]:

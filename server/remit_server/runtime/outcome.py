@@ -1,13 +1,99 @@
-"""What a turn came to, read off its calls and not off what the model says of them (AGT-01)."""
+"""What a turn came to, read off its calls and not off what the model says of them (AGT-01), and in words why one is not
+run or ends early (AGT-06), as where memory or a disk have no room for it (OBS-03).
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from remit_server.contract import ErrorCode, ErrorPayload, RunStatus
+from remit_server.contract import ErrorCode, ErrorPayload, RunRequest, RunStatus
+from remit_server.errors import RemitError
 from remit_server.harness.approval.desk import PERSON_SAID_NO, UNANSWERED
 from remit_server.harness.turn import EndedCall
+from remit_server.machine import free_disk, free_memory
+from remit_server.runtime.settings import Settings
+
+MIB = 1 << 20
+
+
+def shortage(settings: Settings) -> RemitError | None:
+    """Returns why no turn should begin, or None. What cannot be measured is no reason."""
+    limits = settings.config.limits
+    free = free_memory() if limits.spare_memory_mib else None
+    if free is not None and free < limits.spare_memory_mib * MIB:
+        least = f"the {limits.spare_memory_mib} of `limits.spare_memory_mib`"
+        why = f"{free // MIB} MiB of memory are free, less than {least}"
+        return _no_room(why, "close programs that use memory, or lower the limit")
+    for folder in (settings.workspace, settings.state):
+        with suppress(OSError):
+            free = free_disk(folder)
+            if free < limits.spare_disk_mib * MIB:
+                where = f"{free // MIB} MiB are free on the disk of {folder}"
+                why = f"{where}, less than the {limits.spare_disk_mib} of `limits.spare_disk_mib`"
+                return _no_room(why, "free some space (`!command` still runs your own commands), or lower the limit")
+    return None
+
+
+def _no_room(why: str, fix: str) -> RemitError:
+    return RemitError("the turn was not started", why, fix, code=ErrorCode.LIMIT_REACHED)
+
+
+def reused_id_error(request: RunRequest) -> RemitError:
+    """The refusal of ids that already belong to another request."""
+    return RemitError(
+        f"turn `{request.turn_id}` was not run",
+        "this turn id was already used in its session for another request",
+        "give every new request a turn id of its own",
+        code=ErrorCode.INVALID_REQUEST,
+    )
+
+
+def another_workspace(request: RunRequest, workspace: Path) -> str | None:
+    """The folder that the request's context names as its workspace, where that is another one than this."""
+    folder = request.context.workspace_folder if request.context else None
+    if folder is None or ("\0" not in folder and os.path.realpath(folder) == os.path.realpath(workspace)):
+        return None
+    return folder
+
+
+def wrong_workspace(folder: str, workspace: Path) -> RemitError:
+    """The refusal of a request that was meant for another folder."""
+    return RemitError(
+        "the turn was not run",
+        f"it is for the workspace `{folder}`, and this server works in `{workspace}`",
+        "open that folder by itself, or leave `context.workspace_folder` out",
+        code=ErrorCode.INVALID_REQUEST,
+    )
+
+
+def cancelled_error() -> ErrorPayload:
+    """The error of a turn that was stopped."""
+    return RemitError(
+        "the turn was stopped", "it was cancelled", "ask again to go on", code=ErrorCode.CANCELLED, retryable=True
+    ).payload()
+
+
+def time_out_error(seconds: float) -> ErrorPayload:
+    """The error of a turn that took too long."""
+    return RemitError(
+        "the turn was stopped",
+        f"it took longer than {seconds:g} seconds",
+        "ask for less at once, or raise REMIT_TURN_TIMEOUT_S",
+        code=ErrorCode.TIMED_OUT,
+        retryable=True,
+    ).payload()
+
+
+def internal() -> ErrorPayload:
+    """The error of a defect in Remit: no traceback crosses the wire."""
+    return RemitError(
+        "the turn failed", "something went wrong inside Remit", "look into the server's log and report it"
+    ).payload()
+
 
 REFUSALS = UNANSWERED | {ErrorCode.DENIED}
 """Policy, or the person, did not let the call run."""

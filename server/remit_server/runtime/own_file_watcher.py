@@ -16,8 +16,8 @@ from typing import TypeAlias
 from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType] trio, which is not here, is in its type
 
 from remit_server.runtime.config.layers import places
+from remit_server.runtime.folder_record import trust_file
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.trust import trust_file
 
 log = logging.getLogger(__name__)
 

@@ -20,21 +20,9 @@ from remit_server.contract import (
     StatusResult,
 )
 from remit_server.harness.approval.proposed_texts import ProposedText
-from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, Emit, NobodyToAsk, StreamAsker
+from remit_server.harness.ports import Asker, Emit
 from remit_server.models.answers import OnText
 from remit_server.sessions.folder import SessionFolder
-
-__all__ = [
-    "AgentRuntime",
-    "Asker",
-    "AskingStyle",
-    "CannotAsk",
-    "Emit",
-    "NobodyToAsk",
-    "Notice",
-    "OnText",
-    "StreamAsker",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,25 +58,25 @@ from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
 from remit_server.runtime.attachments import Attached, Reader
 from remit_server.runtime.chosen_models import ChosenModels
-from remit_server.runtime.completing import Completer
-from remit_server.runtime.generating import generate
+from remit_server.runtime.completing import Completer, generate
+from remit_server.runtime.folder_record import as_it_holds
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import enter_turn
-from remit_server.runtime.outcome import Outcome, judge_turn
-from remit_server.runtime.policy.live_policy import LivePolicy
-from remit_server.runtime.ports import Notice
-from remit_server.runtime.room import shortage
-from remit_server.runtime.run_errors import (
+from remit_server.runtime.outcome import (
+    Outcome,
     another_workspace,
     cancelled_error,
     internal,
+    judge_turn,
     reused_id_error,
+    shortage,
     time_out_error,
     wrong_workspace,
 )
+from remit_server.runtime.policy.live_policy import LivePolicy
+from remit_server.runtime.ports import Notice
 from remit_server.runtime.session import Session, model_config, open_session
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.trust import as_it_holds
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
 
@@ -306,7 +306,7 @@ class Runtime:
 
     async def verify_audit(self) -> tuple[bool, str]:
         """Verify the audit log of this workspace: its chain and its checkpoints."""
-        from remit_server.runtime.audit.audit_service import verify_workspace
+        from remit_server.runtime.audit_service import verify_workspace
 
         self._flush_audit()
         return await asyncio.to_thread(verify_workspace, self._settings)

@@ -22,9 +22,8 @@ from remit_server.runtime.config.form import When
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.folder import SessionFolder
 from remit_server.sessions.history import SessionHistory
-from remit_server.sessions.lines import Redact
 from remit_server.sessions.recorder import Recorder
-from remit_server.sessions.session_file import SessionFile
+from remit_server.sessions.session_file import Redact, SessionFile
 from remit_server.uninterrupted import finish_uninterrupted
 
 

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.sandbox.limits.limits import TemplateName
 from remit_server.sandbox.network.proxy import InForce, Told, always_in_force
-from remit_server.scheduling.freezer import Freezer
+from remit_server.scheduling.runner import Freezer
 
 RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
 Wait = Literal["queued", "started", "paused", "resumed"]

@@ -8,8 +8,7 @@ from functools import reduce
 
 from remit_server.sandbox.limits.at_once import AtOnce
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName, Sandbox
-from remit_server.scheduling.freezer import Freezer
-from remit_server.scheduling.runner import Runner
+from remit_server.scheduling.runner import Freezer, Runner
 from remit_server.scheduling.schedule import Task
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult, drain_to
 from remit_server.sandbox.ports import Progress, StreamName
-from remit_server.scheduling.freezer import Freezer, wait_first
+from remit_server.scheduling.runner import Freezer, wait_first
 
 _CHUNK = 1 << 16
 _LAST_OUTPUT_S = 10.0

@@ -23,7 +23,7 @@ from remit_server.contract import (
     UserSaid,
     Warned,
 )
-from remit_server.sessions.fork import is_message
+from remit_server.sessions.messages import is_message
 
 _FENCE = re.compile(r"`{3,}")
 _STYLE = """

@@ -24,12 +24,11 @@ from remit_server.contract import (
     UserSaid,
     WorkflowMoved,
 )
-from remit_server.sessions.contents import Contents
-from remit_server.sessions.fork import fork
-from remit_server.sessions.kept_tests import digests_of
-from remit_server.sessions.lines import to_lines
+from remit_server.errors import os_reason
+from remit_server.sessions.contents import Contents, digests_of
+from remit_server.sessions.messages import fork
 from remit_server.sessions.replay import replay
-from remit_server.sessions.session_file import SessionError, SessionFile, read_session
+from remit_server.sessions.session_file import SessionError, SessionFile, read_session, to_lines
 
 INDEX = "index.json"
 LAST = "last"
@@ -245,5 +244,5 @@ def name_record(name: str, now: str) -> Named:
 
 def not_written(error: OSError) -> SessionError:
     """Returns the error of a file that the disk does not take."""
-    why = (error.strerror or str(error)).lower()
+    why = os_reason(error)
     return SessionError("the session could not be written", why, "free some space, or check the folder's rights")

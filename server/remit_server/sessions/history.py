@@ -15,8 +15,7 @@ from pathlib import Path
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof.runs import AgentChange, AgentWork, TestFiles
 from remit_server.contract import ChangedFile, FilesChanged, WorkflowMoved
-from remit_server.sessions.contents import Contents
-from remit_server.sessions.kept_tests import keep_tests, read_tests
+from remit_server.sessions.contents import Contents, keep_tests, read_tests
 from remit_server.sessions.recorder import Recorder
 from remit_server.sessions.replay import Replay, replay
 from remit_server.sessions.session_file import SessionError, read_session

@@ -46,12 +46,11 @@ from remit_server.contract import (
     WarningEvent,
     WorkflowMoved,
 )
-from remit_server.errors import RemitError
+from remit_server.errors import RemitError, os_reason
 from remit_server.harness.collected import REVIEW
 from remit_server.models.ports import AssistantMessage, SystemMessage, ToolMessage, UserMessage
-from remit_server.sessions.lines import Redact, to_lines
 from remit_server.sessions.replay import Replay, as_json, replay, sent_message
-from remit_server.sessions.session_file import SessionError, SessionFile, read_session
+from remit_server.sessions.session_file import Redact, SessionError, SessionFile, read_session, to_lines
 from remit_server.wall_clock import timestamp, utc_now
 
 
@@ -327,7 +326,7 @@ class Recorder:
         try:
             self.file.append(to_lines(records, self.redact))
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = os_reason(error)
             if not self._failing:
                 self.problems.append(f"the session cannot be saved: {why}. It is kept in memory until it can")
             if self.file.full and not self._losing:

@@ -19,8 +19,7 @@ from remit_server.chat.lines import read_line
 from remit_server.chat.mentions import find_unknown, read_message
 from remit_server.chat.prompts import fill_prompt
 from remit_server.chat.replies import Chat, NotUnderstood
-from remit_server.cli.chat.blocks import Blocks
-from remit_server.cli.chat.draw import MOST_BARS, MOST_DRAWN, draw_markdown
+from remit_server.cli.chat.transcript import MOST_BARS, MOST_DRAWN, Blocks, draw_markdown
 from remit_server.cli.question import FOR_GOOD, QUIET_S, Question
 from remit_server.contract import MOST_ATTACHED, ApprovalRequired, CallInput, Scope, TextInput
 from remit_server.errors import RemitError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rows import rows
 
-from remit_server.cli.chat.notification import MOST, notification
+from remit_server.cli.chat.app import MOST_TOLD, notification
 
 
 @pytest.mark.parametrize("known", [{"TERM_PROGRAM": "iTerm.app"}, {"TERM_PROGRAM": "WezTerm"}, {"TERM": "xterm-kitty"}])
@@ -25,4 +25,4 @@ def test_CLI_10_others_get_the_bell_alone(other: dict[str, str]) -> None:
 def test_CLI_10_what_is_said_ends_no_sequence_and_begins_none(words: str) -> None:
     inside = notification(words, {"TERM": "foot"}).removeprefix("\x1b]9;").removesuffix("\x07")
     assert inside.isprintable()
-    assert len(inside) <= MOST
+    assert len(inside) <= MOST_TOLD

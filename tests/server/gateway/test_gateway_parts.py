@@ -26,11 +26,19 @@ from remit_server.models.availability import (
 )
 from remit_server.models.ports import AssistantMessage, Finished, SystemMessage, UserMessage
 from remit_server.models.recorded.scripted import ScriptedProvider, ScriptedStep
-from remit_server.transports.gateway.conversation import MOST_EXCHANGES, Listener, converse
+from remit_server.transports.gateway.conversation import (
+    MOST_EXCHANGES,
+    MOST_SESSIONS,
+    Exchange,
+    Listener,
+    Session,
+    Sessions,
+    TooManySessions,
+    converse,
+)
 from remit_server.transports.gateway.lines import LineBuffer
 from remit_server.transports.gateway.protocol import Ask, CloseSession, Failed, Piece, parse, spell
 from remit_server.transports.gateway.server import Gateway, Limits
-from remit_server.transports.gateway.sessions import MOST_SESSIONS, Exchange, Session, Sessions, TooManySessions
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda b: b.replace(b"\n", b"") + b"."), max_size=6), st.data())

@@ -40,7 +40,9 @@ from remit_server.contract import (
     ToolCallEvent,
 )
 from remit_server.errors import ModelFailed, RemitError, SetupError
-from remit_server.runtime.ports import Asker, CannotAsk, Emit, Notice, OnText
+from remit_server.harness.ports import Asker, CannotAsk, Emit
+from remit_server.models.answers import OnText
+from remit_server.runtime.ports import Notice
 from remit_server.transports.lsp.main import serve
 from remit_server.workspace.code import CodeIntelligence
 from remit_server.workspace.ports import Documents

@@ -15,7 +15,7 @@ from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.policy.language.load import default_source
 from remit_server.runtime.settings import Settings
-from remit_server.transports.lsp.features.diagnostics import PAUSE_S
+from remit_server.transports.lsp.features.sync import PAUSE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from remit_server.runtime.trust import read_trust, write_trust
-from remit_server.transports.lsp.client_requests.folder_trust import NO, YES
+from remit_server.runtime.folder_record import read_trust, write_trust
+from remit_server.transports.lsp.client_requests.folder_requests import NO, YES
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

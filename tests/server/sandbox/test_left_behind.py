@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.process_identity import is_dead, this_process
+from remit_server.peers import is_dead, this_process
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.bubblewrap.layer import Layer
 from remit_server.sandbox.containers import container_argv as containers
@@ -40,7 +40,7 @@ asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda *_: print("begun", flush
 
 def dead_owner() -> str:
     """The identity that a process had which is gone."""
-    code = "from remit_server.process_identity import this_process; print(this_process())"
+    code = "from remit_server.peers import this_process; print(this_process())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 

@@ -17,8 +17,7 @@ from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.limits.at_once import AtOnce
 from remit_server.sandbox.ports import CommandSpec, StreamName
 from remit_server.sandbox.scheduled import Scheduled, Slots
-from remit_server.scheduling.freezer import Freezer, wait_first
-from remit_server.scheduling.runner import DependencyFailed, Runner
+from remit_server.scheduling.runner import DependencyFailed, Freezer, Runner, wait_first
 from remit_server.scheduling.schedule import Limits, Task
 
 ALLOW = "version: 1\ncapabilities:\n  - { name: all, match: { syscall: [process.exec, fs.read] }, action: allow }\n"

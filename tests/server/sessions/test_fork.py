@@ -7,7 +7,7 @@ from typing import Any
 from bench_runtime import Bench
 
 from remit_server.contract import SessionStart, TurnStarted
-from remit_server.sessions.fork import fork, is_message
+from remit_server.sessions.messages import fork, is_message
 from remit_server.sessions.session_file import read_session
 from remit_server.sessions.statistics import count
 

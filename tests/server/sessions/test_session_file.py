@@ -19,9 +19,8 @@ from messages import SAYS
 
 from remit_server.contract import ErrorCode, ModelConfig, RunResult, UserSaid
 from remit_server.models.ports import UserMessage
-from remit_server.sessions.lines import parse_lines, to_lines
 from remit_server.sessions.recorder import Recorder
-from remit_server.sessions.session_file import SessionError, SessionFile, read_session
+from remit_server.sessions.session_file import SessionError, SessionFile, parse_lines, read_session, to_lines
 
 MODEL = ModelConfig(provider="script", model="m")
 SUPPORT = Path(__file__).parents[2] / "support"

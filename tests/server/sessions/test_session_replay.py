@@ -29,10 +29,9 @@ from remit_server.models.ports import (
 )
 from remit_server.sessions.export import to_markdown
 from remit_server.sessions.folder import SessionFolder
-from remit_server.sessions.lines import to_lines
 from remit_server.sessions.recorder import Recorder
 from remit_server.sessions.replay import NOT_KEPT, replay
-from remit_server.sessions.session_file import SessionError, SessionFile, read_session
+from remit_server.sessions.session_file import SessionError, SessionFile, read_session, to_lines
 
 MODEL = ModelConfig(provider="script", model="m")
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench_runtime import Answering, Bench, call, intent
 
-from remit_server.chat.describe import describe_statistics
+from remit_server.chat.figures import describe_statistics
 from remit_server.sessions.session_file import read_session
 from remit_server.sessions.statistics import count
 

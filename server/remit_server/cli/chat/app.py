@@ -1,7 +1,4 @@
-"""The chat: one prompt line at the bottom, everything else goes up into the terminal's own scrollback (CLI-05).
-
-What Tab completes: commands behind a slash, names of files behind `@` (CLI-05).
-"""
+"""The chat: one prompt line at the bottom, everything else goes up into the terminal's own scrollback (CLI-05)."""
 
 from __future__ import annotations
 
@@ -10,38 +7,35 @@ import contextlib
 import os
 import re
 import shutil
-import sys
+import textwrap
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TextIO, cast
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.patch_stdout import StdoutProxy
 
 from remit_governance.visible import visible, visible_again
 from remit_server.chat.lines import Line, is_command, read_line
-from remit_server.chat.proposals import propose
 from remit_server.chat.replies import Chat
-from remit_server.cli.chat.draw import draw_markdown
-from remit_server.cli.chat.keys import bind_keys
-from remit_server.cli.chat.notification import notification
-from remit_server.cli.chat.transcript import Transcript
-from remit_server.cli.commands.session.show_session import draw_part
+from remit_server.cli.chat.prompt import ChatCompleter, bind_keys, printed_above, typed_before
+from remit_server.cli.chat.transcript import Transcript, draw_markdown
+from remit_server.cli.commands.session import draw_part
 from remit_server.cli.console import draw_details, draw_event, draw_parts, say, style_text
-from remit_server.cli.new_ids import new_turn
+from remit_server.cli.main import STARTING
+from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.question import BECAUSE, MAX_COMMENT, Question
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, ContextPayload, InputPart, RunRequest
 from remit_server.errors import RemitError
 from remit_server.harness.ports import Asker, AskingStyle
+from remit_server.models.choose import is_built_in
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.settings import Settings
 from remit_server.sessions.export import parts
+from remit_server.workspace.ports import NoDocuments
 
 _STYLED = re.compile(r"\x1b\[[0-9;]*m")
 TWICE_S = 2.0
@@ -51,6 +45,34 @@ LONG_TURN_S = 30
 MOST_WAITING = 3
 SHOWN_ON_LOAD = 12
 """Parts of a session that are shown again where it is gone on with."""
+MOST_TOLD = 120
+_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "ghostty", "WarpTerminal"})
+_TERMS = frozenset({"xterm-kitty", "xterm-ghostty", "wezterm", "foot"})
+_MULTIPLEXERS = ("TMUX", "STY")
+"""Inside of these a sequence that they do not know may be shown as text."""
+
+
+async def open_chat(read: Callable[[], Settings], session: str | None, asker: Asker | None = None) -> None:
+    """Chats until the person leaves, in the session with this id, else in a new one. Raises RemitError."""
+    settings = read()
+    runtime = await open_runtime(settings, NoDocuments(), read_again=read)
+    try:
+        now = runtime.status()
+        where = f" · sent to {now.sent_to}" if now.sent_to else ""
+        here = visible(str(settings.workspace), "show")
+        say(f"{style_text('Remit', 'bold')} · {visible(now.model, 'show')}{where} · {here}".ljust(len(STARTING)))
+        if is_built_in(settings.config.model.name):
+            say("The built-in model does small edits and searches by rules.")
+            say("/model connects a language model.")
+        say(style_text("/help lists what you can type. Your rules and your answers decide what is done.", "dim"))
+        chat = TerminalChat(Chat(runtime, settings, session or new_session(), new_session), asker)
+        if session is not None:
+            await runtime.recall(session)
+            await chat.show_session(session)
+        await chat.run()
+        say(style_text(f"`remit --resume {chat.chat.session}` continues this session", "dim"))
+    finally:
+        await runtime.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +117,7 @@ class TerminalChat:
             key_bindings=bind_keys(self),
             completer=ChatCompleter(self.chat),
             complete_while_typing=Condition(self._completes),
-            history=_history(self.chat.settings.state),
+            history=typed_before(self.chat.settings.state),
             enable_history_search=False,
             prompt_continuation="  ",
             mouse_support=False,
@@ -340,44 +362,16 @@ def fit_bar(parts: Sequence[tuple[int, str]], columns: int) -> str:
     return line
 
 
-@contextlib.contextmanager
-def printed_above() -> Generator[None]:
-    """Has what is printed meanwhile go above the prompt line, at once."""
-    before = sys.stdout
-    with StdoutProxy(sleep_between_writes=0.02, raw=True) as proxy:
-        sys.stdout = cast("TextIO", proxy)
-        try:
-            yield
-        finally:
-            sys.stdout = before
-
-
-def _history(state: Path) -> History:
-    """What was typed in this workspace before; only its owner can read it."""
-    file = state / "chat-history"
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.touch(mode=0o600)
-    except OSError:
-        return InMemoryHistory()
-    return FileHistory(str(file))
-
-
 def _complain(error: RemitError) -> None:
     payload = error.payload()
     say(style_text(f"{visible_again(payload.what)}: {visible_again(payload.why)}", "red"))
     say(f"  fix: {visible_again(payload.fix)}")
 
 
-class ChatCompleter(Completer):
-    """Completes the word at the cursor."""
-
-    def __init__(self, chat: Chat) -> None:
-        self._chat = chat
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Yields what the word may become."""
-        del complete_event
-        before = document.text_before_cursor
-        for each in propose(self._chat, before):
-            yield Completion(each.text, start_position=each.start - len(before), display_meta=each.meaning)
+def notification(words: str, environment: Mapping[str, str]) -> str:
+    """Returns the sequence OSC 9 for terminals that are known to take it; for others nothing."""
+    known = environment.get("TERM_PROGRAM") in _PROGRAMS or environment.get("TERM") in _TERMS
+    if not known or any(environment.get(name) for name in _MULTIPLEXERS):
+        return ""
+    text = textwrap.shorten(visible(f"Remit {words}", "show"), MOST_TOLD, placeholder=" …")
+    return f"\x1b]9;{text}\x07"

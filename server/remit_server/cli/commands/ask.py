@@ -1,10 +1,15 @@
-"""`remit "prompt"`: one turn in the current folder, drawn in the terminal."""
+"""`remit "prompt"`: one turn in the current folder, drawn in the terminal.
+
+What another program pipes into it is a prompt of its own, or something that a prompt is about (CLI-17).
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import logging
+import os
+import select
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,15 +18,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from remit_governance.workflow.states import Mode
-from remit_server.chat.workflow_commands import mode_call
-from remit_server.cli.approval import TerminalAsker, can_ask
+from remit_server.chat.session_commands import mode_call
+from remit_server.cli.approval import TerminalAsker, can_ask, settle_trust
 from remit_server.cli.console import show, sink
 from remit_server.cli.main import DENIED, DONE, FAILED, INTERRUPTED
 from remit_server.cli.new_ids import new_session, new_turn
-from remit_server.cli.piped import PATIENCE_S, piped_text, with_piped
-from remit_server.cli.trust import settle_trust
-from remit_server.cli.usage import WrongUsage, first_problem
-from remit_server.cli.workspace_arguments import add_common_arguments
+from remit_server.cli.usage import WrongUsage, add_common_arguments, first_problem
 from remit_server.contract import (
     ApprovalAnswer,
     ApprovalRequired,
@@ -37,7 +39,32 @@ from remit_server.models.remote.stages import PROVIDERS
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings, existing_folder
 from remit_server.sessions.folder import SessionFolder
+from remit_server.streams import piped_in
 from remit_server.workspace.ports import NoDocuments
+
+MOST_PIPED = 150_000
+"""More is no message: it is a file, and can be named."""
+PATIENCE_S = 1.0
+"""How long a prompt that stands alone waits for the first byte: whoever starts `remit` may leave a pipe open."""
+
+
+def piped_text(patience_s: float | None = None) -> str | None:
+    """Returns all of standard input, where that is a pipe, a file or a socket; None otherwise, and where it is empty.
+
+    With `patience_s` it is left alone where nothing comes within so many seconds. Raises WrongUsage for more than
+    `MOST_PIPED`.
+    """
+    descriptor = piped_in()
+    if descriptor is None or not select.select([descriptor], [], [], patience_s)[0]:
+        return None
+    data = b""
+    while len(data) <= MOST_PIPED and (more := os.read(descriptor, MOST_PIPED + 1 - len(data))):
+        data += more
+    if len(data) > MOST_PIPED:
+        why = f"it has more than {MOST_PIPED:,} bytes"
+        raise WrongUsage("standard input cannot be sent", why, "put it into a file, and name that in the prompt")
+    return data.decode("utf-8", errors="replace").strip("\n") or None
+
 
 EXIT_CODES: Mapping[RunStatus, int] = {
     "completed": DONE,
@@ -156,7 +183,8 @@ def _asked(words: Sequence[str]) -> TextInput | None:
     piped = piped_text(PATIENCE_S if words else None)  # without words there is nothing else to send
     if not words:
         return None if piped is None else prompt(piped)
-    return prompt(" ".join(words) if piped is None else with_piped(" ".join(words), piped))
+    asked = " ".join(words)
+    return prompt(asked if piped is None else f"{asked}\n\nStandard input:\n{piped}")
 
 
 def _attached(settings: Settings, paths: Sequence[str]) -> tuple[FileAttachment, ...]:
@@ -189,7 +217,7 @@ def chat_here(read: Callable[[], Settings], session: str | None, approve: str = 
     if not can_ask():
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
         raise WrongUsage(what, "a chat needs a terminal", fix)
-    from remit_server.cli.chat.open_chat import open_chat  # prompt_toolkit and rich, which one turn does not need
+    from remit_server.cli.chat.app import open_chat  # prompt_toolkit and rich, which one turn does not need
 
     # Its own questions, unless the answer was given beforehand.
     asker = None if approve == "ask" else choose_asker(approve, as_json=False)

@@ -1,5 +1,5 @@
-"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it, and whether the log is complete
-(AUD-04).
+"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it and by which rule, and whether the log
+is complete (AUD-04).
 """
 
 from __future__ import annotations
@@ -14,26 +14,30 @@ from pathlib import Path
 from typing import cast
 
 from remit_governance.audit.proof.proven import LIMIT
+from remit_governance.audit.reading.calls import CallRecords
 from remit_governance.audit.reading.query import AuditFilter
+from remit_governance.audit.record import AuditKind
 from remit_governance.visible import visible_again
-from remit_server.cli.commands import audit_why
-from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.usage import whole_number
-from remit_server.cli.workspace_arguments import HERE, add_common_arguments
+from remit_server.cli.usage import HERE, add_candidate_arguments, add_common_arguments, whole_number
 from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
-from remit_server.runtime.audit.audit_service import (
+from remit_server.errors import SetupError, os_reason
+from remit_server.runtime.audit_service import (
     checkpoint_file,
     export,
     export_to,
     last_vouched,
     make_checkpoint,
     query,
+    record_json,
     send_checkpoint,
     verify_log,
 )
+from remit_server.runtime.policy.past_calls import deciding_rules
+from remit_server.runtime.policy.policies import candidate
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.told_call import Now, answers_of, find_call, judge_now, linked_call, reasons_of, tell_call
 
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
 HEADS = ("number", "time", "record", "session", "tool", "intent", "decision", "rule")
@@ -54,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "why", help="explain one call: which rule decided, where it is written, and what policy says now"
     )
     add_common_arguments(told)
-    audit_why.add_arguments(told)
+    told.add_argument("call", metavar="CALL-ID|NUMBER", help="a call's id, or the number of one of its records")
+    add_candidate_arguments(told)
     verify = commands.add_parser(
         "verify", help="check that nobody changed the log; exits 1 and names the first bad record"
     )
@@ -171,6 +176,57 @@ def _log(arguments: argparse.Namespace, settings: Settings) -> int:
     return DONE
 
 
+def _why(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Says which rule decided the call, what was answered and by whom, and what policy would decide now.
+
+    Raises SetupError where there is no such call.
+    """
+    call = find_call(settings.audit_database, arguments.call)
+    now = judge_now(
+        call, settings, lambda policy: candidate(settings, arguments.policy, policy, project=arguments.project)
+    )
+    if arguments.json:
+        print_json(_payload(call, now))
+    else:
+        for line in tell_call(call, now, style_text):
+            say(line)
+    return DONE
+
+
+def _payload(call: CallRecords, now: Now) -> dict[str, object]:
+    event = call.announced.event
+    return {
+        "number": call.announced.number,
+        "records": list(call.numbers),
+        "time": record_json(call.announced)["time"],
+        "session_id": event.session_id,
+        "turn_id": event.turn_id,
+        "tool_call_id": event.tool_call_id,
+        "caller": event.caller,
+        "tool": event.tool_name,
+        "intent": event.intent,
+        "input": event.input_summary,
+        "decision": event.policy_decision,
+        "rule": event.policy_rule_name,
+        "at": event.policy_rule_at,
+        "policy_version": event.policy_version,
+        "reasons": reasons_of(call),
+        "deny_reason": event.deny_reason,
+        "asked": any(record.event.kind is AuditKind.APPROVAL_REQUIRED for record in call.approvals),
+        "answers": answers_of(call),
+        "review": linked_call(call, "review"),
+        "collects": linked_call(call, "collects"),
+        "outcome": call.outcome.event.output_summary if call.outcome else None,
+        "now": {
+            "verdict": now.decision.verdict.word if now.decision else None,
+            "rules": list(now.decision.rules) if now.decision else [],
+            "by": deciding_rules(now.decision) if now.decision else None,
+            "differs": now.differs,
+            "cannot": now.cannot or None,
+        },
+    }
+
+
 def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
     own = databases(settings, everywhere=arguments.workspace is HERE)
     logs: Sequence[Path] = [arguments.database] if arguments.database else own
@@ -186,7 +242,7 @@ def _elsewhere(file: Path | None) -> bytes | None:
     try:
         return None if file is None else file.read_bytes()
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = os_reason(error)
         raise SetupError(f"cannot read `{file}`", why, "name a file that checkpoints were sent to") from error
 
 
@@ -221,10 +277,11 @@ def _export(arguments: argparse.Namespace, settings: Settings) -> int:
             say(text.decode().rstrip("\n"))
         return DONE
     count = export_to(arguments.out, settings.audit_database, records)
-    if arguments.json:
-        print_json({"records": count, "file": str(arguments.out)})
-    else:
-        say(f"{count} records written to {arguments.out}")
+    print_result(
+        {"records": count, "file": str(arguments.out)},
+        f"{count} records written to {arguments.out}",
+        as_json=arguments.json,
+    )
     return DONE
 
 
@@ -251,7 +308,7 @@ def _checkpoint(arguments: argparse.Namespace, settings: Settings) -> int:
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace, Settings], int]] = {
     "log": _log,
-    "why": audit_why.run,
+    "why": _why,
     "verify": _verify,
     "export": _export,
     "checkpoint": _checkpoint,

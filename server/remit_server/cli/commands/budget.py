@@ -8,7 +8,7 @@ from dataclasses import asdict
 from remit_governance.workflow.debt import standing_of, tell_budget
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
-from remit_server.cli.workspace_arguments import add_common_arguments
+from remit_server.cli.usage import add_common_arguments
 from remit_server.harness.workflow.budget import read_account
 from remit_server.runtime.settings import Settings
 

@@ -12,15 +12,13 @@ from typing import Any
 from remit_governance.visible import visible
 from remit_server.cli.console import complain, print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.usage import os_reason
-from remit_server.cli.workspace_arguments import add_common_arguments
-from remit_server.errors import SetupError
+from remit_server.cli.usage import add_common_arguments
+from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.config.form import KEYS, SECTIONS, variable_of, written
-from remit_server.runtime.config.layers import NAMES, places, resolve
-from remit_server.runtime.config.read import read_file
+from remit_server.runtime.config.layers import NAMES, places, read_file, resolve
+from remit_server.runtime.folder_record import brought, left_out, read_trust, write_trust
 from remit_server.runtime.places import config_folder
 from remit_server.runtime.settings import existing_folder
-from remit_server.runtime.trust import brought, left_out, read_trust, write_trust
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,13 +19,13 @@ from remit_governance.workflow.states import Mode
 from remit_server.cli.approval import answer_from_terminal, can_ask
 from remit_server.cli.console import print_json, say, show, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
-from remit_server.cli.usage import WrongUsage, os_reason
+from remit_server.cli.usage import WrongUsage
 from remit_server.contract import AgentEvent, ApprovalRequired, ErrorCode, ErrorPayload
-from remit_server.errors import RemitError, SetupError
+from remit_server.errors import RemitError, SetupError, os_reason
 from remit_server.runtime.places import state_folder
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.ports import Isolation
-from remit_server.transports.lsp.editor import ClientBuffer, Editor, ResponseError
+from remit_server.transports.lsp.editor import OWN_SERVER, ClientBuffer, Editor, ResponseError
 
 EDITED, PROTECTED = "src/cart.py", "generated/prices.py"
 WHICH = "which file defines checkout?"
@@ -123,7 +123,7 @@ async def _demo(workspace: Path, *, as_json: bool) -> int:
     environment = {**os.environ, "REMIT_CONFIG_DIR": str(workspace / "no-configuration"), "REMIT_MODEL": "built-in"}
     if not as_json:
         say(style_text(f"Starting Remit in a sample workspace: {workspace}", "dim"))
-    editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], workspace, environment)
+    editor = await Editor.start(OWN_SERVER, workspace, environment)
     isolation = await asyncio.to_thread(choose_sandbox(workspace).isolation)
     story = Story(editor, as_json=as_json)
     try:

@@ -14,19 +14,19 @@ from pathlib import Path
 
 from remit_server import __version__
 from remit_server.cli.commands.model import describe_report
-from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.console import print_result, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.workspace_arguments import add_common_arguments
+from remit_server.cli.usage import add_common_arguments
 from remit_server.errors import RemitError
 from remit_server.machine import free_disk, free_memory
 from remit_server.models.check import check_model
-from remit_server.runtime.audit.audit_service import last_vouched, verify_workspace
+from remit_server.runtime.audit_service import last_vouched, verify_workspace
+from remit_server.runtime.outcome import MIB, shortage
 from remit_server.runtime.policy.policies import load_in_force
-from remit_server.runtime.room import MIB, shortage
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.probe import probe
-from remit_server.transports.lsp.editor import Editor, ResponseError
+from remit_server.transports.lsp.editor import OWN_SERVER, Editor, ResponseError
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = Settings.from_environment(arguments.workspace)
     found = [examine(name, check, settings) for name, check in CHECKS.items()]
     for finding in found:
-        print_json(asdict(finding)) if arguments.json else say(draw_finding(finding))
+        print_result(asdict(finding), draw_finding(finding), as_json=arguments.json)
     return DONE if all(finding.good for finding in found) else FAILED
 
 
@@ -143,8 +143,7 @@ def _editor(settings: Settings) -> Finding:
 
 
 async def _handshake(settings: Settings) -> None:
-    # -P: no modules from the workspace.
-    editor = await Editor.start([sys.executable, "-P", "-m", "remit_server.cli.main", "serve"], settings.workspace)
+    editor = await Editor.start(OWN_SERVER, settings.workspace)
     try:
         await asyncio.wait_for(editor.initialize(), 30)
     finally:

@@ -14,8 +14,7 @@ from remit_server.cli.commands.ask import EXIT_CODES, choose_asker, run_request
 from remit_server.cli.console import say, sink
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.new_ids import new_session, new_turn
-from remit_server.cli.usage import WrongUsage, first_problem, json_object
-from remit_server.cli.workspace_arguments import add_common_arguments
+from remit_server.cli.usage import WrongUsage, add_common_arguments, first_problem, json_object
 from remit_server.contract import CallInput, Event, RunRequest, RunResult, ToolOutput, ToolResultEvent
 from remit_server.harness.record.went_well import ran_program, went_well
 from remit_server.runtime.settings import Settings

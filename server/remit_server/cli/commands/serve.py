@@ -18,8 +18,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.tcp is None:
         return serve()
-    from remit_server.cli.usage import WrongUsage, os_reason
-    from remit_server.errors import SetupError
+    from remit_server.cli.usage import WrongUsage
+    from remit_server.errors import SetupError, os_reason
 
     try:
         return serve(arguments.tcp)

@@ -14,7 +14,7 @@ from remit_governance.policy.editing.hover import Hover
 from remit_governance.policy.editing.hover import hover as explain
 from remit_governance.policy.editing.schema import Slot
 from remit_server.runtime.config.form import SECTIONS, ConfigForm, project_may, variable_of, written
-from remit_server.runtime.config.read import parse
+from remit_server.runtime.config.layers import parse
 
 INVALID = "config_invalid"
 """The code of what keeps a configuration from being used."""

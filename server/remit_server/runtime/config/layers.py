@@ -2,7 +2,7 @@
 
 system, the person's, `~/.remit.yaml`, the project's, an editor's, the environment, the command line. Of a project's
 file only what loosens nothing is taken, and what it must not set is an error; one of a folder that is not trusted is
-not read.
+not read. What is wrong with a file is said with its place (CFG-03).
 """
 
 from __future__ import annotations
@@ -17,12 +17,55 @@ from platformdirs import site_config_path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from remit_governance.errors import PolicyError, Problem
+from remit_governance.policy.language.document import OF_PROJECT, OWN, Document
+from remit_governance.policy.language.parse_form import parse_form
 from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, project_may, value_of, variable_of
-from remit_server.runtime.config.read import read_file, unusable
+from remit_server.runtime.folder_record import read_trust
 from remit_server.runtime.places import config_folder
-from remit_server.runtime.trust import read_trust
+
+MAX_BYTES = 1 << 20
+
+
+def read_file(path: Path, *, project: bool) -> tuple[Document, ConfigForm]:
+    """Reads a file; returns its places and what it sets. Raises SetupError with the first problem in it."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = os_reason(error) if isinstance(error, OSError) else "it is not UTF-8"
+        raise unusable(f"{path}: {why}", "make it a readable text file, or remove it") from error
+    if len(data) > MAX_BYTES:
+        raise unusable(f"{path}: it is larger than {MAX_BYTES >> 20} MiB", "make it smaller")
+    try:
+        return parse(str(path), text, project=project)
+    except PolicyError as error:
+        raise unusable(error.why, error.fix) from error
+
+
+def parse(file: str, text: str, *, project: bool) -> tuple[Document, ConfigForm]:
+    """Returns the places of a file's text and what it sets. Raises PolicyError with every problem in it."""
+    document, form = parse_form(file, text, ConfigForm, SECTIONS, most=OF_PROJECT if project else OWN)
+    if project and (problems := tuple(_not_a_projects(document, form))):
+        raise PolicyError(problems)
+    return document, form
+
+
+def unusable(why: str, fix: str) -> SetupError:
+    """Returns the error of a configuration that cannot be used."""
+    return SetupError("the configuration cannot be used", why, fix, code=ErrorCode.INVALID_REQUEST)
+
+
+def _not_a_projects(document: Document, form: ConfigForm) -> Iterator[Problem]:
+    for section in sorted(form.model_fields_set):
+        for name in sorted(getattr(form, section).model_fields_set):
+            if project_may(section, name) == "no":
+                fix = f"remove it there; you can set it in your own file, or as {variable_of(section, name)}"
+                yield document.problem((section, name), f"a project may not set `{section}.{name}`", fix)
+
 
 Layer = Literal["default", "system", "user", "home", "project", "editor", "environment", "command line"]
 NAMES = ("config.yaml", "config.json")

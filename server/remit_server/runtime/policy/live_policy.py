@@ -21,7 +21,7 @@ from remit_governance.permissions.permissions import PermissionConfig, Permissio
 from remit_governance.policy.language.load import read_source
 from remit_governance.rulebook import Rulebook
 from remit_server.contract import ErrorPayload
-from remit_server.errors import RemitError, SetupError
+from remit_server.errors import RemitError, SetupError, os_reason
 from remit_server.runtime.own_file_writer import rewrite
 from remit_server.runtime.policy.policies import InForce, holding_in, load_in_force
 from remit_server.runtime.ports import Notice
@@ -117,6 +117,6 @@ def keep_rule(file: Path, name: ListName, rule: PermissionRule) -> PermissionCon
     except NoPlace as error:
         raise NotKept(f"`{file}` was left as it is, because {error}; add the rule by hand") from None
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
+        why = os_reason(error)
         raise NotKept(f"`{file}` cannot be written: {why}; make it writable, or add the rule elsewhere") from None
     return parse_permissions(str(file), longer)

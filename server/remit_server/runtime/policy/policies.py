@@ -1,9 +1,12 @@
-"""What is in force for a workspace: the person's files or the packaged default, tightened by the project's."""
+"""What is in force for a workspace: the person's files or the packaged default, tightened by the project's; and
+policies made of such texts before they are in force (POL-11).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,22 +15,25 @@ from remit_governance.permissions.permission_file import parse_permissions
 from remit_governance.permissions.permissions import PermissionConfig
 from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
 from remit_governance.policy.decision.extension import ExtensionRule, with_extension
+from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.load import (
+    default_source,
     is_given,
     load_policy,
     load_programs,
     load_rules,
     load_work_items,
     read_source,
+    workflow_source,
 )
+from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.rules import Policy
 from remit_governance.work_items.items import WorkItems
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.extensions.host import ExtensionHost
+from remit_server.runtime.folder_record import read_trust, workspace_identity
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.trust import read_trust
-from remit_server.runtime.workspace_record import workspace_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ def load_in_force(settings: Settings) -> InForce:
     person = settings.person_policy if is_given(settings.person_policy) else None
     project = settings.project_policy if is_given(settings.project_policy) else None
     try:
-        here = workspace_identity(settings)
+        here = workspace_identity(settings.workspace, settings.state)
         permissions = holding_in(load_permissions(settings.person_permissions), here)
         rules = load_rules(settings.person_rules)
 
@@ -119,3 +125,59 @@ def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> t
     finally:
         host.close()
     return ()
+
+
+def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
+    """The texts that make the policy: those of `own_sources`, and the rules of the workflow.
+
+    Raises PolicyError.
+    """
+    return (*own_sources(settings, instead), workflow_source())
+
+
+def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
+    """The texts that somebody wrote for this workspace: the person's own (or the packaged default), then the project's.
+
+    `instead` takes the place of one of the two, as its `project` says. Raises PolicyError.
+    """
+    if instead is not None and not instead.project:
+        person = instead
+    elif is_given(settings.person_policy):
+        person = read_source(settings.person_policy)
+    else:
+        person = default_source()
+    if instead is not None and instead.project:
+        return person, instead
+    if is_given(settings.project_policy):
+        return person, read_source(settings.project_policy, project=True)
+    return (person,)
+
+
+def compile_texts(settings: Settings, texts: Sequence[Source], beside: Policy) -> Policy:
+    """The policy of these texts, with what `beside` has besides: extension rules, work items, rows of programs.
+
+    Raises PolicyError.
+    """
+    policy = compile_policy(texts, FOLDS_CASE, settings.own_paths, beside.work_items, beside.programs)
+    return replace(policy, extension=beside.extension)
+
+
+def candidate(settings: Settings, file: Path | None, in_force: Policy, *, project: bool) -> Policy:
+    """Returns the policy in force, or that policy with the named file as the person's or the project's (POL-13).
+
+    Raises SetupError.
+    """
+    if file is None:
+        return in_force
+    with as_setup_error():
+        source = replace(read_source(file), project=project)
+        return compile_texts(settings, sources(settings, source), in_force)
+
+
+@contextmanager
+def as_setup_error() -> Generator[None]:
+    """A policy that cannot be used, as an error of a command."""
+    try:
+        yield
+    except PolicyError as error:
+        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error

@@ -25,9 +25,9 @@ from remit_governance.policy.review.update import SYSCALL, Proposal, update_acti
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Decision, Reason, Verdict
 from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
-from remit_server.runtime.policy.policies import InForce
-from remit_server.runtime.policy.policy_files import compile_texts, read_past_calls, sources
+from remit_server.errors import SetupError, os_reason
+from remit_server.runtime.policy.past_calls import read_past_calls
+from remit_server.runtime.policy.policies import InForce, compile_texts, sources
 from remit_server.runtime.settings import PROJECT_POLICY, Settings
 from remit_server.workspace.content.files import FileImage, collect_leftovers, read_image, write_atomically
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
@@ -153,7 +153,7 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = os_reason(error)
         raise SetupError(f"cannot make the folder `{folder}`", why, "make it yourself") from error
 
 

@@ -19,7 +19,7 @@ from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.spawn import Reading, Spawned, spawned
 from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess, measure_usage, signal_tree
 from remit_server.sandbox.ports import Progress, StreamName
-from remit_server.scheduling.freezer import Freezer, wait_first
+from remit_server.scheduling.runner import Freezer, wait_first
 
 _FIRST_WATCH_S, _WATCH_S = 0.01, 0.1
 _HEARD_S = 5.0

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from remit_server.process_identity import is_dead, this_process
+from remit_server.peers import is_dead, this_process
 from remit_server.sandbox.advice import no_sandbox
 from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, GROUP, PASSWD, USER_ID, hidden_paths_below
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult

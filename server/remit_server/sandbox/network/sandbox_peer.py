@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from remit_server.loopback import connections
-from remit_server.peers import descends, has_ended
+from remit_server.peers import connections, descends, has_ended
 from remit_server.sandbox.limits.limits import processes_below
 
 

@@ -15,7 +15,7 @@ from typing import assert_never
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.answers import full_prompt
 from remit_server.models.ports import ModelProvider
-from remit_server.transports.gateway.conversation import Listener, Reply, converse
+from remit_server.transports.gateway.conversation import Listener, Reply, Sessions, TooManySessions, converse
 from remit_server.transports.gateway.protocol import (
     Answered,
     Ask,
@@ -35,7 +35,6 @@ from remit_server.transports.gateway.protocol import (
     parse,
     spell,
 )
-from remit_server.transports.gateway.sessions import Sessions, TooManySessions
 
 log = logging.getLogger(__name__)
 

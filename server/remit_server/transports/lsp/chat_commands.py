@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.chat.lines import read_line
-from remit_server.chat.proposals import propose
+from remit_server.chat.lines import propose, read_line
 from remit_server.chat.replies import Chat
 from remit_server.contract import ChatProposal, ChatReply
 from remit_server.runtime.settings import Settings

@@ -178,12 +178,16 @@ class Connection:
         if not self.client.shows_documents:
             return False
         params = lsp.ShowDocumentParams(uri=uri, take_focus=True, selection=selection)
+        answer = await self.try_ask(lsp.WINDOW_SHOW_DOCUMENT, params, timeout_s, "the client could not show a document")
+        return answer is not None and bool(answer.success)
+
+    async def try_ask(self, method: str, params: Any, timeout_s: float, failure: str) -> Any:
+        """Sends a request, and returns its result; None where none comes, which the log says as `failure`."""
         try:
-            answer = await self.channel.ask(lsp.WINDOW_SHOW_DOCUMENT, params, timeout_s)
+            return await self.channel.ask(method, params, timeout_s)
         except (TimeoutError, ConnectionLost, JsonRpcException) as error:
-            logger.warning("the client could not show a document: %s", type(error).__name__)
-            return False
-        return bool(answer.success)
+            logger.warning("%s: %s", failure, type(error).__name__)
+            return None
 
     def on_progress_cancelled(self, token: lsp.ProgressToken, act: Callable[[], object] | None) -> None:
         """Registers a callback for the cancellation of this progress; None removes it."""

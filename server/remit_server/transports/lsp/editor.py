@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ Json = dict[str, Any]
 Handler = Callable[[Any], Awaitable[Any]]
 HEADER_END = b"\r\n\r\n"
 STREAM_LIMIT = 64 * 1024 * 1024
+OWN_SERVER = (sys.executable, "-P", "-m", "remit_server.cli.main", "serve")
+"""This Remit as a server, without modules from the workspace."""
 
 
 class ServerGone(RemitError):

@@ -11,7 +11,7 @@ from remit_server.models.finding.choices import Choice, find_choices
 from remit_server.runtime.connecting import connect_model, describe_connected
 from remit_server.runtime.settings import Settings
 from remit_server.transports.lsp.command_params import read_asked, wrong_arguments
-from remit_server.transports.lsp.own_file_watch import read_again
+from remit_server.transports.lsp.open_folders import read_again
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:

@@ -1,28 +1,31 @@
-"""Opens and closes the workspace folders of a connection, each with a runtime of its own (LSP-06)."""
+"""The workspace folders of a connection, each with a runtime of its own, while they are open (LSP-06): policy and
+configuration count when they change on disk, which the editor is told (POL-11, CFG-05).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.documents import EditorDocuments
+from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.buffers.uris import NotHere, Root
-from remit_server.transports.lsp.client_requests.editor_code import EditorCode
-from remit_server.transports.lsp.client_requests.editor_settings import ask_settings
-from remit_server.transports.lsp.client_requests.folder_trust import settle_trust
-from remit_server.transports.lsp.client_requests.workspace_edit import put_edit
+from remit_server.transports.lsp.client_requests.folder_requests import EditorCode, ask_settings, put_edit, settle_trust
+from remit_server.transports.lsp.client_requests.registrations import follow_setting
 from remit_server.transports.lsp.connection import Connection
 from remit_server.transports.lsp.folders import WorkspaceFolder
-from remit_server.transports.lsp.own_file_watch import watch_own_files
 from remit_server.transports.lsp.runtime_slot import RuntimeSlot
 
-if TYPE_CHECKING:  # the port imports the contract, which is slow
-    from remit_server.runtime.ports import AgentRuntime
+if TYPE_CHECKING:
+    from remit_server.runtime.ports import AgentRuntime, Notice
+
 
 logger = logging.getLogger(__name__)
 
@@ -72,3 +75,60 @@ def _make_folder(connection: Connection, root: Path, named: Path) -> WorkspaceFo
         )
 
     return WorkspaceFolder(root, documents, RuntimeSlot(open_trusted))
+
+
+async def watch_own_files(connection: Connection, folder: WorkspaceFolder) -> None:
+    """Watches the files of a folder's policy and configuration until cancelled, or the folder is closed."""
+    await asyncio.to_thread(importlib.import_module, "remit_server.runtime.own_file_watcher")
+    from remit_server.runtime.own_file_watcher import own_file_changes
+
+    settings = settings_here(folder.root)
+    if settings is None:
+        return
+    async with aclosing(own_file_changes(settings)) as changes:
+        async for _ in changes:
+            if folder.slot.closed:
+                return
+            await reload_folder(connection, folder.slot)
+            await follow_setting(connection, folder.root)
+
+
+async def reload_folder(connection: Connection, slot: RuntimeSlot) -> None:
+    """Has a folder's policy and configuration count as they are now, and tells what came of it."""
+    for notice in await read_again(slot):
+        _tell(connection, notice)
+
+
+async def runtime_of_turn(connection: Connection, folder: WorkspaceFolder) -> AgentRuntime:
+    """Returns the folder's runtime with policy and configuration as they are on disk: the turn may begin before the
+    watcher hears of a change. Raises RemitError."""
+    if folder.slot.opened is not None:
+        await reload_folder(connection, folder.slot)
+    return await folder.slot.get()
+
+
+async def read_again(slot: RuntimeSlot) -> Sequence[Notice]:
+    """Reads the files again. Returns the outcome, where it is new.
+
+    A runtime that was not opened yet reads the files when it is; one that failed to open is opened now, if possible.
+    """
+    from remit_server.errors import RemitError
+    from remit_server.runtime.ports import Notice
+
+    if slot.unopened:
+        return ()
+    await slot.settle()  # whoever asked for it is told of its failure: that is not news
+    before = slot.failure
+    try:
+        runtime = await slot.get()
+        notices = await runtime.reload()
+    except RemitError as error:
+        known = isinstance(before, RemitError) and before.payload() == error.payload()
+        return () if known else (Notice(good=False, message=f"{error.what}: {error.why}; {error.fix}"),)
+    again = Notice(good=True, message="Policy and configuration can be used again")
+    return notices if before is None else notices or (again,)
+
+
+def _tell(connection: Connection, notice: Notice) -> None:
+    kind = lsp.MessageType.Info if notice.good else lsp.MessageType.Error
+    connection.show(kind, notice.message)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:  # the port imports the contract, which is slow
+    from remit_server.runtime.opening import Shared
     from remit_server.runtime.ports import AgentRuntime
-    from remit_server.runtime.shared import Shared
     from remit_server.workspace.code import CodeIntelligence
     from remit_server.workspace.ports import Documents
 
@@ -30,9 +30,8 @@ def configured_runtimes() -> OpenRuntime:
     async def open_configured(
         workspace: Path, documents: Documents, code: CodeIntelligence, editor: EditorSettings, named: Path
     ) -> AgentRuntime:
-        from remit_server.runtime.opening import open_runtime
+        from remit_server.runtime.opening import Shared, open_runtime
         from remit_server.runtime.settings import Settings, path_through_links
-        from remit_server.runtime.shared import Shared
 
         if not shared:
             shared.append(Shared())

@@ -13,7 +13,7 @@ from remit_governance.values import Intent
 from remit_server.contract import CallInput, SessionSummary
 from remit_server.sessions.export import to_html, to_markdown
 from remit_server.sessions.folder import LAST, SessionFolder
-from remit_server.sessions.search import search
+from remit_server.sessions.messages import search
 from remit_server.sessions.statistics import count
 from remit_server.tools.edit.undo_changes import UNDO_CHANGES
 from remit_server.transports.lsp.command_params import Asked, read_asked, wrong_arguments

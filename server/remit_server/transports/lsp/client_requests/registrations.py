@@ -1,23 +1,27 @@
-"""Methods that the client is asked to call while there is something to hear, where it offers that (LSP-15)."""
+"""Methods that the client is asked to call while there is something to hear, where it offers that (LSP-15), and
+completion at the cursor, which it is told of only where the person switched it on (LSP-12): a variable that says so is
+known before `initialize` is answered, what files say is read later.
+"""
 
 from __future__ import annotations
 
-import logging
+import asyncio
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.client import announces_completion
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
     from remit_server.transports.lsp.reviews import Review
 
-logger = logging.getLogger(__name__)
 
 _ANSWER_S = 10.0
+_COMPLETION = "remit-inline-completion"
 _SPECIAL = frozenset("*?{}[]!\\")
 """Characters that a pattern of LSP cannot spell."""
 _COMES_AND_GOES = lsp.WatchKind.Create | lsp.WatchKind.Delete
@@ -55,10 +59,7 @@ def _register(connection: Connection, name: str, method: str, options: object) -
 
 
 async def _ask(connection: Connection, method: str, params: object) -> None:
-    try:
-        await connection.channel.ask(method, params, _ANSWER_S)
-    except (TimeoutError, ConnectionLost, JsonRpcException) as error:
-        logger.warning("the client did not answer `%s`: %s", method, type(error).__name__)
+    await connection.try_ask(method, params, _ANSWER_S, f"the client did not answer `{method}`")
 
 
 def _name(review: Review) -> str:
@@ -71,3 +72,35 @@ def _watchers(review: Review) -> Iterable[lsp.FileSystemWatcher]:
         if not _SPECIAL & set(path):
             pattern = lsp.RelativePattern(base_uri=review.root.as_uri(), pattern=path)
             yield lsp.FileSystemWatcher(glob_pattern=pattern, kind=_COMES_AND_GOES)
+
+
+async def follow_setting(connection: Connection, root: Path) -> None:
+    """Registers completion with the client, or takes that back, as the configuration is now; only the person sets it,
+    so that it is the same in all folders.
+    """
+    client = connection.client
+    if not client.registers_inline or announces_completion(client, os.environ):
+        return
+    wanted = await asyncio.to_thread(_is_enabled, root)
+    if wanted is None or wanted == connection.offers_completion:
+        return
+    connection.offers_completion = wanted
+    failure = "the client did not take a change of its capabilities"
+    if wanted:
+        options = lsp.InlineCompletionRegistrationOptions(document_selector=[lsp.TextDocumentFilterScheme("file")])
+        added = lsp.RegistrationParams([lsp.Registration(_COMPLETION, lsp.TEXT_DOCUMENT_INLINE_COMPLETION, options)])
+        await connection.try_ask(lsp.CLIENT_REGISTER_CAPABILITY, added, _ANSWER_S, failure)
+    else:
+        gone = lsp.UnregistrationParams([lsp.Unregistration(_COMPLETION, lsp.TEXT_DOCUMENT_INLINE_COMPLETION)])
+        await connection.try_ask(lsp.CLIENT_UNREGISTER_CAPABILITY, gone, _ANSWER_S, failure)
+
+
+def _is_enabled(root: Path) -> bool | None:
+    """Returns what the configuration says; None where it cannot be used, which the person is told elsewhere."""
+    from remit_server.errors import SetupError
+    from remit_server.runtime.settings import Settings
+
+    try:
+        return Settings.from_environment(root).config.completion.enabled
+    except SetupError:
+        return None

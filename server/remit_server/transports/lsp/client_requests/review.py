@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 
 from remit_server.contract import ApprovalRequired, ApprovalResolved, Event
 from remit_server.transports.lsp.client_requests.registrations import forget_reviewed, watch_reviewed
 from remit_server.transports.lsp.reviews import Review
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
-
-logger = logging.getLogger(__name__)
 
 REMEMBERED = 100
 """Questions of a connection that have ended of which documents can still say how."""
@@ -65,7 +60,4 @@ def _end(connection: Connection, event: ApprovalResolved) -> None:
 
 
 async def _ask_again(connection: Connection, method: str, params: lsp.TextDocumentContentRefreshParams | None) -> None:
-    try:
-        await connection.channel.ask(method, params, _REFRESH_S)
-    except (TimeoutError, ConnectionLost, JsonRpcException) as error:
-        logger.warning("the client did not ask again after `%s`: %s", method, type(error).__name__)
+    await connection.try_ask(method, params, _REFRESH_S, f"the client did not ask again after `{method}`")

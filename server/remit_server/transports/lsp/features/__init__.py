@@ -1,1 +1,1 @@
-"""The LSP features, one thin file each: convert in, call, convert out."""
+"""The LSP features, thin files of one method or of those of one subject: convert in, call, convert out."""

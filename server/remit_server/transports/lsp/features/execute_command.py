@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         model_commands,
         review_commands,
         session_commands,
-        task_commands,
     )
     from remit_server.transports.lsp.connection import Connection
 else:
@@ -30,7 +29,6 @@ else:
     model_commands = Later("remit_server.transports.lsp.model_commands")
     review_commands = Later("remit_server.transports.lsp.review_commands")
     session_commands = Later("remit_server.transports.lsp.session_commands")
-    task_commands = Later("remit_server.transports.lsp.task_commands")
 
 Command: TypeAlias = "Callable[[Connection, lsp.ExecuteCommandParams], Awaitable[Json]]"
 
@@ -59,7 +57,7 @@ COMMANDS: Mapping[str, Command] = {
     "remit.ask": _later(commands.ask),
     "remit.edit": _later(commands.edit),
     "remit.rename": _later(commands.rename),
-    **{name: _later(task_commands.run_task) for name in TASKS},
+    **{name: _later(commands.run_task) for name in TASKS},
     "remit.cancel": _later(commands.cancel),
     "remit.audit.verify": _with_progress("verifying the audit log", commands.verify_audit),
     "remit.undo": _later(session_commands.undo),

@@ -33,7 +33,6 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 from remit_server.pulse import has_bootstrap
 from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.client import Client, announces_completion, describe_client, workspace_roots
-from remit_server.transports.lsp.rpc.client_quirks import mend_envelope
 from remit_server.transports.lsp.rpc.custom_methods import (
     CUSTOM,
     CUSTOM_RESULTS,
@@ -43,7 +42,7 @@ from remit_server.transports.lsp.rpc.custom_methods import (
 )
 from remit_server.transports.lsp.rpc.frames import End, Frame, Garbage, Message
 from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
-from remit_server.transports.lsp.rpc.shapes import mismatch
+from remit_server.transports.lsp.rpc.shapes import mend_envelope, mismatch
 from remit_server.transports.lsp.virtual_addresses import SCHEMES
 
 if TYPE_CHECKING:

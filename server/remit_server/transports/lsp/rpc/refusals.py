@@ -11,7 +11,6 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 if TYPE_CHECKING:  # pydantic is slow to import
     from pydantic import BaseModel, ValidationError
 
-    from remit_server.contract import ErrorPayload
     from remit_server.errors import RemitError
 
 logger = logging.getLogger(__name__)
@@ -23,10 +22,9 @@ Form = TypeVar("Form", bound="BaseModel")
 
 def invalid_params(subject: str, why: str, fix: str) -> JsonRpcException:
     """Returns the error for invalid params; `subject` is a method or a command."""
-    from remit_server.contract import ErrorCode, ErrorPayload
+    from remit_server.errors import SetupError
 
-    what = f"invalid params for `{subject}`"
-    payload = ErrorPayload(code=ErrorCode.INVALID_REQUEST, message=f"{what}: {why}", what=what, why=why, fix=fix)
+    payload = SetupError(f"invalid params for `{subject}`", why, fix).payload()
     return JsonRpcInvalidParams(payload.message, data=payload.model_dump(mode="json"))
 
 
@@ -53,12 +51,11 @@ def read_form(subject: str, form: type[Form], value: object) -> Form:
 
 def from_error(error: RemitError) -> JsonRpcException:
     """Returns the error for a failure, with its own words."""
-    return _failed(error.payload())
+    return _failed(error, lsp.LSPErrorCodes.RequestFailed)
 
 
 def from_unexpected(error: BaseException) -> JsonRpcException:
     """Returns the error for a defect. Its traceback goes only to the log."""
-    from remit_server.contract import ErrorCode, ErrorPayload
     from remit_server.errors import RemitError
 
     if isinstance(error, JsonRpcException):
@@ -66,19 +63,15 @@ def from_unexpected(error: BaseException) -> JsonRpcException:
     if isinstance(error, RemitError):
         return from_error(error)
     logger.error("a request failed", exc_info=error)
-    what, why = "the language server failed", "an error that it did not expect; its log has the details"
-    payload = ErrorPayload(
-        code=ErrorCode.INTERNAL,
-        message=f"{what}: {why}",
-        what=what,
-        why=why,
-        fix="try again; if it happens again, report it with the log",
-    )
-    return JsonRpcException(payload.message, code=lsp.ErrorCodes.InternalError, data=payload.model_dump(mode="json"))
+    why = "an error that it did not expect; its log has the details"
+    fix = "try again; if it happens again, report it with the log"
+    defect = RemitError("the language server failed", why, fix)
+    return _failed(defect, lsp.ErrorCodes.InternalError)
 
 
-def _failed(payload: ErrorPayload) -> JsonRpcException:
-    return JsonRpcException(payload.message, code=lsp.LSPErrorCodes.RequestFailed, data=payload.model_dump(mode="json"))
+def _failed(error: RemitError, code: int) -> JsonRpcException:
+    payload = error.payload()
+    return JsonRpcException(payload.message, code=code, data=payload.model_dump(mode="json"))
 
 
 def _where(loc: tuple[int | str, ...]) -> str:

@@ -1,6 +1,7 @@
 """Checks that a JSON value has the shape of an LSP type, before it is converted (LSP-02).
 
-The check is derived from the type's fields, builds no objects, and ends at the first mismatch.
+The check is derived from the type's fields, builds no objects, and ends at the first mismatch. Known deviations of
+editors are corrected before (LSP-06).
 """
 
 from __future__ import annotations
@@ -16,6 +17,30 @@ import attrs
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.rpc.custom_methods import Json
+
+_Json = dict[str, Any]
+
+
+def mend_envelope(method: str, envelope: _Json) -> _Json:
+    """Returns the message in the protocol's form; any other error is left for the check."""
+    if method == lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS:
+        return _without_empty_folders(envelope)
+    return envelope
+
+
+def _without_empty_folders(envelope: _Json) -> _Json:
+    """Removes empty folders: Neovim 0.7 sends no added or removed folders as a list of one empty object or list."""
+    params = envelope.get("params")
+    event = cast("_Json", params).get("event") if isinstance(params, dict) else None
+    if not isinstance(event, dict):
+        return envelope
+    mended = {key: _without_empty(value) for key, value in cast("_Json", event).items()}
+    return {**envelope, "params": {**cast("_Json", params), "event": mended}}
+
+
+def _without_empty(value: object) -> object:
+    return [each for each in cast("list[object]", value) if each not in ({}, [])] if isinstance(value, list) else value
+
 
 _LARGEST = 2**53
 """Larger JSON numbers are not exact everywhere, and LSP has none."""
@@ -105,7 +130,11 @@ def _constant(values: tuple[Json, ...]) -> Check:
 
 def _one_of(kinds: tuple[Any, ...]) -> Check:
     checks = [_check(kind) for kind in kinds]
-    only = _check(next(kind for kind in kinds if kind is not type(None))) if _is_optional(kinds) else None
+    only = (
+        _check(next(kind for kind in kinds if kind is not type(None)))
+        if len(kinds) == 2 and type(None) in kinds
+        else None
+    )
 
     def check(value: Json) -> Mismatch | None:
         if any(one(value) is None for one in checks):
@@ -113,10 +142,6 @@ def _one_of(kinds: tuple[Any, ...]) -> Check:
         return only(value) if only is not None else Mismatch("", "has the wrong kind")
 
     return check
-
-
-def _is_optional(kinds: tuple[Any, ...]) -> bool:
-    return len(kinds) == 2 and type(None) in kinds
 
 
 def _list(kind: Any) -> Check:

@@ -1,1 +1,0 @@
-"""The audit log as commands and editors ask for it."""

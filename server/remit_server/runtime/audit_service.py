@@ -1,0 +1,264 @@
+"""The audit log as commands and editors ask for it: kept, verified, queried, exported (AUD-05)."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from remit_governance.audit.log.retention import AuditRules
+from remit_governance.audit.maintenance import Maintenance
+from remit_governance.audit.proof.checkpoint import SignedCheckpoint
+from remit_governance.audit.proof.checkpoint_file import Fault, Lines
+from remit_governance.audit.proof.elsewhere import checkpoint_lines, send
+from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.proof.keys import person_vault
+from remit_governance.audit.proof.notary import CheckpointFile, Notary
+from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.reading.query import AuditFilter, query_audit, stream_audit
+from remit_governance.audit.reading.report import Report, examine
+from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
+from remit_governance.audit.store import AuditLog, wall_clock_ms
+from remit_governance.canonical import Json, canonical
+from remit_governance.errors import AuditError
+from remit_server import __version__
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError, os_reason
+from remit_server.runtime.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """How far a log is vouched for: up to record `until` (0: not at all), made at `time`, on this machine; up to record
+    `elsewhere` by checkpoints from elsewhere too."""
+
+    until: int
+    time: str
+    elsewhere: int
+
+    @property
+    def sentence(self) -> str:
+        """The same in words."""
+        if not self.until:
+            return "proven: nothing, for no checkpoint and no signed head vouches for a record"
+        away = f"; up to record {self.elsewhere} by checkpoints elsewhere too" if self.elsewhere else ""
+        moment = f" ({self.time})" if self.time else ""
+        return f"proven: up to record {self.until}{moment}, as signed on this machine{away}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What is said of a log: whether it is whole, a sentence, everything wrong, and what a person should know."""
+
+    good: bool
+    message: str
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+    record: int | None
+    checkpoints: int
+    proven: Proven
+
+
+def open_log(settings: Settings) -> Maintenance:
+    """Open the workspace's log, settle what an earlier process left, and keep it from here on. Raises SetupError."""
+    with _setup_errors(ErrorCode.AUDIT_BROKEN):
+        maintenance = _maintenance(settings)
+    maintenance.start()
+    return maintenance
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """The start and the orderly end of one server, or of one command that works like one: each is recorded, so that a
+    missing end shows; and whether what the folder brings counted."""
+
+    log: AuditLog
+    trusted: bool | None = None
+    server: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def start(self, policy_version: str) -> None:
+        """Record the start: which program it is, and under which policy. Raises SetupError."""
+        self._record(AuditKind.KERNEL_START, policy_version)
+
+    def end(self, policy_version: str) -> None:
+        """Record the end. Raises SetupError."""
+        self._record(AuditKind.KERNEL_SHUTDOWN, policy_version)
+
+    @contextmanager
+    def running(self, policy_version: str) -> Generator[None]:
+        """Record the start, and the end however this is left. Raises SetupError."""
+        self.start(policy_version)
+        try:
+            yield
+        finally:
+            self.end(policy_version)
+
+    def _record(self, kind: AuditKind, policy_version: str) -> None:
+        metadata = {"version": __version__, "server": self.server, "process": str(os.getpid())}
+        if self.trusted is not None:
+            metadata["folder"] = "trusted" if self.trusted else "not trusted"
+        with _setup_errors(ErrorCode.AUDIT_BROKEN):
+            self.log.write(AuditEvent(kind, policy_version=policy_version, metadata=metadata))
+
+
+def audit_rules(settings: Settings) -> AuditRules:
+    """How long and how large the workspace's log is kept."""
+    return AuditRules(settings.config.audit.days, settings.config.audit.mib << 20)
+
+
+def make_checkpoint(settings: Settings) -> SignedCheckpoint | None:
+    """Have the workspace's log vouched for now; None where nothing was recorded since. Raises SetupError."""
+    with _setup_errors(ErrorCode.AUDIT_BROKEN), closing(_maintenance(settings)) as maintenance:
+        return maintenance.checkpoint()
+
+
+def send_checkpoint(settings: Settings, target: str) -> None:
+    """Send the workspace's last checkpoint to a file, or to the system's log. Raises SetupError."""
+    with _setup_errors(ErrorCode.AUDIT_BROKEN):
+        data = _notary(settings, settings.audit_database).place.read() or b""
+        _, _, last = data.rstrip(b"\n").rpartition(b"\n")
+        send(last, target)
+
+
+def last_vouched(settings: Settings, database: Path) -> Mapping[str, str]:
+    """What head and checkpoints last said of a log, unchecked: its id, its `count` and its last hash; nothing where
+    there are none."""
+    return _notary(settings, database).last_said()
+
+
+def checkpoint_file(settings: Settings, database: Path) -> Path:
+    """Where the checkpoints of the log at `database` are: named for the workspace, outside the log's folder."""
+    return settings.data_folder / "checkpoints" / f"{database.absolute().parent.name}.jsonl"
+
+
+def head_file(settings: Settings, database: Path) -> Path:
+    """Where the signed head of the log at `database` is, beside its checkpoints."""
+    return checkpoint_file(settings, database).with_suffix(".head")
+
+
+def verify_log(settings: Settings, database: Path, elsewhere: bytes | None = None) -> Verification:
+    """Check the chain, the checkpoints and the signed head of a log, and the content of a file with checkpoints from
+    `elsewhere`."""
+    away = None if elsewhere is None else Lines.read(checkpoint_lines(elsewhere))
+    report = examine(database, _notary(settings, database), away)
+    faults = tuple(_describe_fault(fault) for fault in report.faults)
+    message = f"{faults[0]} ({database})" if faults else _sound(report, database)
+    record = report.faults[0].record_number if faults else None
+    proven = Proven(report.until, _moment(report.time) if report.time else "", report.elsewhere)
+    return Verification(report.good, message, faults, report.notes, record, report.agreed, proven)
+
+
+def verify_workspace(settings: Settings) -> tuple[bool, str]:
+    """Whether the workspace's log is whole, and a sentence that names the first bad record or says how many hold."""
+    verified = verify_log(settings, settings.audit_database)
+    return verified.good, "; ".join((verified.message, *verified.notes))
+
+
+def query(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
+    """The last records that fit, oldest first. Raises SetupError where there is no log to read."""
+    with _setup_errors(ErrorCode.NOT_FOUND):
+        return tuple(record_json(record) for record in query_audit(database, wanted))
+
+
+def list_calls(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
+    """The last calls that fit, newest first: each as the record made before it ran. One that has ended says whether it
+    `failed`, and what it `came_to`. Raises SetupError where there is no log to read."""
+    calls = query(database, replace(wanted, kind=AuditKind.TOOL_INTENT))
+    if not calls:
+        return ()
+    since = min(cast("int", call["timestamp"]) for call in calls)
+    ends = AuditFilter(kind=AuditKind.TOOL_OUTCOME, session_id=wanted.session_id, since=since, limit=None)
+    ended = {_call_ids(outcome): outcome for outcome in query(database, ends)}
+    return tuple(call | _end_of(ended.get(_call_ids(call))) for call in reversed(calls))
+
+
+def _call_ids(record: Mapping[str, Json]) -> tuple[Json, ...]:
+    return tuple(record.get(name) for name in ("session_id", "turn_id", "tool_call_id"))
+
+
+def _end_of(outcome: Mapping[str, Json] | None) -> dict[str, Json]:
+    if outcome is None:
+        return {}
+    return {"failed": outcome.get("deny_reason") is not None, "came_to": outcome.get("output_summary")}
+
+
+def export(database: Path, wanted: AuditFilter) -> Iterator[bytes]:
+    """JSON Lines: every record that fits, one a line, oldest first, as canonical JSON. Raises SetupError."""
+    with _setup_errors(ErrorCode.NOT_FOUND):
+        records = stream_audit(database, wanted) if wanted.limit is None else iter(query_audit(database, wanted))
+        for record in records:
+            yield canonical(record_json(record)) + b"\n"
+
+
+def export_to(file: Path, database: Path, wanted: AuditFilter) -> int:
+    """Export into a file (0600), whole or not at all; how many records. Raises SetupError."""
+    if os.path.lexists(file) and (file.is_symlink() or not file.is_file()):
+        why = "it is a folder" if file.is_dir() else "it is no plain file, and would be replaced by one"
+        raise SetupError(f"cannot write `{file}`", why, "name a file; without `--out` it goes to standard output")
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as out:  # noqa: PTH123 a descriptor
+            count = sum(1 for line in export(database, wanted) if out.write(line))
+        temporary.replace(file)
+        return count
+    except OSError as error:
+        why = os_reason(error)
+        raise SetupError(f"cannot write `{file}`", why, "name a file in a folder where you may write") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def record_json(record: AuditRecord) -> dict[str, Json]:
+    """A record with its time in RFC 3339."""
+    return {**record.json(), "time": _moment(record.timestamp)}
+
+
+def _maintenance(settings: Settings) -> Maintenance:
+    """The workspace's log, open, with what an earlier process left settled. Raises AuditError."""
+    notary = _notary(settings, settings.audit_database)
+    sealer = Sealer(notary, wall_clock_ms)
+    log = AuditLog(settings.audit_database, sealer=sealer, known=notary.last_said)
+    try:
+        log.settle()
+        return Maintenance(log, notary, audit_rules(settings))
+    except AuditError:
+        log.close()
+        raise
+
+
+def _notary(settings: Settings, database: Path) -> Notary:
+    place = CheckpointFile(checkpoint_file(settings, database))
+    return Notary(place, person_vault(settings.data_folder / "audit-key"), HeadFile(head_file(settings, database)))
+
+
+def _moment(milliseconds: int) -> str:
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):  # somebody wrote it; `verify` says who it was not
+        return f"{milliseconds} ms"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _describe_fault(fault: Fault) -> str:
+    if fault.record_number is None:
+        return f"the log cannot be relied on: {fault.why}"
+    return f"record {fault.record_number} is broken: {fault.why}"
+
+
+def _sound(report: Report, database: Path) -> str:
+    several = "s agree" if report.agreed > 1 else " agrees"
+    agreed = f", and {report.agreed} signed checkpoint{several}" if report.agreed else ""
+    return f"{report.count} records verified in {database}{agreed}"
+
+
+@contextmanager
+def _setup_errors(code: ErrorCode) -> Generator[None]:
+    try:
+        yield
+    except AuditError as error:
+        raise SetupError(error.what, error.why, error.fix, code=code) from error

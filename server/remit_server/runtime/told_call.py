@@ -1,0 +1,146 @@
+"""One past call: found by its id or by the number of any of its records (AUD-05), and told: who decided, what was
+answered and by whom, and how it would be decided now (AUD-04).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_governance.audit.reading.calls import CallRecords, calls_of
+from remit_governance.audit.reading.query import AuditFilter, query_audit
+from remit_governance.audit.record import AuditKind, AuditRecord
+from remit_governance.errors import AuditError
+from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
+from remit_governance.policy.review.replay import judge_again, past_call
+from remit_governance.policy.rules import Policy
+from remit_governance.values import Decision
+from remit_governance.visible import visible_again
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.runtime.audit_service import record_json
+from remit_server.runtime.policy.past_calls import about, deciding_rules
+from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.settings import Settings
+
+
+def find_call(database: Path, named: str) -> CallRecords:
+    """The call. Raises SetupError (`not_found`) where there is none, or more than one of that id."""
+    match _find_calls(database, named):
+        case (call,):
+            return call
+        case ():
+            why = "no record of a call has this number or id"
+            fix = "`remit audit log` shows numbers and ids; name the number of a record that is about a call"
+        case several:
+            why = f"{len(several)} calls have this id"
+            fix = f"give a record's number, such as {', '.join(str(call.announced.number) for call in several[-5:])}"
+    raise SetupError(f"there is no call `{named}`", why, fix, code=ErrorCode.NOT_FOUND)
+
+
+def _find_calls(database: Path, named: str) -> tuple[CallRecords, ...]:
+    if named.isdecimal() and len(named) < 16 and (numbered := _by_number(database, int(named))):
+        return numbered
+    return calls_of(_records(database, AuditFilter(tool_call_id=named, limit=None)))
+
+
+def _by_number(database: Path, number: int) -> tuple[CallRecords, ...]:
+    event = next((record.event for record in _records(database, AuditFilter(number=number))), None)
+    if event is None or event.tool_call_id is None:
+        return ()
+    own = AuditFilter(session_id=event.session_id, turn_id=event.turn_id, tool_call_id=event.tool_call_id, limit=None)
+    return tuple(call for call in calls_of(_records(database, own)) if number in call.numbers)
+
+
+def _records(database: Path, wanted: AuditFilter) -> Sequence[AuditRecord]:
+    try:
+        return query_audit(database, wanted)
+    except AuditError as error:
+        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.NOT_FOUND) from error
+
+
+Style = Callable[[str, str], str]
+"""Gives a text a style, where what shows it has styles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The decision that policy would make on the call now; `cannot` says why it cannot be asked."""
+
+    decision: Decision | None = None
+    differs: bool = False
+    cannot: str = ""
+
+
+def judge_now(call: CallRecords, settings: Settings, choose: Callable[[Policy], Policy] = lambda policy: policy) -> Now:
+    """Returns how the call would be decided now, by the policy that `choose` makes of the one in force."""
+    past = past_call(call.announced)
+    if isinstance(past, str):
+        return Now(cannot=f"it was {past}")
+    try:
+        with closing(load_in_force(settings)) as in_force:
+            decision = judge_again(choose(in_force.policy), past.actions)
+    except SetupError as error:  # the past decision can be shown all the same
+        return Now(cannot=f"{error.what}: {error.why}")
+    return Now(decision, differs=decision.verdict is not past.was)
+
+
+def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) -> Iterator[str]:
+    """Yields the lines that tell of a call."""
+    event = call.announced.event
+    what = ", ".join(dict.fromkeys(about(action) for action in recorded_actions(event)))
+    yield f"{style(event.tool_name or '-', 'bold')} {what or visible_again(event.input_summary, 'show')}"
+    when = record_json(call.announced)["time"]
+    yield f"  when      {when}, record {call.announced.number}, call {event.tool_call_id}"
+    intent = f"intent {event.intent}" if event.intent else "no intent"
+    yield f"  who       {event.caller}, session {event.session_id}, turn {event.turn_id}, {intent}"
+    place = f" ({event.policy_rule_at})" if event.policy_rule_at else ""
+    yield f"  decided   {event.policy_decision} by {event.policy_rule_name or 'no rule'}{place}"
+    for reason in reasons_of(call):
+        at = f" ({reason['at']})" if "at" in reason else ""
+        said = f": {visible_again(reason['reason'], 'show')}" if "reason" in reason else ""
+        yield f"    {reason.get('action', ''):>14}  {reason.get('rule', '-')}{said}{at}"
+    for answer in answers_of(call):
+        said = f"{answer.get('decision', 'refused')} by {answer.get('by', '-')}, scope {answer.get('scope', '-')}"
+        yield f"  approval  {said} ({answer['approval_id']})"
+    if (review := linked_call(call, "review")) is not None:
+        yield f"  collected nothing was written; call {review} is the review of it"
+    if (collects := linked_call(call, "collects")) is not None:
+        yield f"  reviews   what was collected by {collects}"
+    if event.deny_reason:
+        yield f"  refused   {visible_again(event.deny_reason, 'show')}"
+    ended = call.outcome.event.output_summary if call.outcome else "not recorded: it is running, or its process died"
+    yield f"  outcome   {visible_again(ended or '-', 'show')}"
+    yield f"  now       {_describe(now, style)}"
+
+
+def reasons_of(call: CallRecords) -> list[dict[str, str]]:
+    """Returns all recorded reasons; for a plain allow the record has only the rule."""
+    event = call.announced.event
+    if told := recorded_reasons(event):
+        return [dict(reason) for reason in told]
+    if event.policy_rule_name is None:
+        return []
+    place = {"at": event.policy_rule_at} if event.policy_rule_at else {}
+    action = {"allowed": "allow", "allowed_by_token": "allow"}.get(event.policy_decision or "", "")
+    return [{"action": action, "rule": event.policy_rule_name, **place}]
+
+
+def answers_of(call: CallRecords) -> list[dict[str, str]]:
+    """Returns what was answered to the questions about a call, and by whom."""
+    answered = (record for record in call.approvals if record.event.kind is not AuditKind.APPROVAL_REQUIRED)
+    return [{"approval_id": record.event.approval_id or "", **record.event.metadata} for record in answered]
+
+
+def linked_call(call: CallRecords, name: str) -> str | None:
+    """Returns the call that reviews what this one collected, or the calls whose edits this one reviews."""
+    return call.outcome.event.metadata.get(name) if call.outcome else None
+
+
+def _describe(now: Now, style: Style) -> str:
+    if now.decision is None:
+        return f"cannot be said: {now.cannot}"
+    word = f"{now.decision.verdict.word} by {deciding_rules(now.decision)}"
+    return f"{style('DIFFERENT', 'red')}: {word}" if now.differs else f"the same: {word}"

@@ -1,0 +1,102 @@
+"""A session's messages, counted from 1: copied up to one as the beginning of another session, and looked through for
+words; pure (SES-04).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from remit_server.contract import (
+    AssistantSaid,
+    CallEnded,
+    CallMade,
+    ErrorCode,
+    ForkedFrom,
+    Named,
+    SessionEnd,
+    SessionRecord,
+    SessionStart,
+    TurnStarted,
+    UserSaid,
+    WorkflowMoved,
+)
+from remit_server.sessions.session_file import SessionError
+
+
+def is_message(record: SessionRecord) -> bool:
+    """Whether a record is a message of the person's or the model's; these are counted, from 1."""
+    return isinstance(record, UserSaid | AssistantSaid)
+
+
+def fork(records: Sequence[SessionRecord], session_id: str, now: str, upto: int | None = None) -> list[SessionRecord]:
+    """Returns the records of a new session: the first `upto` messages (None: all), and what the last one led to.
+
+    It begins the workflow anew: what one session proved opens nothing in another (FLW-12).
+
+    Raises SessionError where there are not so many.
+    """
+    start = next((each for each in records if isinstance(each, SessionStart)), None)
+    total = sum(map(is_message, records))
+    if start is None or (upto is not None and not 0 < upto <= total):
+        why = "its file does not say which session it is" if start is None else f"it has {total} messages"
+        fix = "take a session that `remit session list` shows" if start is None else f"give a number from 1 to {total}"
+        raise SessionError("the session cannot be forked there", why, fix, code=ErrorCode.INVALID_REQUEST)
+    count = total if upto is None else upto
+    update = {"session_id": session_id, "timestamp": now}
+    first = start.model_copy(update=update | {"forked_from": ForkedFrom(session_id=start.session_id, message=count)})
+    kept, seen = list[SessionRecord]([first]), 0
+    for record in records:
+        seen += is_message(record)
+        if seen > count:
+            break
+        if not isinstance(record, SessionStart | SessionEnd | Named | WorkflowMoved):
+            kept.append(record)
+    # The turn of the message that is not copied had begun before it.
+    while isinstance(kept[-1], TurnStarted):
+        kept.pop()
+    return kept
+
+
+AROUND = 60
+"""Characters of text that are shown on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Where the words stand: the number of the message, whose it is, and the text around them on one line."""
+
+    message: int
+    who: str
+    text: str
+
+
+def search(records: Sequence[SessionRecord], words: str) -> Iterator[Hit]:
+    """Yields one hit for each record that has the words, in any case of letters."""
+    wanted, number = words.casefold(), 0
+    for record in records:
+        number += is_message(record)
+        for who, text in _texts(record):
+            if (at := text.casefold().find(wanted)) >= 0:
+                yield Hit(number, who, _excerpt(text, at, len(words)))
+                break
+
+
+def _texts(record: SessionRecord) -> Iterator[tuple[str, str]]:
+    match record:
+        case UserSaid():
+            yield ("you" if record.origin == "person" else "remit"), record.content
+        case AssistantSaid():
+            yield "model", record.content
+        case CallMade():
+            yield record.name, f"{record.name} {record.arguments}"
+        case CallEnded():
+            yield record.name, record.output
+        case _:
+            return
+
+
+def _excerpt(text: str, at: int, length: int) -> str:
+    start, end = max(0, at - AROUND), at + length + AROUND
+    shown = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{shown}{'…' if end < len(text) else ''}"

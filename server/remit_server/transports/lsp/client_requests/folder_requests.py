@@ -1,0 +1,180 @@
+"""What the editor is asked about a workspace folder: whether the person trusts what it brings, once and before its
+runtime opens (CFG-06); its settings of Remit (LSP-15); what it knows of code (LSP-08); and to apply an edit (LSP-05).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+
+from remit_server.transports.lsp.buffers.documents import EditRequest, Refused, Unanswered
+from remit_server.transports.lsp.buffers.edits import Place
+from remit_server.transports.lsp.rpc.custom_methods import EDITOR_QUERY, Json
+from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.workspace.code import Answer, CodeQuery, Unavailable
+
+if TYPE_CHECKING:
+    from remit_server.transports.lsp.connection import Connection
+
+
+logger = logging.getLogger(__name__)
+
+TRUST_S = 60.0
+YES, NO = "Trust", "Do Not Trust"
+SECTION = "remit"
+SETTINGS_S = 5.0
+MOST_SAID = 100
+QUERY_S = 10.0
+"""The seconds for an editor's answer: its own language servers may be busy."""
+SOURCE = "the editor"
+EDIT_S = 10.0
+"""The seconds for the editor's answer."""
+_ANNOTATION = "remit"
+_NO_REASON = "it gave no reason"
+
+
+async def settle_trust(connection: Connection, root: Path) -> None:
+    """Records the answer of the person, or of a client that asks by itself; without an answer it is asked again later.
+
+    What is asked about does not count meanwhile.
+    """
+    from remit_server.errors import SetupError
+    from remit_server.runtime.folder_record import arrived, brought, read_trust, write_trust
+
+    there = await asyncio.to_thread(brought, root)
+    if not there or await asyncio.to_thread(read_trust, root) is not None:
+        return
+    new = await asyncio.to_thread(arrived, root)
+    trusted = True if connection.client.trusts_folders else await _ask_trust(connection, root, there, new)
+    if trusted is None:
+        return
+    try:
+        await asyncio.to_thread(lambda: write_trust(root, trusted=trusted))
+    except SetupError as error:
+        logger.warning("%s: %s", error.what, error.why)
+
+
+async def _ask_trust(connection: Connection, root: Path, there: tuple[str, ...], new: tuple[str, ...]) -> bool | None:
+    if connection.client.asking == "never":
+        return None
+    names = ", ".join(f"`{name}`" for name in new or there)
+    contains = "contains, since you trusted it," if new else "contains"
+    message = (
+        f"Remit: {root} {contains} {names}. Their text is sent to the model. Do you trust the authors of this folder?"
+    )
+    actions = [lsp.MessageActionItem(title=YES), lsp.MessageActionItem(title=NO)]
+    params = lsp.ShowMessageRequestParams(type=lsp.MessageType.Warning, message=message, actions=actions)
+    failure = "the question whether the folder is trusted was not answered"
+    answer = await connection.try_ask(lsp.WINDOW_SHOW_MESSAGE_REQUEST, params, TRUST_S, failure)
+    title = getattr(answer, "title", None)
+    return title == YES if title in {YES, NO} else None
+
+
+async def ask_settings(connection: Connection, root: Path) -> bool:
+    """Takes over the editor's settings for a folder. Returns whether other ones count now."""
+    given = await _given(connection, root)
+    values, complaints = await asyncio.to_thread(_read, given, root)
+    for complaint in complaints:
+        if complaint not in connection.said and len(connection.said) < MOST_SAID:
+            connection.said.add(complaint)
+            connection.show(lsp.MessageType.Warning, f"Remit: {complaint}")
+    before = connection.editor_settings.get(root, {})
+    connection.editor_settings[root] = values
+    return values != before
+
+
+async def _given(connection: Connection, root: Path) -> Json:
+    if not connection.client.has_configuration:
+        return connection.sent_settings
+    item = lsp.ConfigurationItem(scope_uri=root.as_uri(), section=SECTION)
+    params, failure = lsp.ConfigurationParams(items=[item]), "the client did not say what its settings are"
+    answer: Json = await connection.try_ask(lsp.WORKSPACE_CONFIGURATION, params, SETTINGS_S, failure)
+    return answer[0] if answer else None
+
+
+def _read(given: Json, root: Path) -> tuple[Mapping[tuple[str, str], Any], tuple[str, ...]]:
+    from remit_server.errors import SetupError
+    from remit_server.runtime.config.editor import read_editor
+    from remit_server.runtime.config.layers import resolve
+    from remit_server.runtime.folder_record import read_trust
+
+    if not given:  # some editors spell an empty object as a list or as false
+        return {}, ()
+    try:
+        before = resolve(root)
+    except SetupError:  # nothing opens with such files, and they are asked for again when something does
+        return {}, ()
+    return read_editor(given, before, trusted=read_trust(root))
+
+
+class EditorCode:
+    """`CodeIntelligence` of one editor."""
+
+    def __init__(self, connection: Connection, root: Path) -> None:
+        self._connection, self._root = connection, root
+
+    @property
+    def available(self) -> bool:
+        """Whether this client announced that it answers."""
+        return self._connection.client.answers_queries
+
+    async def ask(self, query: CodeQuery) -> Answer | Unavailable:
+        """Returns the editor's answer, or why there is none: late, disconnected, refused or malformed."""
+        from remit_server.tools.code.language_server.wire import parse_answer, question
+
+        try:
+            raw = await self._connection.channel.ask(EDITOR_QUERY, question(query, str(self._root)), QUERY_S)
+        except TimeoutError:
+            return Unavailable(f"the editor did not answer within {QUERY_S:.0f} seconds")
+        except ConnectionLost:
+            return Unavailable("the editor is gone")
+        except JsonRpcException as error:
+            logger.warning("%s failed: %s", EDITOR_QUERY, error.message)
+            return Unavailable("the editor answered with an error")
+        return parse_answer(raw, query.kind, SOURCE)
+
+
+async def put_edit(connection: Connection, request: EditRequest) -> Refused | Unanswered | None:
+    """Sends an edit to the editor. Returns None where the editor says that it applied it.
+
+    It says which version it is of where the client knows versions; where not, an edit that met other text than it was
+    made for is noticed by the content that comes of it.
+    """
+    if not connection.client.applies_edits:
+        return Refused("the editor does not take edits from a language server", for_good=True)
+    params = lsp.ApplyWorkspaceEditParams(edit=_workspace_edit(connection, request), label=request.label)
+    try:
+        answer = await connection.channel.ask(lsp.WORKSPACE_APPLY_EDIT, params, EDIT_S)
+    except TimeoutError:
+        return Unanswered(f"the editor did not answer within {EDIT_S:.0f} seconds")
+    except ConnectionLost:
+        return Unanswered("the editor went away before it answered")
+    except JsonRpcException as error:
+        logger.warning("workspace/applyEdit failed: %s", error.message)
+        return Unanswered("the editor answered with an error")
+    return None if answer.applied else Refused(f"the editor refused the edit: {answer.failure_reason or _NO_REASON}")
+
+
+def _workspace_edit(connection: Connection, request: EditRequest) -> lsp.WorkspaceEdit:
+    document = lsp.OptionalVersionedTextDocumentIdentifier(uri=request.uri, version=request.version)
+    span = lsp.Range(_position(request.edit.start), _position(request.edit.end))
+    plain = lsp.TextEdit(range=span, new_text=request.edit.text)
+    if not connection.client.versions_edits:
+        return lsp.WorkspaceEdit(changes={request.uri: [plain]})
+    if not connection.client.annotates_edits:
+        return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(text_document=document, edits=[plain])])
+    annotated = lsp.AnnotatedTextEdit(range=span, new_text=request.edit.text, annotation_id=_ANNOTATION)
+    return lsp.WorkspaceEdit(
+        document_changes=[lsp.TextDocumentEdit(text_document=document, edits=[annotated])],
+        change_annotations={_ANNOTATION: lsp.ChangeAnnotation(label=request.label, needs_confirmation=False)},
+    )
+
+
+def _position(place: Place) -> lsp.Position:
+    return lsp.Position(line=place.line, character=place.character)
