@@ -1,9 +1,10 @@
-"""The state machine, as tables that a person can read: pure, and the only place that says what leads where (FLW-02).
+"""The state machine, as tables that a person can read: pure, and the only place that says what leads where; and these
+tables as a diagram (FLW-02).
 
 Seed: the three transition tables. `debug` moves as `explore` does. Some rows are our own: in `explore` and `debug` a
-rejected review leads back to `exploring`, for the seed says of no other way to mend what was rejected; in `strict` what
-was wrong with a test leads back to `test_writing`, once the code is as it was when the test failed; tests alone, of
-code that is there, go from `test_writing` to their review, and back to it where they are rejected (FLW-16); and an
+rejected review leads back to `exploring`, for the seed says of no other way to mend what was rejected; in `strict`
+what was wrong with a test leads back to `test_writing`, once the code is as it was when the test failed; tests alone,
+of code that is there, go from `test_writing` to their review, and back to it where they are rejected (FLW-16); and an
 exemption can still be asked for in `test_writing`, until a test is written.
 """
 
@@ -193,3 +194,14 @@ def _describe_way(rows: Sequence[Transition], facts: Facts) -> str:
 def _is_closed(row: Transition, facts: Facts) -> bool:
     is_settled = row.guard is not None and (row.guard.name in _SETTLED or row.trigger is Trigger.REJECTED)
     return is_settled and row.guard is not None and not row.guard.holds(facts)
+
+
+def mermaid(mode: Mode) -> str:
+    """Returns a Mermaid state diagram of a mode's table."""
+    lines = ["stateDiagram-v2", "    [*] --> idle", *(f"    {_arrow(row)}" for row in TRANSITIONS[mode])]
+    return "\n".join(lines) + "\n"
+
+
+def _arrow(row: Transition) -> str:
+    guard = f" [{row.guard.name}]" if row.guard else ""
+    return f"{row.source} --> {row.target}: {row.trigger}{guard}"

@@ -13,7 +13,7 @@ from typing import assert_never
 from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
-from remit_governance.work_items.items import WorkItems
+from remit_governance.work_items import WorkItems
 from remit_server.agent.by_rule import LEAST_SHOWN, step_by_rule
 from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from remit_governance.intents import Declaration
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Intent, Verdict
-from remit_governance.work_items.items import describe_work_item
+from remit_governance.work_items import describe_work_item
 from remit_server.harness.context import Parts
 from remit_server.harness.stages.gate import opened_tools
 from remit_server.harness.turn import Turn

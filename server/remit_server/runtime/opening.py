@@ -13,7 +13,7 @@ from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
 from remit_governance.secrets.redaction import Redactor, secret_values
-from remit_governance.workflow.options import WorkflowOptions
+from remit_governance.workflow.review import WorkflowOptions
 from remit_server.agent.loop import Agent
 from remit_server.errors import SetupError
 from remit_server.harness.approval.desk import ApprovalDesk

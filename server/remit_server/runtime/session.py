@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from remit_governance.workflow.kept import strictest
-from remit_governance.workflow.position import Position
+from remit_governance.workflow.position import Position, strictest
 from remit_governance.workflow.states import Mode
 from remit_server import __version__
 from remit_server.agent.context.conversation import Conversation

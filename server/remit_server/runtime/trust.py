@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from remit_governance.work_items.items import WORK_ITEMS_FILE
+from remit_governance.work_items import WORK_ITEMS_FILE
 from remit_server.errors import SetupError
 from remit_server.runtime.places import folder_identity, workspace_state
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from remit_governance.permissions.workspace_identity import WorkspaceIdentity
+from remit_governance.permissions.permissions import WorkspaceIdentity
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.places import folder_identity

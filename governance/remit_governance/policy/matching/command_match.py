@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from remit_governance.policy.matching.paths import normalise
-from remit_governance.policy.shell.options.parse_options import (
+from remit_governance.policy.shell.options import (
     MOST_READINGS,
     WILD,
     Call,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from remit_governance.errors import Problem
+from remit_governance.policy.language.action_form import example_faults
 from remit_governance.policy.language.compile import Source, compile_rule, parse_policy
-from remit_governance.policy.language.examples import example_faults
 
 
 @dataclass(frozen=True, slots=True)

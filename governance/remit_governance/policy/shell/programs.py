@@ -18,7 +18,7 @@ from remit_governance.policy.shell.catalogue.packaged import packaged
 from remit_governance.policy.shell.catalogue.rows import DoubtName, Program, WrittenName
 from remit_governance.policy.shell.effects.judging import effect_of, files_of, has_one_effect
 from remit_governance.policy.shell.effects.program_row import readings
-from remit_governance.policy.shell.options.parse_options import row_of
+from remit_governance.policy.shell.options import row_of
 from remit_governance.policy.shell.words import Word
 
 _PLACES = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})

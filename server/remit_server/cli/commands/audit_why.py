@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from remit_governance.audit.reading.calls import CallRecords
+from remit_governance.audit.reading.query import CallRecords
 from remit_governance.audit.record import AuditKind
 from remit_server.cli.candidate_policy import add_candidate_arguments, candidate
 from remit_server.cli.console import print_json, say, style_text

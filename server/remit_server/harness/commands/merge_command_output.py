@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from remit_governance.permissions.answer_scope import Offer
+from remit_governance.permissions.remembered import Offer
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action
 from remit_server.errors import ToolError

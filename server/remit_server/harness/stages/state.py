@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from remit_governance.workflow.position import describe
 from remit_governance.workflow.states import Mode, State
-from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext

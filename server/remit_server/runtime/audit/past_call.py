@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from remit_governance.audit.reading.calls import CallRecords, calls_of
-from remit_governance.audit.reading.query import AuditFilter, query_audit
+from remit_governance.audit.reading.query import AuditFilter, CallRecords, calls_of, query_audit
 from remit_governance.audit.record import AuditRecord
 from remit_governance.errors import AuditError
 from remit_server.contract import ErrorCode

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
-from remit_governance.audit.reading.calls import CallRecords
+from remit_governance.audit.reading.query import CallRecords
 from remit_governance.audit.record import AuditKind
 from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
 from remit_governance.policy.review.replay import judge_again, past_call

@@ -11,7 +11,7 @@ from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.canonical import Json
 from remit_governance.errors import AuditError
 from remit_governance.intents import Matrix
-from remit_governance.policy.editing.hits import count_decisions
+from remit_governance.policy.editing.hover import count_decisions
 from remit_governance.policy.review.listing import ListedRule, list_rules
 from remit_governance.policy.rules import Policy
 from remit_governance.workflow.exemptions import Category

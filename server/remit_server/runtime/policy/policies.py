@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from remit_governance.errors import ExtensionError, PolicyError, Problem
-from remit_governance.permissions.permission_file import parse_permissions
-from remit_governance.permissions.permissions import PermissionConfig
-from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
+from remit_governance.permissions.permissions import PermissionConfig, WorkspaceIdentity, in_workspace
+from remit_governance.permissions.remembered import parse_permissions
 from remit_governance.policy.decision.extension import ExtensionRule, with_extension
 from remit_governance.policy.language.load import (
     is_given,
@@ -21,7 +20,7 @@ from remit_governance.policy.language.load import (
     read_source,
 )
 from remit_governance.policy.rules import Policy
-from remit_governance.work_items.items import WorkItems
+from remit_governance.work_items import WorkItems
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.extensions.host import ExtensionHost

@@ -13,8 +13,16 @@ from types import MappingProxyType
 
 from remit_governance.policy.shell.catalogue.packaged import packaged
 from remit_governance.policy.shell.catalogue.rows import Effect, JudgeName, Program, strongest
-from remit_governance.policy.shell.effects.code.interpreters import of_julia, of_node, of_perl, of_r, of_ruby
-from remit_governance.policy.shell.effects.code.languages import of_code, of_sql, of_sql_file
+from remit_governance.policy.shell.effects.inline_code import (
+    of_code,
+    of_julia,
+    of_node,
+    of_perl,
+    of_r,
+    of_ruby,
+    of_sql,
+    of_sql_file,
+)
 from remit_governance.policy.shell.effects.network import of_curl, of_wget
 from remit_governance.policy.shell.effects.program_row import Given, effect_in, in_every_reading, written_by
 from remit_governance.policy.shell.effects.system import (

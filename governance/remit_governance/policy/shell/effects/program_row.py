@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import islice
 
 from remit_governance.policy.shell.catalogue.rows import Effect, Entry, Program, strongest
-from remit_governance.policy.shell.options.parse_options import MOST_READINGS, Call, calls_of, family_of, row_of
+from remit_governance.policy.shell.options import MOST_READINGS, Call, calls_of, family_of, row_of
 from remit_governance.policy.shell.reading import UNKNOWN
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from remit_governance.policy.language.load import load_programs
-from remit_governance.policy.review.known_programs import describe_program, known_names, like
-from remit_governance.policy.shell.catalogue.own_rows import OwnRows
+from remit_governance.policy.review.listing import describe_program, known_names, like
+from remit_governance.policy.shell.catalogue.rows import OwnRows
 from remit_governance.visible import visible
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE

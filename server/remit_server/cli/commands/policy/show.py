@@ -10,9 +10,9 @@ from itertools import groupby
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.policy.language.load import default_source, workflow_source
 from remit_governance.policy.review.listing import ListedRule
-from remit_governance.policy.review.settings_changes import row_difference
+from remit_governance.policy.review.update import row_difference
 from remit_governance.visible import visible
-from remit_governance.work_items.items import SCOPE_RULES
+from remit_governance.work_items import SCOPE_RULES
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE
 from remit_server.cli.usage import whole_number

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from remit_governance.policy.shell.catalogue.packaged import packaged
 from remit_governance.policy.shell.catalogue.rows import Program
-from remit_governance.policy.shell.options.spellings import mode_spellings, refspec_spellings, signal_name
 from remit_governance.policy.shell.reading import Argv
+from remit_governance.policy.shell.spellings import mode_spellings, refspec_spellings, signal_name
 
 MOST_READINGS = 8
 """Readings of one command that fit a rule, beyond which the rest is not certain."""

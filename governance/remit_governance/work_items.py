@@ -1,8 +1,13 @@
-"""The file of work items: its form, checked with the same care as a policy (INT-10)."""
+"""Work items: what a step may work on, from a file that only people write (INT-09; INT-10).
+
+As values, what a model is told of one, and their file, checked with the same care as a policy. Absent: any look at
+the disk.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Literal
 
@@ -12,7 +17,40 @@ from remit_governance.errors import PolicyError, Problem
 from remit_governance.policy.language.document import OF_PROJECT, Document
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.policy.language.policy_form import Form, Globs
-from remit_governance.work_items.items import WorkItem, WorkItems
+
+WORK_ITEMS_FILE = ".orchestration/active_intents.yaml"
+"""Relative to the workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """One work item, and where it is written."""
+
+    id: str
+    owned_scope: tuple[str, ...]
+    constraints: tuple[str, ...] = ()
+    acceptance_criteria: tuple[str, ...] = ()
+    file: str = WORK_ITEMS_FILE
+    line: int = 1
+
+
+WorkItems = Mapping[str, WorkItem]
+"""By id, in the order of the file."""
+
+SCOPE_RULES = "work-item."
+"""What the names of the rules of scopes begin with."""
+
+
+def describe_work_item(item: WorkItem) -> str:
+    """Returns what a model is told of the item that it works on."""
+    parts = (
+        ("writes are refused outside its owned_scope", item.owned_scope),
+        ("constraints", item.constraints),
+        ("acceptance criteria", item.acceptance_criteria),
+    )
+    lines = [f"{title}:\n" + "\n".join(f"- {line}" for line in found) for title, found in parts if found]
+    return f"work item {item.id}, from {WORK_ITEMS_FILE}:\n" + "\n".join(lines)
+
 
 MAX_ITEMS = 100
 
