@@ -9,8 +9,7 @@ import pytest
 
 from remit_server.cli.chat.blocks import Blocks
 from remit_server.models.ports import TextDelta
-from remit_server.models.remote.leaked_calls import Held
-from remit_server.models.remote.thought_aloud import ThoughtAloud
+from remit_server.models.remote.leaked import Held, ThoughtAloud
 from remit_server.models.sameness import Sameness
 from remit_server.models.steps.reading import StepReader
 

@@ -49,7 +49,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.profile import BUILT_IN, Profile, Telling
-from remit_server.models.steps.copied import COPIED, find_copied
+from remit_server.models.steps.telling import COPIED, find_copied
 from remit_server.models.unreadable import is_too_deep, too_deep, unreadable
 from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS
 

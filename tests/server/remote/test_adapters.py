@@ -22,8 +22,7 @@ from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, SetupError
-from remit_server.models.dialects.spell import spell_call
-from remit_server.models.dialects.table import DIALECTS
+from remit_server.models.dialects.table import DIALECTS, spell_call
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,

@@ -11,7 +11,7 @@ import pytest
 from chat_server import Refused, Said, chat_server
 from messages import SAYS
 
-from remit_server.models.remote.clients.service_errors import without_key
+from remit_server.models.remote.ask import without_key
 
 KEY = "sk-remit-test-0123456789abcdefghijkl"
 PLACES = {"openai": "/v1", "anthropic": "", "google": "", "ollama": ""}

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from remit_governance.visible import visible
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE
-from remit_server.models.finding.choices import Choice, find_choices
+from remit_server.models.finding import Choice, find_choices
 from remit_server.runtime.config.layers import resolve
 
 

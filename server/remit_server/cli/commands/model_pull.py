@@ -17,9 +17,8 @@ from remit_server.cli.main import DONE
 from remit_server.cli.usage import WrongUsage
 from remit_server.errors import ModelUnavailable
 from remit_server.installed import how_to_install
-from remit_server.models.local.hub.cache import cache_folder
+from remit_server.models.local.hub.cache import HubName, cache_folder, hub_name
 from remit_server.models.local.hub.folder import machine_memory
-from remit_server.models.local.hub.names import HubName, hub_name
 
 if TYPE_CHECKING:
     from remit_server.models.local.hub.plan import PullPlan

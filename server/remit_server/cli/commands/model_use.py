@@ -12,7 +12,7 @@ from remit_server.cli.commands.model_list import draw_choice, look
 from remit_server.cli.console import complain, print_json, say
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
-from remit_server.models.finding.choices import Choice
+from remit_server.models.finding import Choice
 from remit_server.runtime.connecting import connect_model, describe_connected
 
 PROMPT = "Which one? Its number, or a name such as ollama:NAME or openai:NAME@http://127.0.0.1:8080/v1: "

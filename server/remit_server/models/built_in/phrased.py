@@ -23,7 +23,7 @@ from remit_server.models.built_in.line_edits import (
     Rewrite,
     SetValue,
 )
-from remit_server.models.built_in.phrased_looks import (
+from remit_server.models.built_in.looking import (
     commit,
     list_folder,
     list_symbols,

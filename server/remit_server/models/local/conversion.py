@@ -13,7 +13,6 @@ from pydantic import JsonValue
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.errors import ModelUnavailable
-from remit_server.models.fenced_calls import tell_fenced
 from remit_server.models.local import wire
 from remit_server.models.local.options import MIB, EngineOptions
 from remit_server.models.ports import (
@@ -38,6 +37,7 @@ from remit_server.models.ports import (
 from remit_server.models.profile import Profile, Telling, choose_profile
 from remit_server.models.steps.held import fit, held_request
 from remit_server.models.steps.reading import StepReader
+from remit_server.models.unreadable import tell_fenced
 
 MOST_PATHS = 2_000
 """As many as a step may name (AGT-06): the grammar's engine reads a list of them as fast as a short one."""

@@ -15,7 +15,6 @@ from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import Ability, TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable
-from remit_server.models.fenced_calls import refuse_fenced
 from remit_server.models.ports import (
     EVERY_ABILITY,
     IN_TURNS,
@@ -50,7 +49,7 @@ from remit_server.models.remote.ask import (
     Piece,
     Served,
 )
-from remit_server.models.remote.leaked_calls import Held, Leaked, find_leaked_calls
+from remit_server.models.remote.leaked import Held, Leaked, find_leaked_calls
 from remit_server.models.remote.patience import Patience, read_as_foreign, stream_patiently
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.reference import RemoteReference
@@ -60,7 +59,7 @@ from remit_server.models.remote.understood import understand
 from remit_server.models.sameness import Sameness, end_where_alike
 from remit_server.models.steps.held import held_request
 from remit_server.models.steps.reading import StepReader
-from remit_server.models.unreadable import unreadable
+from remit_server.models.unreadable import refuse_fenced, unreadable
 
 MakeClient = Callable[[RemoteReference, Patience], Client]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, cast
 
-from remit_server.models.local.host.cache.token_caches import Cache, load_mlx_lm
 from remit_server.models.local.host.speculation import Drafter
+from remit_server.models.local.host.token_caches import Cache, load_mlx_lm
 
 _CLEARED_EVERY = 256
 """The number of tokens after which MLX's cached buffers are freed, as in mlx-lm."""

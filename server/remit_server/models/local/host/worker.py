@@ -11,7 +11,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from remit_server.models.local.host.cache.cache_files import CacheStore, fingerprint
+from remit_server.models.local.host.caches import CacheStore, fingerprint
 from remit_server.models.local.host.loading import HostError, load_model
 from remit_server.models.local.host.mlx_backend import memory_bytes, on_gpu, release
 from remit_server.models.local.wire import AskStats, Cancel, Error, Frame, Generate, Load, Loading, Ready

@@ -21,17 +21,24 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
-from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
-from remit_server.models.remote.clients.openai_answer import counted_at, read_call, text_at
-from remit_server.models.remote.clients.service_errors import (
+from remit_server.models.remote.ask import (
     RETRIED,
     TOO_LONG,
+    Among,
+    Ask,
+    Busy,
+    Choice,
+    Ended,
+    Forced,
+    Piece,
+    Served,
     numbers_in,
     retry_after,
     told_body,
     told_cause,
     without_key,
 )
+from remit_server.models.remote.clients.openai_answer import counted_at, read_call, text_at
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference

@@ -23,10 +23,17 @@ from remit_server.models.ports import (
     UserMessage,
     new_call_id,
 )
-from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
-from remit_server.models.remote.clients.service_errors import (
+from remit_server.models.remote.ask import (
     RETRIED,
     TOO_LONG,
+    Among,
+    Ask,
+    Busy,
+    Choice,
+    Ended,
+    Forced,
+    Piece,
+    Served,
     numbers_in,
     retry_after,
     told_cause,

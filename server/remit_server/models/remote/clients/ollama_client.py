@@ -19,17 +19,23 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
-from remit_server.models.remote.ask import Ask, Busy, CannotFill, Ended, GapAsk, Piece, Served
-from remit_server.models.remote.clients.openai_answer import read_call
-from remit_server.models.remote.clients.openai_client import spell_tool
-from remit_server.models.remote.clients.service_errors import (
+from remit_server.models.remote.ask import (
     CANNOT_FILL,
     RETRIED,
     TOO_LONG,
+    Ask,
+    Busy,
+    CannotFill,
+    Ended,
+    GapAsk,
+    Piece,
+    Served,
     numbers_in,
     told_cause,
     without_key,
 )
+from remit_server.models.remote.clients.openai_answer import read_call
+from remit_server.models.remote.clients.openai_client import spell_tool
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference

@@ -18,6 +18,9 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.ask import (
+    CANNOT_FILL,
+    RETRIED,
+    TOO_LONG,
     Among,
     Ask,
     Busy,
@@ -28,19 +31,13 @@ from remit_server.models.remote.ask import (
     GapAsk,
     Piece,
     Served,
-)
-from remit_server.models.remote.clients.openai_answer import Heard
-from remit_server.models.remote.clients.openai_gap import fills_gaps, gap_request, read_gap
-from remit_server.models.remote.clients.service_errors import (
-    CANNOT_FILL,
-    RETRIED,
-    TOO_LONG,
     numbers_in,
     retry_after,
     told_body,
     told_cause,
     without_key,
 )
+from remit_server.models.remote.clients.openai_answer import Heard, fills_gaps, gap_request, read_gap
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.reference import RemoteReference

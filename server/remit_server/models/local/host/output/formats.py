@@ -15,9 +15,8 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from remit_server.models.dialects.dialect import Dialect
 from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall, as_call, read_calls, read_objects
-from remit_server.models.dialects.table import COMPACT, LLAMA, QWEN_XML
+from remit_server.models.dialects.table import COMPACT, LLAMA, QWEN_XML, Dialect
 
 Parse = Callable[[str, Sequence[Mapping[str, JsonValue]]], object]
 """A parser of mlx-lm: takes the descriptions of the tools too, and may raise anything."""

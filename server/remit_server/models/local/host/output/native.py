@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from remit_server.models.dialects.quotation import place_of
 from remit_server.models.dialects.read import ReadCall, Schemas, TextFollows, UnreadableCall
 from remit_server.models.local.host.output.formats import ToolFormat
-from remit_server.models.local.host.output.last_calls import MOST_SHOWN, MOST_STARTS, LastCalls, Unreadable
-from remit_server.models.local.host.output.markers import JsonStrings, partial_marker_length
+from remit_server.models.local.host.output.output_reader import MOST_SHOWN, MOST_STARTS, LastCalls, Unreadable
+from remit_server.models.local.host.output.thinking import JsonStrings, partial_marker_length
 
 _JSON = re.compile(r"\s*(?:\{|\[\{)")
 

@@ -1,4 +1,4 @@
-"""Separates a model's thinking from its answer (MOD-04).
+"""Separates a model's thinking from its answer, by markers in text that arrives in pieces (MOD-04).
 
 Everything between the markers is thinking: a call spelled there is not a call.
 """
@@ -8,8 +8,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from remit_server.models.local.host.grammar.lark import Piece
-from remit_server.models.local.host.output.markers import partial_marker_length
+from remit_server.models.local.host.grammar.arguments import Piece
+
+
+def partial_marker_length(text: str, marker: str) -> int:
+    """Returns the length of the longest suffix of `text` that a marker could begin with."""
+    longest = min(len(text), len(marker) - 1)
+    return next((size for size in range(longest, 0, -1) if marker.startswith(text[-size:])), 0)
+
+
+@dataclass(slots=True)
+class JsonStrings:
+    """Tells whether a place of a growing JSON text is inside a string; each character is looked at once."""
+
+    at: int = 0
+    inside: bool = False
+    escaped: bool = False
+
+    def reach(self, text: str, end: int) -> bool:
+        """Returns whether a place is inside a string; it must not lie before one that was asked about."""
+        for character in text[self.at : end]:
+            if self.escaped:
+                self.escaped = False
+            elif self.inside and character == "\\":
+                self.escaped = True
+            elif character == '"':
+                self.inside = not self.inside
+        self.at = end
+        return self.inside
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Calls that a server left in the text: it did not know the model's own syntax (MOD-14).
+"""What a server left in the text of an answer: calls, of which it did not know the model's own syntax (MOD-14), and
+thinking, told apart as it streams (MOD-19).
 
 Without this a step that calls something would pass for the end of the turn. A model also quotes calls, out of files
 that others wrote. So a call counts only where it ends the answer, begins a line, and is not quoted. What is between
@@ -16,11 +17,10 @@ from types import MappingProxyType
 from typing import Literal
 
 from remit_server.errors import ModelFailed
-from remit_server.models.dialects.dialect import Dialect, JsonObject
 from remit_server.models.dialects.quotation import begins_line, is_quoted
 from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall, read_calls
-from remit_server.models.dialects.table import DIALECTS, HARMONY, QWEN_XML
-from remit_server.models.ports import ProposedCall, ToolSpec, new_call_id
+from remit_server.models.dialects.table import DIALECTS, HARMONY, QWEN_XML, Dialect, JsonObject
+from remit_server.models.ports import ProposedCall, TextDelta, ThinkingDelta, ToolSpec, new_call_id
 
 _FRAMES = (("<think>", "</think>"), *{row.thinking for row in DIALECTS.values() if row.thinking is not None})
 _THINKING = re.compile("|".join(rf"{re.escape(begin)}.*?(?:{re.escape(end)}|\Z)" for begin, end in _FRAMES), re.DOTALL)
@@ -281,3 +281,58 @@ def _is_broken(row: Dialect, said: str, at: int) -> bool:
         at = closed + len(row.end)
         head = _HEADS[row.name].match(said, at)
     return not said[at:].strip()
+
+
+BEGIN, END = "<think>", "</think>"
+
+
+@dataclass(slots=True)
+class ThoughtAloud:
+    """Splits an answer that begins with `<think>`, wherever the pieces are cut; any other text passes as it comes.
+
+    Only at its beginning: further on the marker may be what the answer is about.
+    """
+
+    _state: Literal["open", "thinking", "thought", "text"] = "open"
+    _held: str = ""
+
+    def feed(self, text: str) -> Iterator[TextDelta | ThinkingDelta]:
+        """Yields what is certain by now."""
+        if self._state == "thought" and (text := text.lstrip("\n")):
+            self._state = "text"
+        if self._state == "text":
+            yield TextDelta(text)
+        if self._state in {"text", "thought"}:
+            return
+        self._held += text
+        if self._state == "open":
+            said = self._held.lstrip()
+            if said.startswith(BEGIN):
+                self._state, self._held = "thinking", said.removeprefix(BEGIN)
+            elif BEGIN.startswith(said):
+                return
+            else:
+                yield from self._pass()
+                return
+        thought, end, rest = self._held.partition(END)
+        if end:
+            self._state, self._held = "thought", ""
+            if thought:
+                yield ThinkingDelta(thought)
+            yield from self.feed(rest)
+            return
+        kept = next((size for size in range(len(END) - 1, 0, -1) if thought.endswith(END[:size])), 0)
+        certain, self._held = thought[: len(thought) - kept], thought[len(thought) - kept :]
+        if certain:
+            yield ThinkingDelta(certain)
+
+    def finish(self) -> Iterator[TextDelta | ThinkingDelta]:
+        """Yields what was kept back at the end of the answer."""
+        if self._held:
+            yield ThinkingDelta(self._held) if self._state == "thinking" else TextDelta(self._held)
+            self._held = ""
+
+    def _pass(self) -> Iterator[TextDelta]:
+        held, self._state, self._held = self._held, "text", ""
+        if held:
+            yield TextDelta(held)
