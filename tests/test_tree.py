@@ -74,7 +74,6 @@ SMALL, OWN_FILES = (
         "server/remit_server/tools": "a tool is a file; what runs inside a sandbox, or reads one runner's report, is by itself",
         "server/remit_server/harness": "a stage, or what the workflow looks at, is a file, which the layers of the harness order",
         "server/remit_server/contract": "a part of the contract is a file",
-        "governance/remit_governance/policy/review": "it is pure; what calls it is a command of the server",
         "governance/remit_governance/policy/shell": "each is a part of the grammar of command lines, or is read by the server",
         "governance/remit_governance/workflow/proof/written_in_run.py": "it is pure; what calls it is the harness",
         "server/remit_server/cli/chat": "each is one thing of the terminal, imported when a chat begins",

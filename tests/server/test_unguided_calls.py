@@ -22,8 +22,13 @@ from rows import rows
 from remit_server.models.dialects import table as spell
 from remit_server.models.dialects.read import Schemas
 from remit_server.models.dialects.table import COMPACT, DIALECTS
-from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
-from remit_server.models.local.host.output.native import NativeReader
+from remit_server.models.local.host.output.native import (
+    FOREIGN,
+    NativeReader,
+    ToolFormat,
+    dialect_formats,
+    foreign_format,
+)
 from remit_server.models.local.host.output.output_reader import OutputReader
 from remit_server.models.local.host.output.thinking import ThinkMarkers, ThoughtReader
 from remit_server.models.local.host.token_caches import load_mlx_lm

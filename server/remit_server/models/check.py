@@ -34,9 +34,8 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.profile import chosen_profile
+from remit_server.models.remote.engines import Hold, parse_reference
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
-from remit_server.models.remote.stages import Hold
 from remit_server.models.steps.reading import StepReader
 
 _READ_FILE = ToolSpec(

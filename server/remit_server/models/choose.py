@@ -18,7 +18,7 @@ from remit_server.models.local.hub.cache import cache_folder, hub_name
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.ports import ModelProvider
 from remit_server.models.profile import chosen_profile
-from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.engines import parse_reference
 
 Redact: TypeAlias = Callable[[str], str]
 

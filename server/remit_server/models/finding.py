@@ -17,9 +17,8 @@ from pydantic import JsonValue
 
 from remit_server.json_bounds import has_too_many_values
 from remit_server.models.local.hub.listing import ListedModel, list_models
+from remit_server.models.remote.engines import OWNERS, PROVIDERS, STARTED_WITH, parse_reference, sent_to
 from remit_server.models.remote.keys import stored
-from remit_server.models.remote.reference import parse_reference, sent_to
-from remit_server.models.remote.stages import OWNERS, PROVIDERS, STARTED_WITH
 
 MIB = 1 << 20
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from remit_server.errors import SetupError
 from remit_server.models.check import ModelReport, check_model
-from remit_server.models.remote.reference import sent_to
+from remit_server.models.remote.engines import sent_to
 from remit_server.runtime.config.layers import Origin, resolve
 from remit_server.runtime.config.own_setting import keep_setting
 from remit_server.runtime.settings import engine_options

@@ -26,9 +26,9 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.engines import parse_reference
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 READ = ToolSpec("read_file", "Read a file.", PATH)

@@ -15,7 +15,7 @@ from remit_governance.errors import Problem
 from remit_governance.intents import INTENT_TOOLS, PERSONS_OWN, IntentRow, Matrix, canonical_tool
 from remit_governance.policy.language.document import Document
 from remit_governance.policy.language.policy_form import IntentForm, IntentsForm, MatchForm, RuleForm
-from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.matching.paths import compile_globs
 from remit_governance.policy.rules import Condition, Rule, Subject
 from remit_governance.values import Intent, Verdict
 from remit_governance.work_items import SCOPE_RULES, WorkItem, WorkItems

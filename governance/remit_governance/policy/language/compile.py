@@ -44,7 +44,7 @@ from remit_governance.policy.language.rule_warnings import warnings_of
 from remit_governance.policy.matching.command_match import Match
 from remit_governance.policy.matching.conditions import any_of, compile_match, on_path
 from remit_governance.policy.matching.index import keys_of_match
-from remit_governance.policy.matching.rule_globs import wild_chars
+from remit_governance.policy.matching.paths import wild_chars
 from remit_governance.policy.rules import SANDBOXES, Constraints, Layer, Policy, Rule
 from remit_governance.policy.shell.catalogue.rows import NO_ROWS, OwnRows
 from remit_governance.secrets.secret_patterns import SecretPattern

@@ -21,7 +21,7 @@ from remit_governance.policy.language.document import OF_PROJECT, OWN, Document
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.rules import Policy
-from remit_governance.policy.shell.catalogue.program_form import CommandForm, OwnProgramForm
+from remit_governance.policy.shell.catalogue.files import CommandForm, OwnProgramForm
 from remit_governance.policy.shell.catalogue.rows import NO_ROWS, OwnRows, Program, Rows
 from remit_governance.work_items import WorkItems, parse_work_items
 

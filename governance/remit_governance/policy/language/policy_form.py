@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from remit_governance.hosts import parse_endpoint
 from remit_governance.policy.matching.commands import command_prefix
-from remit_governance.policy.matching.rule_globs import glob_fault
+from remit_governance.policy.matching.paths import glob_fault
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Effect, Intent
 from remit_governance.workflow.states import Mode, State

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.files import packaged
 from remit_governance.policy.shell.catalogue.rows import Program
 from remit_governance.policy.shell.reading import Argv
 from remit_governance.policy.shell.spellings import mode_spellings, refspec_spellings, signal_name

@@ -21,6 +21,7 @@ from remit_governance.policy.shell.nodes import (
     chosen,
     feeds,
     harmless_there,
+    harmless_variable,
     is_certain,
     is_plain_test,
     is_shell,
@@ -29,7 +30,6 @@ from remit_governance.policy.shell.nodes import (
 )
 from remit_governance.policy.shell.programs import examine, is_known_place
 from remit_governance.policy.shell.reading import COMMAND_STEPS, MOST_FOLDERS, STREAMS, UNKNOWN, Draft, Reading
-from remit_governance.policy.shell.variables import harmless_variable
 from remit_governance.policy.shell.words import Word, resolve, spelled, to_parse
 from remit_governance.policy.shell.wrappers import Layers, unwrap
 

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
 
-from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.files import packaged
 from remit_governance.policy.shell.catalogue.rows import DoubtName, Program, WrittenName
 from remit_governance.policy.shell.effects.judging import effect_of, files_of, has_one_effect
 from remit_governance.policy.shell.effects.program_row import readings

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.matching.paths import compile_globs
 from remit_governance.workflow.test_files import is_locked_file
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.trees.walk import Limits, walk

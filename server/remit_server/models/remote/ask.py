@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from remit_server.errors import ModelFailed
 from remit_server.models.ports import CallProposed, Effort, Gap, Message, PromptRead, TextDelta, ThinkingDelta, ToolSpec
-from remit_server.models.remote.stages import Filling
+from remit_server.models.remote.engines import Filling
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,10 @@ from types import MappingProxyType
 from remit_server.errors import ModelUnavailable, SetupError
 from remit_server.models.profile import chosen_profile
 from remit_server.models.remote.ask import Client
+from remit_server.models.remote.engines import ENGINES, PROVIDERS, RemoteReference
 from remit_server.models.remote.keys import find_key
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import ENGINES, PROVIDERS
 
 
 def open_remote(reference: RemoteReference, redact: Callable[[str], str]) -> RemoteProvider:

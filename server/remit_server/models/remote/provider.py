@@ -49,11 +49,10 @@ from remit_server.models.remote.ask import (
     Piece,
     Served,
 )
+from remit_server.models.remote.engines import ENGINES, PROVIDERS, EngineRow, Filling, Hold, RemoteReference
 from remit_server.models.remote.leaked import Held, Leaked, find_leaked_calls
 from remit_server.models.remote.patience import Patience, read_as_foreign, stream_patiently
 from remit_server.models.remote.prices import price_of
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import ENGINES, PROVIDERS, EngineRow, Filling, Hold
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 from remit_server.models.remote.understood import understand
 from remit_server.models.sameness import Sameness, end_where_alike

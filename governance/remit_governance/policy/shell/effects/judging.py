@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.files import packaged
 from remit_governance.policy.shell.catalogue.rows import Effect, JudgeName, Program, strongest
 from remit_governance.policy.shell.effects.inline_code import (
     of_code,

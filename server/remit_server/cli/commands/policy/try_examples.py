@@ -9,7 +9,7 @@ from remit_governance.errors import PolicyError
 from remit_governance.policy.language.compile import Source
 from remit_governance.policy.language.load import read_source
 from remit_governance.policy.matching.paths import FOLDS_CASE
-from remit_governance.policy.review.selftest import RuleTest, rule_tests
+from remit_governance.policy.review.replay import RuleTest, rule_tests
 from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED

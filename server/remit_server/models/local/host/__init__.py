@@ -9,5 +9,5 @@ before it is known here, where a grammar forces tokens it waits for them. In `gr
 `arguments.py`); `json_closer.py` brings a JSON answer to its end within its tokens; `guide.py` tracks what comes, and
 checks a value that no grammar held. `model_adapter.py` says how a model is asked, held and read, and the table
 `FILL_IN` in `prompts.py` how a gap in a document is spelled; in `output/`, `thinking.py` tells what it thinks from what
-it answers, `native.py`, `formats.py` and `harmony.py` read calls.
+it answers, `native.py` and `harmony.py` read calls.
 """

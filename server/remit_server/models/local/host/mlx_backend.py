@@ -21,7 +21,7 @@ from typing import Any, cast
 from remit_server.models.dialects.table import Dialect
 from remit_server.models.local.host.decoding import Row, Sampling, TokenConstraint, read
 from remit_server.models.local.host.grammar.arguments import Spelling
-from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
+from remit_server.models.local.host.output.native import FOREIGN, ToolFormat, dialect_formats, foreign_format
 from remit_server.models.local.host.output.thinking import ThinkMarkers
 from remit_server.models.local.host.prompts import FillIn, Template, TemplateMessage, find_fill_in, split_at_seams
 from remit_server.models.local.host.speculation import Drafter

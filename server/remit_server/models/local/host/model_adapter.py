@@ -13,9 +13,8 @@ from remit_server.models.local.host.grammar.schemas import SELECT, selection_sch
 from remit_server.models.local.host.grammar.step_grammar import GrammarError, Grammars, Paths, Thinking
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
-from remit_server.models.local.host.output.formats import held_format
 from remit_server.models.local.host.output.harmony import HarmonyReader
-from remit_server.models.local.host.output.native import NativeReader
+from remit_server.models.local.host.output.native import NativeReader, held_format
 from remit_server.models.local.host.output.output_reader import OutputReader, Reader, Verbatim
 from remit_server.models.local.host.output.thinking import ThoughtReader
 from remit_server.models.local.host.prompts import Renderer, renderer, spell_gap, with_schema

@@ -39,10 +39,9 @@ from remit_server.models.remote.ask import (
     without_key,
 )
 from remit_server.models.remote.clients.openai_answer import counted_at, read_call, text_at
+from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import PROVIDERS
 from remit_server.models.tool_words import shown_parameters
 from remit_server.models.unreadable import well_formed
 

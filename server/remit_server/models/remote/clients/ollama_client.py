@@ -36,10 +36,9 @@ from remit_server.models.remote.ask import (
 )
 from remit_server.models.remote.clients.openai_answer import read_call
 from remit_server.models.remote.clients.openai_client import spell_tool
+from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import PROVIDERS
 from remit_server.models.unreadable import well_formed
 
 MOST_CONTEXT = 32_768

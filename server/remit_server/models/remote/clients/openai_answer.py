@@ -23,8 +23,8 @@ from remit_server.models.ports import (
     new_call_id,
 )
 from remit_server.models.remote.ask import Ended, GapAsk, Piece
+from remit_server.models.remote.engines import Filling
 from remit_server.models.remote.leaked import ThoughtAloud
-from remit_server.models.remote.stages import Filling
 from remit_server.models.unreadable import unreadable, well_formed
 
 

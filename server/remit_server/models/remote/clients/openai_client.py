@@ -38,10 +38,9 @@ from remit_server.models.remote.ask import (
     without_key,
 )
 from remit_server.models.remote.clients.openai_answer import Heard, fills_gaps, gap_request, read_gap
+from remit_server.models.remote.engines import OWNERS, PROVIDERS, STARTED_WITH, RemoteReference
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import OWNERS, PROVIDERS, STARTED_WITH
 from remit_server.models.tool_words import shown_parameters
 
 _DESCRIBE_S = 10.0
