@@ -22,7 +22,7 @@ from remit_server.models.ports import (
     ThinkingDelta,
     new_call_id,
 )
-from remit_server.models.remote.ask import Ended, GapAsk, Piece
+from remit_server.models.remote.ask import CutOff, Ended, GapAsk, Piece
 from remit_server.models.remote.engines import Filling
 from remit_server.models.remote.leaked import ThoughtAloud
 from remit_server.models.unreadable import unreadable, well_formed
@@ -124,8 +124,7 @@ class Heard:
         """
         yield from self.aloud.finish()
         if self.reason is None and not done:
-            why = "the stream ended without saying how the answer ends"
-            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+            raise CutOff
         if self.reason == "content_filter":
             why = "the server's filter stopped it (`content_filter`)"
             raise ModelFailed("the model's answer is not complete", why, "ask in other words, or another model")
@@ -224,8 +223,7 @@ async def read_gap(chunks: AsyncIterator[object]) -> AsyncGenerator[Piece]:
         if ended is not None:
             break
     if ended is None:
-        why = "the stream ended without saying how the answer ends"
-        raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+        raise CutOff
     yield ended
 
 
