@@ -31,16 +31,7 @@ from remit_governance.audit.log.servers import Said, ended_servers, open_servers
 from remit_governance.audit.log.unfinished_calls import NOT_IN_ORDER
 from remit_governance.audit.proof.checkpoint import Checkpoint
 from remit_governance.audit.proof.checkpoint_file import Claim, Evidence, Fault
-from remit_governance.audit.reading.walk import (
-    Broken,
-    Position,
-    begin,
-    end,
-    follow,
-    hash_at,
-    segment_of,
-    sound,
-)
+from remit_governance.audit.reading.walk import Broken, Position, begin, end, follow, hash_at, segment_of, sound
 from remit_governance.audit.record import AuditKind, read_content
 
 __all__ = ["Broken", "Verified", "verify", "verify_recent"]

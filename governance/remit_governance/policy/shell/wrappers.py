@@ -10,12 +10,7 @@ from dataclasses import dataclass, field
 from remit_governance.policy.shell.catalogue.files import packaged
 from remit_governance.policy.shell.catalogue.rows import Program, Wrapper
 from remit_governance.policy.shell.nodes import harmless_value, harmless_variable
-from remit_governance.policy.shell.programs import (
-    is_known,
-    is_known_place,
-    takes_any_file,
-    takes_any_word,
-)
+from remit_governance.policy.shell.programs import is_known, is_known_place, takes_any_file, takes_any_word
 from remit_governance.policy.shell.reading import UNKNOWN, Argv
 from remit_governance.policy.shell.words import Word
 

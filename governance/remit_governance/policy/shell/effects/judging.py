@@ -204,21 +204,8 @@ def _runner(*before: str, flags: str = "", own: frozenset[str] = frozenset()) ->
 
 _SCRIPTS = frozenset(
     [
-        "build",
-        "check",
-        "cov",
-        "coverage",
-        "dev",
-        "docs",
-        "fmt",
-        "format",
-        "lint",
-        "start",
-        "style",
-        "test",
-        "tests",
-        "types",
-        "typing",
+        *("build", "check", "cov", "coverage", "dev", "docs", "fmt", "format", "lint", "start", "style", "test"),
+        *("tests", "types", "typing"),
     ]
 )
 """Names that projects give their scripts, where a runner of tools starts these, too."""

@@ -15,19 +15,8 @@ _LONGEST_URL = 200
 
 _CURL_VALUES = frozenset(
     [
-        "--header",
-        "--user-agent",
-        "--max-time",
-        "--connect-timeout",
-        "--retry",
-        "--retry-delay",
-        "--write-out",
-        "--output",
-        "--request",
-        "--max-redirs",
-        "--retry-max-time",
-        "--limit-rate",
-        "--output-dir",
+        *("--header", "--user-agent", "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--write-out"),
+        *("--output", "--request", "--max-redirs", "--retry-max-time", "--limit-rate", "--output-dir"),
     ]
 )
 _CURL_FLAGS = frozenset(
@@ -111,33 +100,10 @@ def _is_place(word: str) -> bool:
 
 _WGET_KNOWN = frozenset(
     [
-        "--output-document",
-        "--directory-prefix",
-        "--timeout",
-        "--tries",
-        "--user-agent",
-        "--wait",
-        "--waitretry",
-        "-nv",
-        "-S",
-        "--continue",
-        "--timestamping",
-        "--no-clobber",
-        "-x",
-        "-4",
-        "-6",
-        "--quiet",
-        "--no-verbose",
-        "--verbose",
-        "--spider",
-        "--show-progress",
-        "--server-response",
-        "--no-check-certificate",
-        "--https-only",
-        "--content-disposition",
-        "--version",
-        "--help",
-        "-nd",
+        *("--output-document", "--directory-prefix", "--timeout", "--tries", "--user-agent", "--wait", "--waitretry"),
+        *("-nv", "-S", "--continue", "--timestamping", "--no-clobber", "-x", "-4", "-6", "--quiet", "--no-verbose"),
+        *("--verbose", "--spider", "--show-progress", "--server-response", "--no-check-certificate", "--https-only"),
+        *("--content-disposition", "--version", "--help", "-nd"),
     ]
 )
 

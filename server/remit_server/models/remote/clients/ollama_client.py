@@ -19,16 +19,7 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
-from remit_server.models.remote.ask import (
-    Ask,
-    CutOff,
-    Ended,
-    GapAsk,
-    Piece,
-    Served,
-    Service,
-    not_reached,
-)
+from remit_server.models.remote.ask import Ask, CutOff, Ended, GapAsk, Piece, Served, Service, not_reached
 from remit_server.models.remote.clients.openai_answer import read_call
 from remit_server.models.remote.clients.openai_client import spell_tool
 from remit_server.models.remote.engines import PROVIDERS, RemoteReference

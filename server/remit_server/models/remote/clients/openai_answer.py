@@ -14,14 +14,7 @@ from pydantic import JsonValue
 
 from remit_governance.secrets.redaction import map_strings
 from remit_server.errors import ModelFailed
-from remit_server.models.ports import (
-    CallProposed,
-    PromptRead,
-    ProposedCall,
-    TextDelta,
-    ThinkingDelta,
-    new_call_id,
-)
+from remit_server.models.ports import CallProposed, PromptRead, ProposedCall, TextDelta, ThinkingDelta, new_call_id
 from remit_server.models.remote.ask import CutOff, Ended, GapAsk, Piece
 from remit_server.models.remote.engines import Filling
 from remit_server.models.remote.leaked import ThoughtAloud

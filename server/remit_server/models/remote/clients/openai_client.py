@@ -9,14 +9,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, assert_never
 
 from remit_server.errors import ModelUnavailable, PromptTooLong
-from remit_server.models.ports import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    ToolSpec,
-    UserMessage,
-)
+from remit_server.models.ports import AssistantMessage, Message, SystemMessage, ToolMessage, ToolSpec, UserMessage
 from remit_server.models.remote.ask import (
     TOO_LONG,
     Among,
