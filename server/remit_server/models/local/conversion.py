@@ -8,8 +8,6 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import assert_never
 
-from pydantic import JsonValue
-
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.errors import ModelUnavailable
@@ -148,8 +146,7 @@ def _message(message: Message) -> wire.ChatMessage:
 
 
 def _call(call: ProposedCall) -> wire.CallSpelling:
-    arguments: dict[str, JsonValue] = dict(call.arguments)
-    return wire.CallSpelling(id=call.id, name=call.name, arguments=arguments)
+    return wire.CallSpelling(id=call.id, name=call.name, arguments=dict(call.arguments))
 
 
 def event_of(
@@ -164,21 +161,13 @@ def event_of(
         case wire.ThinkingFrame(text=text):
             return ThinkingDelta(text)
         case wire.Call(name=name, arguments=arguments):
-            return _call_proposed(name, arguments)
+            return CallProposed(ProposedCall(new_call_id(), name, arguments))
         case wire.UnreadableFrame(text=text, why=why):
-            return _call_proposed(UNREADABLE_CALL, {"why": why, "spelled": text})
+            return CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": why, "spelled": text}))
         case wire.FinishedFrame():
-            return _finished_event(event)
+            if event.reason == "cancelled":  # sent only to a stream without a reader, or to one that a shutdown ended
+                why = "it was shut down while it answered"
+                raise ModelUnavailable("the model stopped", why, "ask again", retryable=True)
+            return Finished(event.reason, event.prompt_tokens, event.cached_tokens, event.completion_tokens)
         case _:
             assert_never(event)
-
-
-def _call_proposed(name: str, arguments: Mapping[str, JsonValue]) -> CallProposed:
-    return CallProposed(ProposedCall(new_call_id(), name, arguments))
-
-
-def _finished_event(event: wire.FinishedFrame) -> Finished:
-    # `cancelled` is only sent to a stream without a reader, or to one that a shutdown ended.
-    if event.reason == "cancelled":
-        raise ModelUnavailable("the model stopped", "it was shut down while it answered", "ask again", retryable=True)
-    return Finished(event.reason, event.prompt_tokens, event.cached_tokens, event.completion_tokens)

@@ -259,10 +259,6 @@ def _manager(program: str) -> Judge:
     return judge
 
 
-def _bundle(arguments: Words) -> Effect | None:
-    return _run_tool(arguments[1:], frozenset()) if arguments[:1] in (("exec",), ["exec"]) else None
-
-
 def _php(arguments: Words) -> Effect | None:
     match list(arguments):
         case ["-r", code]:
@@ -277,18 +273,6 @@ def _php(arguments: Words) -> Effect | None:
             return effect_in_project((script, *rest))
         case _:
             return None
-
-
-def _gradle(arguments: Words) -> Effect | None:
-    return of_tasks("gradle", arguments, _row("gradle"))
-
-
-def _sbt(arguments: Words) -> Effect | None:
-    return of_tasks("sbt", arguments, _row("sbt"))
-
-
-def _task_runner(arguments: Words) -> Effect | None:
-    return of_tasks("task", arguments, _row("task"))
 
 
 def _row(name: str) -> Program:
@@ -312,7 +296,7 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
     {
         "activate": of_activate,
         "bun": _manager("bun"),
-        "bundle": _bundle,
+        "bundle": _runner("exec"),
         "cargo": lambda arguments: of_cargo(arguments, _row("cargo")),
         "chmod": of_chmod,
         "cloud": of_cloud,
@@ -321,7 +305,7 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
         "fzf": of_fzf,
         "git": lambda arguments: of_git(arguments, _row("git")),
         "go": of_go_run,
-        "gradle": _gradle,
+        "gradle": lambda arguments: of_tasks("gradle", arguments, _row("gradle")),
         "julia": of_julia,
         "kill": of_kill,
         "kubernetes": of_kubernetes,
@@ -345,12 +329,12 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
         "remove": of_remove,
         "rsync": of_rsync,
         "ruby": of_ruby,
-        "sbt": _sbt,
+        "sbt": lambda arguments: of_tasks("sbt", arguments, _row("sbt")),
         "shell": of_shell,
         "sql": of_sql,
         "sql_file": of_sql_file,
         "sysctl": of_sysctl,
-        "tasks": _task_runner,
+        "tasks": lambda arguments: of_tasks("task", arguments, _row("task")),
         "uv": _uv,
         "uvx": _runner(),
         "wget": of_wget,
