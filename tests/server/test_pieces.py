@@ -11,7 +11,7 @@ from remit_server.cli.chat.blocks import Blocks
 from remit_server.models.ports import TextDelta
 from remit_server.models.remote.leaked import Held, ThoughtAloud
 from remit_server.models.sameness import Sameness
-from remit_server.models.steps.reading import StepReader
+from remit_server.models.steps.held import StepReader
 
 READERS: dict[str, Callable[[], Callable[[str], object]]] = {
     "a step": lambda: (reader := StepReader()) and (lambda piece: list(reader.feed(piece))),

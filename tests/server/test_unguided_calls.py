@@ -29,8 +29,7 @@ from remit_server.models.local.host.output.native import (
     dialect_formats,
     foreign_format,
 )
-from remit_server.models.local.host.output.output_reader import OutputReader
-from remit_server.models.local.host.output.thinking import ThinkMarkers, ThoughtReader
+from remit_server.models.local.host.output.output_reader import OutputReader, ThinkMarkers, ThoughtReader
 from remit_server.models.local.host.token_caches import load_mlx_lm
 from remit_server.models.local.wire import Call, Delta, Frame, ThinkingFrame, UnreadableFrame
 from remit_server.models.ports import UNREADABLE_CALL

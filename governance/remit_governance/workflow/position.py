@@ -104,7 +104,9 @@ def keep(position: Position) -> dict[str, Json]:
         "version": VERSION,
         "mode": position.mode.value,
         "state": position.state.value,
-        "exemption": None if position.exemption is None else _exemption(position.exemption),
+        "exemption": None
+        if (granted := position.exemption) is None
+        else {"category": granted.category, "paths": sorted(granted.paths)},
         "before": None if position.before is None else position.before.digest,
         "red": None if position.red is None else _proof(position.red),
         "approved": sorted(position.approved),
@@ -112,10 +114,6 @@ def keep(position: Position) -> dict[str, Json]:
         **({} if position.tree is None else {"tree": position.tree}),
         **({} if not position.failing else {"failing": [*position.failing]}),
     }
-
-
-def _exemption(exemption: Exemption) -> dict[str, Json]:
-    return {"category": exemption.category, "paths": sorted(exemption.paths)}
 
 
 def _proof(red: Red) -> dict[str, Json]:

@@ -36,7 +36,7 @@ from remit_server.models.ports import (
 from remit_server.models.profile import chosen_profile
 from remit_server.models.remote.engines import Hold, parse_reference
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.steps.reading import StepReader
+from remit_server.models.steps.held import StepReader
 
 _READ_FILE = ToolSpec(
     "read_file",

@@ -118,7 +118,7 @@ def code(text: str) -> str:
 
 
 def _condition(form: MatchForm) -> list[str]:
-    given = {key: values for key, values in form if values is not None}
+    given = form.given()
     syscalls = given.pop("syscall", None)
     named = "everything" if syscalls is None else _any(syscalls)
     return [named, *(f"{_told(key)} {_any(values)}" for key, values in given.items())]

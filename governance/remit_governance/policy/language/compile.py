@@ -193,10 +193,6 @@ class _WildChars:
             self._most_at_depth[depth] = max(self._most_at_depth[depth], self._in_folder[folder])
 
 
-def _wild_chars(form: RuleForm) -> int:
-    return sum(wild_chars(match.path_glob or ()) for match in (form.match, *form.except_))
-
-
 def _too_wild(document: Document, place: Place) -> Problem:
     return document.problem(
         place,
@@ -264,7 +260,7 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         suspects=compile_match(form.match, fold_case, stops=Match.MAYBE, indexed=True) if suspects else None,
         keys=keys_of_match(form.match, fold_case),
         excepted=any_of([compile_match(item, fold_case) for item in _exceptions(form, source)]),
-        wild=_wild_chars(form),
+        wild=sum(wild_chars(match.path_glob or ()) for match in (form.match, *form.except_)),
         by_path=any(each.path_glob not in {None, _EVERY_PATH} for each in (form.match, *_exceptions(form, source))),
         constraints=_constraints(form.constraints),
         grants=not source.project,

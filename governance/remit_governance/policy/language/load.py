@@ -17,7 +17,7 @@ from pydantic import RootModel
 from remit_governance.errors import PolicyError, Problem
 from remit_governance.policy.decision.extension import ExtensionRule, read_rule
 from remit_governance.policy.language.compile import Source, compile_policy
-from remit_governance.policy.language.document import OF_PROJECT, OWN, Document
+from remit_governance.policy.language.document import OF_PROJECT, OWN
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.rules import Policy
@@ -173,15 +173,12 @@ def parse_programs(source: Source) -> Rows:
         program = row.program("project" if source.project else "person")
         for n, name in enumerate(row.programs):
             if name in rows:
-                problems.append(_twice(document, at, n, name))
+                place = (at, "programs", n)
+                problems.append(document.problem(place, f"`{name}` has two rows", "put them into one"))
             rows[name] = program
     if problems:
         raise PolicyError(tuple(problems))
     return rows
-
-
-def _twice(document: Document, at: int, number: int, name: str) -> Problem:
-    return document.problem((at, "programs", number), f"`{name}` has two rows", "put them into one")
 
 
 def own_rows(sources: Sequence[Source]) -> OwnRows:

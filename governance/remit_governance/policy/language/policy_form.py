@@ -131,6 +131,10 @@ class MatchForm(Form):
         "at the risk", "How much the action can do: by its kind, and by how sensitive its path is."
     )
 
+    def given(self) -> dict[str, tuple[str, ...]]:
+        """Returns the values of each key that is given."""
+        return {key: values for key, values in self if values is not None}
+
     def same(self, other: MatchForm) -> bool:
         """Tells whether both say the same, whatever the order of their values."""
         return all(

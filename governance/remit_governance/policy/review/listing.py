@@ -70,8 +70,8 @@ def match_line(form: RuleForm) -> str:
 
 
 def _describe(match: MatchForm) -> str:
-    given = [(key, values) for key, values in match if values is not None]
-    return ", ".join(f"{key} {' or '.join(values) or 'never'}" for key, values in given) or "everything"
+    given = (f"{key} {' or '.join(values) or 'never'}" for key, values in match.given().items())
+    return ", ".join(given) or "everything"
 
 
 def _written(source: Source) -> Iterator[_Written]:
@@ -131,7 +131,7 @@ _FOLDER = re.compile(r"((?:[A-Za-z0-9_.-]+/)+)\*\*", re.ASCII)
 
 def covers(wide: MatchForm, narrow: MatchForm) -> bool:
     """Tells whether every action that `narrow` matches is one that `wide`, of a rule that stops, matches too."""
-    asked, given = _given_keys(wide), _given_keys(narrow)
+    asked, given = wide.given(), narrow.given()
     return all(key in given and _COVERS.get(key, _among)(values, given[key]) for key, values in asked.items())
 
 
@@ -146,10 +146,6 @@ def globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
 def folded_globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
     """The same for globs that are matched folded, as the built-in rules' are."""
     return globs_cover([fold(glob) for glob in wide], [fold(glob) for glob in narrow])
-
-
-def _given_keys(form: MatchForm) -> Mapping[str, tuple[str, ...]]:
-    return {key: values for key, values in form if values is not None}
 
 
 def _among(wide: Sequence[str], narrow: Sequence[str]) -> bool:

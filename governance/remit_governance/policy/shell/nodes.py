@@ -33,12 +33,10 @@ def assigned_names(root: Node) -> Iterator[str]:
 
 def _is_number(node: Node) -> bool:
     value = node.child_by_field_name("value")
-    return value is not None and (spelled(value).isdigit() or resolve(value).vague == "number" or _is_sum(value))
-
-
-def _is_sum(node: Node) -> bool:
-    """Whether it is a sum: of numbers, where each of its names is one."""
-    return node.type == "arithmetic_expansion"
+    if value is None:
+        return False
+    is_sum = value.type == "arithmetic_expansion"  # of numbers, where each of its names is one
+    return is_sum or spelled(value).isdigit() or resolve(value).vague == "number"
 
 
 def is_certain(node: Node) -> bool:

@@ -33,8 +33,7 @@ from remit_server.models.ports import (
     new_call_id,
 )
 from remit_server.models.profile import Profile, Telling, choose_profile
-from remit_server.models.steps.held import fit, held_request
-from remit_server.models.steps.reading import StepReader
+from remit_server.models.steps.held import StepReader, fit, held_request
 from remit_server.models.unreadable import tell_fenced
 
 MOST_PATHS = 2_000

@@ -56,8 +56,7 @@ from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 from remit_server.models.remote.understood import understand
 from remit_server.models.sameness import Sameness, end_where_alike
-from remit_server.models.steps.held import held_request
-from remit_server.models.steps.reading import StepReader
+from remit_server.models.steps.held import StepReader, held_request
 from remit_server.models.unreadable import refuse_fenced, unreadable
 
 MakeClient = Callable[[RemoteReference, Patience], Client]

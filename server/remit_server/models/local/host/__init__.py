@@ -8,6 +8,6 @@ before it is known here, where a grammar forces tokens it waits for them. In `gr
 (`json_schema.py`), bounded (`schemas.py`) and made a grammar (`step_grammar.py`, the arguments in a dialect:
 `arguments.py`); `json_closer.py` brings a JSON answer to its end within its tokens; `guide.py` tracks what comes, and
 checks a value that no grammar held. `model_adapter.py` says how a model is asked, held and read, and the table
-`FILL_IN` in `prompts.py` how a gap in a document is spelled; in `output/`, `thinking.py` tells what it thinks from what
-it answers, `native.py` and `harmony.py` read calls.
+`FILL_IN` in `prompts.py` how a gap in a document is spelled; in `output/`, `output_reader.py` tells what it thinks from
+what it answers, `native.py` and `harmony.py` read calls.
 """

@@ -95,7 +95,7 @@ def resume(
         if rest:
             return Prompt((*session.tokens, *rest), session.held, session.whole, session.cache)
     tokens = tuple(encode(text))
-    own = min(_common(tokens, session.tokens), session.held, len(tokens) - 1) if session is not None else 0
+    own = min(shared_prefix(tokens, session.tokens), session.held, len(tokens) - 1) if session is not None else 0
     lender, lent = _best_lender(others, tokens)
     if session is not None and own > 0 and own >= lent and session.cache.trim(session.held - own):
         return Prompt(tokens, own, min(session.whole, own // CHUNK * CHUNK), session.cache)
@@ -115,13 +115,14 @@ def _best_lender(others: Iterable[Session[C]], tokens: Sequence[int]) -> tuple[S
     for other in others:
         if other.whole <= most:
             continue
-        lent = min(_common(tokens, other.tokens), other.whole, len(tokens) - 1) // CHUNK * CHUNK
+        lent = min(shared_prefix(tokens, other.tokens), other.whole, len(tokens) - 1) // CHUNK * CHUNK
         if lent > most:
             best, most = other, lent
     return best, most
 
 
-def _common(left: Sequence[int], right: Sequence[int]) -> int:
+def shared_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+    """Returns how many leading tokens two lists share."""
     shorter = min(len(left), len(right))
     return next((i for i in range(shorter) if left[i] != right[i]), shorter)
 

@@ -22,7 +22,7 @@ from remit_server.models.dialects.table import Dialect
 from remit_server.models.local.host.decoding import Row, Sampling, TokenConstraint, read
 from remit_server.models.local.host.grammar.arguments import Spelling
 from remit_server.models.local.host.output.native import FOREIGN, ToolFormat, dialect_formats, foreign_format
-from remit_server.models.local.host.output.thinking import ThinkMarkers
+from remit_server.models.local.host.output.output_reader import ThinkMarkers
 from remit_server.models.local.host.prompts import FillIn, Template, TemplateMessage, find_fill_in, split_at_seams
 from remit_server.models.local.host.speculation import Drafter
 from remit_server.models.local.host.token_caches import Cache, load_mlx_lm

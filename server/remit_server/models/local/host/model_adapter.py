@@ -15,8 +15,7 @@ from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
 from remit_server.models.local.host.output.harmony import HarmonyReader
 from remit_server.models.local.host.output.native import NativeReader, held_format
-from remit_server.models.local.host.output.output_reader import OutputReader, Reader, Verbatim
-from remit_server.models.local.host.output.thinking import ThoughtReader
+from remit_server.models.local.host.output.output_reader import OutputReader, Reader, ThoughtReader, Verbatim
 from remit_server.models.local.host.prompts import Renderer, renderer, spell_gap, with_schema
 from remit_server.models.local.host.speculation import MOST_SOURCES, Drafter, Source, find_files, make_source
 from remit_server.models.local.wire import Generate

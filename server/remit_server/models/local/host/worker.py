@@ -91,7 +91,7 @@ class Worker:
     def _load(self) -> Engine | None:
         started = time.perf_counter()
         try:
-            model = load_model(self._request, self._progress)
+            model = load_model(self._request, lambda done, total: self._emit(Loading(done=done, total=total)))
             from remit_server.models.local.host.engine import Engine
             from remit_server.models.local.host.model_adapter import ModelAdapter
 
@@ -121,6 +121,3 @@ class Worker:
         if load.cache_folder is None:
             return None
         return CacheStore(Path(load.cache_folder), fingerprint(Path(load.folder)), load.cache_bytes)
-
-    def _progress(self, done: int, total: int) -> None:
-        self._emit(Loading(done=done, total=total))

@@ -33,9 +33,8 @@ from remit_server.models.remote.ask import (
     Service,
     not_reached,
     retry_after,
-    told_body,
 )
-from remit_server.models.remote.clients.openai_answer import counted_at, read_call, text_at
+from remit_server.models.remote.clients.openai_answer import counted_at, read_call, text_at, told_error
 from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
@@ -94,7 +93,7 @@ class AnthropicClient:
     def _failure(self, error: Any) -> Exception:
         """Returns what an error of the library's means."""
         if isinstance(error, self._anthropic.APIStatusError):
-            said = self._service.words(_told(error))
+            said = self._service.words(told_error(error))
             if error.status_code >= 400:
                 return self._service.refusal(error.status_code, said, retry_after(error.response.headers))
             return self._in_stream(error, said)
@@ -109,11 +108,6 @@ class AnthropicClient:
                 return Busy(f"it says: {said}")
             case _:
                 return self._service.broken_off(said)
-
-
-def _told(error: Any) -> str:
-    """Returns the service's own words; the library's have the status among them, which is no count of tokens."""
-    return told_body(error.body) or str(error.message)
 
 
 def _request(ask: Ask) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from remit_governance.secrets.redaction import map_strings
 from remit_server.errors import ModelFailed
 from remit_server.models.ports import CallProposed, PromptRead, ProposedCall, TextDelta, ThinkingDelta, new_call_id
-from remit_server.models.remote.ask import CutOff, Ended, GapAsk, Piece
+from remit_server.models.remote.ask import CutOff, Ended, GapAsk, Piece, told_body
 from remit_server.models.remote.engines import Filling
 from remit_server.models.remote.leaked import ThoughtAloud
 from remit_server.models.unreadable import unreadable, well_formed
@@ -144,6 +144,11 @@ def _texts(part: Any) -> Iterator[str]:
                 yield from _texts(each)
         case _:
             pass
+
+
+def told_error(error: Any) -> str:
+    """Returns the service's own words; the library's have the status among them, which is no count of tokens."""
+    return told_body(error.body) or str(error.message)
 
 
 def text_at(value: Any, name: str) -> str:

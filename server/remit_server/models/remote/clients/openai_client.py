@@ -24,9 +24,8 @@ from remit_server.models.remote.ask import (
     not_reached,
     numbers_in,
     retry_after,
-    told_body,
 )
-from remit_server.models.remote.clients.openai_answer import Heard, fills_gaps, gap_request, read_gap
+from remit_server.models.remote.clients.openai_answer import Heard, fills_gaps, gap_request, read_gap, told_error
 from remit_server.models.remote.engines import OWNERS, PROVIDERS, STARTED_WITH, RemoteReference
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
@@ -165,7 +164,7 @@ class OpenAIClient:
                     stream_cls=self._stream,
                 )
             except self._openai.APIStatusError as error:
-                said = _told(error)
+                said = told_error(error)
                 if error.status_code not in _NOT_TAKEN or not (self._reserve_less(said) or self._leave_out(body, said)):
                     raise
 
@@ -199,7 +198,7 @@ class OpenAIClient:
                 async for piece in read_gap(answer):
                     yield piece
         except self._openai.APIStatusError as error:
-            cannot = self._service.cannot_fill(error.status_code, self._service.words(_told(error)))
+            cannot = self._service.cannot_fill(error.status_code, self._service.words(told_error(error)))
             raise cannot or self._failure(error) from error
         except self._openai.APIError as error:
             raise self._failure(error) from error
@@ -246,7 +245,7 @@ class OpenAIClient:
         return self._service.broken_off(said)
 
     def _status(self, error: Any) -> Exception:
-        status, said = error.status_code, self._service.words(_told(error))
+        status, said = error.status_code, self._service.words(told_error(error))
         wait_s = retry_after(error.response.headers)
         if status == _NOT_THERE:
             fix = "name a model that the server has, or start it with one; its log says more"
@@ -262,10 +261,6 @@ class OpenAIClient:
         if isinstance(error, self._openai.AuthenticationError | self._openai.PermissionDeniedError):
             return self._service.refused_key(error.status_code)
         return self._service.unreachable(error, "start the server, or correct its address")
-
-
-def _told(error: Any) -> str:
-    return told_body(error.body) or str(error.message)
 
 
 def spell_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from remit_server.models.local.host.grammar.arguments import ArgumentRules, Spel
 from remit_server.models.local.host.grammar.json_closer import JsonCloser, room_needed
 from remit_server.models.local.host.grammar.json_schema import Schema, SchemaError, write_out
 from remit_server.models.local.host.grammar.schemas import SELECT, Bounds, bound_schema, selection_schema
-from remit_server.models.local.host.output.thinking import ThinkMarkers
+from remit_server.models.local.host.output.output_reader import ThinkMarkers
 from remit_server.models.local.wire import ToolSchema
 
 Intents = Mapping[str, Sequence[ToolSchema]]

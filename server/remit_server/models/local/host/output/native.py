@@ -27,8 +27,14 @@ from remit_server.models.dialects.read import (
     read_objects,
 )
 from remit_server.models.dialects.table import COMPACT, LLAMA, QWEN_XML, Dialect
-from remit_server.models.local.host.output.output_reader import MOST_SHOWN, MOST_STARTS, LastCalls, Unreadable
-from remit_server.models.local.host.output.thinking import JsonStrings, partial_marker_length
+from remit_server.models.local.host.output.output_reader import (
+    MOST_SHOWN,
+    MOST_STARTS,
+    JsonStrings,
+    LastCalls,
+    Unreadable,
+    partial_marker_length,
+)
 
 Parse = Callable[[str, Sequence[Mapping[str, JsonValue]]], object]
 """A parser of mlx-lm: takes the descriptions of the tools too, and may raise anything."""
