@@ -18,10 +18,10 @@ from remit_server.cli.usage import WrongUsage
 from remit_server.errors import ModelUnavailable
 from remit_server.installed import how_to_install
 from remit_server.models.local.hub.cache import HubName, cache_folder, hub_name
-from remit_server.models.local.hub.folder import machine_memory
+from remit_server.models.local.hub.model_files import machine_memory
 
 if TYPE_CHECKING:
-    from remit_server.models.local.hub.plan import PullPlan
+    from remit_server.models.local.hub.model_files import PullPlan
     from remit_server.models.local.hub.pull import PullProgress
 
 MIB = 1 << 20

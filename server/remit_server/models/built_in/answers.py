@@ -14,7 +14,8 @@ from typing import assert_never
 
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
-from remit_server.models.built_in.line_edits import (
+from remit_server.models.built_in.looking import BY_KEYWORD, DEFINED
+from remit_server.models.built_in.routes import (
     AmongImports,
     Comment,
     Document,
@@ -22,10 +23,9 @@ from remit_server.models.built_in.line_edits import (
     LineEdit,
     Remove,
     Rewrite,
+    Routed,
     SetValue,
 )
-from remit_server.models.built_in.looking import BY_KEYWORD, DEFINED
-from remit_server.models.built_in.routes import Routed
 from remit_server.models.built_in.sentences import Sentence, is_name, without_paths
 from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
 

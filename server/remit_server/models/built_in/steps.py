@@ -36,13 +36,21 @@ from remit_server.models.built_in.answers import (
     subject_of,
     taken_in_part,
 )
-from remit_server.models.built_in.files_told import names_file
-from remit_server.models.built_in.line_edits import NoPlace, lines_of, plan_edit
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.phrased import take_phrase
-from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Route, Routed
+from remit_server.models.built_in.routes import (
+    Define,
+    Edited,
+    Help,
+    Missing,
+    NoPlace,
+    Route,
+    Routed,
+    lines_of,
+    plan_edit,
+)
 from remit_server.models.built_in.sentences import Sentence, read_sentence
-from remit_server.models.built_in.words import IDENTIFIER
+from remit_server.models.built_in.words import IDENTIFIER, names_file
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
 _EVERYWHERE = re.compile(

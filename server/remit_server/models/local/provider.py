@@ -19,7 +19,7 @@ from remit_server.errors import ModelUnavailable
 from remit_server.models.local import wire
 from remit_server.models.local.conversion import event_of, profile_of, read_answer, step_to_wire, to_load
 from remit_server.models.local.hub.cache import HubName, find_snapshot
-from remit_server.models.local.hub.folder import describe
+from remit_server.models.local.hub.model_files import describe
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
 from remit_server.models.ports import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from remit_server.models.built_in.provider import BUILT_IN_MODEL
 from remit_server.models.choose import is_on_this_machine, model_folder
 from remit_server.models.local.hub.cache import cache_folder, cached_models, hub_name
-from remit_server.models.local.hub.folder import ModelFolder, describe, machine_memory
+from remit_server.models.local.hub.model_files import ModelFolder, describe, machine_memory
 
 
 @dataclass(frozen=True, slots=True)
