@@ -282,13 +282,7 @@ async def _find_mlx_lm(fetch: Fetch, at: Usual) -> tuple[ServedModel, ...]:
     return (ServedModel(f"openai:{STARTED_WITH}@http://{HOST}:{at.port}/v1", "mlx_lm.server", at.port),)
 
 
-def _of_openai(
-    at: Usual,
-    server: str,
-    row: Row,
-    more: Row,
-    props: Row,
-) -> ServedModel:
+def _of_openai(at: Usual, server: str, row: Row, more: Row, props: Row) -> ServedModel:
     meta, able = _object(row.get("meta")), more.get("capabilities")
     template = _object(props.get("chat_template_caps"))
     settings = _object(props.get("default_generation_settings"))

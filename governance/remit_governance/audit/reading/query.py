@@ -36,15 +36,7 @@ class AuditFilter:
 
 EVERYTHING = AuditFilter()
 
-_EQUAL = (
-    "session_id",
-    "turn_id",
-    "tool_call_id",
-    "tool_name",
-    "kind",
-    "policy_decision",
-    "policy_rule_name",
-)
+_EQUAL = ("session_id", "turn_id", "tool_call_id", "tool_name", "kind", "policy_decision", "policy_rule_name")
 
 
 _FOUND = "number IN (SELECT number FROM fields WHERE name = ? AND value = ?)"

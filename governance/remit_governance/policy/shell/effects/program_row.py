@@ -66,9 +66,9 @@ def _one_names(path: tuple[str, ...], own: Program | None) -> Callable[[str], st
     return lambda option: known.get(option, option)
 
 
-def effect_in(program: Program, name: str, arguments: Sequence[str], own: Program | None = None) -> Effect:
+def effect_in(program: Program, name: str, arguments: Sequence[str]) -> Effect:
     """What a row says of this command."""
-    return in_every_reading(name, arguments, partial(_effect_of, program), own)
+    return in_every_reading(name, arguments, partial(_effect_of, program))
 
 
 def in_every_reading(

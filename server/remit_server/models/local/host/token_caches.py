@@ -11,12 +11,7 @@ import resource
 from pathlib import Path
 from typing import Any, cast
 
-_REWIND = frozenset(
-    {
-        "mlx_lm.models.cache.KVCache",
-        "mlx_lm.models.cache.QuantizedKVCache",
-    }
-)
+_REWIND = frozenset({"mlx_lm.models.cache.KVCache", "mlx_lm.models.cache.QuantizedKVCache"})
 """Kinds of layers that overwrite nothing, by name: mlx-lm is not imported for a model that has none of its own."""
 
 
