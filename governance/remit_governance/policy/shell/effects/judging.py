@@ -23,13 +23,13 @@ from remit_governance.policy.shell.effects.inline_code import (
     of_sql,
     of_sql_file,
 )
-from remit_governance.policy.shell.effects.network import of_curl, of_wget
 from remit_governance.policy.shell.effects.program_row import Given, effect_in, in_every_reading, written_by
 from remit_governance.policy.shell.effects.system import (
     of_activate,
     of_chmod,
     of_cloud,
     of_copy,
+    of_curl,
     of_fzf,
     of_git,
     of_kill,
@@ -43,6 +43,7 @@ from remit_governance.policy.shell.effects.system import (
     of_rsync,
     of_shell,
     of_sysctl,
+    of_wget,
 )
 from remit_governance.policy.shell.effects.tasks import of_cargo, of_go_run, of_make, of_maven, of_tasks, of_tool_name
 
