@@ -148,9 +148,7 @@ def _call(call: ProposedCall) -> wire.CallSpelling:
     return wire.CallSpelling(id=call.id, name=call.name, arguments=dict(call.arguments))
 
 
-def event_of(
-    event: wire.ProgressFrame | wire.Delta | wire.ThinkingFrame | wire.Call | wire.UnreadableFrame | wire.FinishedFrame,
-) -> ModelEvent:
+def event_of(event: wire.Generated) -> ModelEvent:
     """Returns an event of the process as the agent knows it. Raises ModelUnavailable where it was shut down."""
     match event:
         case wire.ProgressFrame(done=done, total=total):

@@ -247,7 +247,9 @@ class Error(Frame):
 
 
 Request = Load | Generate | Cancel | AskStats | Shutdown
-Event = Loading | Ready | ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame | Stats | Error
+Generated = ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame
+"""What comes of a generation that does not fail."""
+Event = Loading | Ready | Generated | Stats | Error
 
 M = TypeVar("M")
 _REQUESTS: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="kind")])
