@@ -78,7 +78,6 @@ SMALL, OWN_FILES = (
         "governance/remit_governance/workflow/proof/written_in_run.py": "it is pure; what calls it is the harness",
         "server/remit_server/cli/chat": "each is one thing of the terminal, imported when a chat begins",
         "server/remit_server/cli/piped.py": "it is imported where there is no terminal",
-        "server/remit_server/models/local/hub/listing.py": "it reads the cache of another program, and no model",
         "server/remit_server/models/remote/choose.py": "it imports what serves models when one is named",
         "server/remit_server/models/remote/prices.py": "it imports a list of prices when one is asked for",
         "server/remit_server/runtime/generating.py": "it is the way of a turn that only generates",
