@@ -22,9 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from remit_governance.intents import INTENT_TOOLS, allowed_tools
 from remit_governance.values import Intent
-from remit_server.models.dialects.spell import spell_call
-from remit_server.models.dialects.table import COMPACT
-from remit_server.models.local.host.cache.session_caches import Prompt
+from remit_server.models.dialects.table import COMPACT, spell_call
+from remit_server.models.local.host.caches import Prompt
 from remit_server.models.local.host.generation import Generation
 from remit_server.models.local.host.grammar.guide import Guide
 from remit_server.models.local.host.grammar.step_grammar import Grammars

@@ -30,7 +30,7 @@ from typing import Any
 import yaml
 from judge import damage, unpack, wrong
 
-from remit_server.models.steps.copied import EXAMPLE_TEXTS
+from remit_server.models.steps.telling import EXAMPLE_TEXTS
 
 HERE = Path(__file__).parent
 REMIT = Path(sys.executable).with_name("remit")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from remit_governance.canonical import Json, digest
-from remit_governance.permissions.answer_scope import ApprovalScope, rule_text
 from remit_governance.permissions.permissions import PermissionRule, StandingRule
+from remit_governance.permissions.remembered import ApprovalScope, rule_text
 from remit_governance.values import Intent
 
 ApprovalDecision = Literal["allow", "deny"]

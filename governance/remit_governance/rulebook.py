@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from remit_governance.capabilities import TokenBook
-from remit_governance.permissions.permissions import PermissionConfig
-from remit_governance.permissions.workspace_identity import WorkspaceIdentity
+from remit_governance.permissions.permissions import PermissionConfig, WorkspaceIdentity
 from remit_governance.policy.decision.rule_paths import RulePaths, find_denied_paths, find_own_paths
 from remit_governance.policy.rules import Policy
 

@@ -19,7 +19,7 @@ from pydantic_core import core_schema
 
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
-from remit_governance.work_items.file import WorkItemsForm
+from remit_governance.work_items import WorkItemsForm
 from remit_server import contract
 from remit_server.harness.writes.agent_trace import AgentTraceLine
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, page_of, project_may, variable_of, written

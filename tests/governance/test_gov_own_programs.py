@@ -13,13 +13,12 @@ from rows import rows
 
 from remit_governance.errors import PolicyError
 from remit_governance.policy.decision.evaluate import evaluate
-from remit_governance.policy.decision.explain import explain
+from remit_governance.policy.decision.recorded import explain
 from remit_governance.policy.decision.risk import rated_parts, risk_of
 from remit_governance.policy.language.compile import Source, compile_policy
-from remit_governance.policy.language.programs_file import own_rows
+from remit_governance.policy.language.load import own_rows
 from remit_governance.policy.rules import Policy
-from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
-from remit_governance.policy.shell.catalogue.rows import EFFECTS, ORDER
+from remit_governance.policy.shell.catalogue.rows import EFFECTS, NO_ROWS, ORDER, OwnRows
 from remit_governance.policy.shell.effects.own_effects import effect_with
 from remit_governance.values import Action
 

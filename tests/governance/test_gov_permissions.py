@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from rows import rows
 
-from remit_governance.permissions.answer_scope import sentence
 from remit_governance.permissions.permissions import (
     PermissionConfig,
     Standing,
@@ -20,6 +19,7 @@ from remit_governance.permissions.permissions import (
     remember,
     standing_rule,
 )
+from remit_governance.permissions.remembered import sentence
 from remit_governance.values import Action, Decision, Reason, Verdict
 
 OURS = frozenset({"model", "core_plugin", "trusted_write"})

@@ -18,14 +18,10 @@ from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
 from remit_governance.errors import PolicyError
 from remit_governance.policy.decision.risk import RISK
 from remit_governance.policy.editing.completion import completions
-from remit_governance.policy.editing.describing import code, sentence
 from remit_governance.policy.editing.diagnosis import Finding, findings
-from remit_governance.policy.editing.hits import hits
-from remit_governance.policy.editing.hover import hover
-from remit_governance.policy.editing.key_texts import KEYS, known_words, meaning
+from remit_governance.policy.editing.hover import code, hits, hover, line_span, rule_span, sentence
 from remit_governance.policy.editing.outline import outline
-from remit_governance.policy.editing.rule_places import line_span, rule_span
-from remit_governance.policy.editing.schema import fields_of, slot_at
+from remit_governance.policy.editing.schema import KEYS, fields_of, known_words, meaning, slot_at
 from remit_governance.policy.editing.spans import Span
 from remit_governance.policy.language.action_form import ActionForm
 from remit_governance.policy.language.compile import Source, compile_policy

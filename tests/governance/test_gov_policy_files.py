@@ -16,18 +16,18 @@ from rows import rows
 
 from remit_governance.errors import ActionError, PolicyError
 from remit_governance.policy.decision.evaluate import evaluate
-from remit_governance.policy.decision.explain import explain
+from remit_governance.policy.decision.recorded import explain
 from remit_governance.policy.language.action_form import parse_action
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.document import OF_PROJECT, read_document
 from remit_governance.policy.language.load import default_source, load_policy, read_source
 from remit_governance.policy.language.parse_form import MOST_PROBLEMS
-from remit_governance.policy.language.units import parse_size
+from remit_governance.policy.language.policy_form import parse_size
 from remit_governance.policy.matching.commands import command_words
-from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.matching.paths import compile_globs
 from remit_governance.policy.rules import Condition, Layer, Policy, Rule, Subject
 from remit_governance.values import Action, Verdict
-from remit_governance.work_items.file import parse_work_items
+from remit_governance.work_items import parse_work_items
 
 HEAD = "version: 1\ncapabilities:\n"
 GOOD = "  - name: good\n    match: { syscall: fs.read }\n    action: allow\n"

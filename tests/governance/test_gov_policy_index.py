@@ -16,8 +16,7 @@ from remit_governance.policy.language.load import Source, default_source
 from remit_governance.policy.language.policy_form import MatchForm
 from remit_governance.policy.matching.conditions import compile_match
 from remit_governance.policy.matching.index import ANY, Index, Key, keys_of_globs, keys_of_match
-from remit_governance.policy.matching.paths import normalise, outside
-from remit_governance.policy.matching.rule_globs import glob_fault
+from remit_governance.policy.matching.paths import glob_fault, normalise, outside
 from remit_governance.policy.rules import Subject
 from remit_governance.values import Action, Intent, Verdict
 

@@ -14,9 +14,8 @@ from remit_governance.policy.language.load import default_source
 from remit_governance.policy.language.policy_form import MatchForm
 from remit_governance.policy.matching.command_match import Match
 from remit_governance.policy.matching.conditions import compile_match
-from remit_governance.policy.matching.covering import covers
-from remit_governance.policy.review.listing import ListedRule, list_rules
-from remit_governance.policy.review.selftest import rule_tests
+from remit_governance.policy.review.listing import ListedRule, covers, list_rules
+from remit_governance.policy.review.replay import rule_tests
 from remit_governance.policy.rules import Subject
 from remit_governance.values import Action
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_governance.policy.decision.evaluate import evaluate
-from remit_governance.policy.decision.explain import explain
+from remit_governance.policy.decision.recorded import explain
 from remit_governance.policy.language.action_form import parse_action
 from remit_governance.policy.language.compile import Source, compile_policy
 

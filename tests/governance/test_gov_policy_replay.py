@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from messages import SAYS
 
 from remit_governance.audit.log.unfinished_calls import outcome_not_known
-from remit_governance.audit.reading.calls import calls_of
-from remit_governance.audit.reading.query import AuditFilter, latest_audit, query_audit
+from remit_governance.audit.reading.query import AuditFilter, calls_of, latest_audit, query_audit
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, Entry, read_content
 from remit_governance.audit.store import AuditLog
 from remit_governance.policy.decision.evaluate import evaluate

@@ -11,10 +11,10 @@ import yaml
 from rows import rows
 
 from remit_governance.errors import PolicyError
-from remit_governance.policy.shell.catalogue.packaged import RowText, packaged, packaged_names, read_row, row_texts
+from remit_governance.policy.shell.catalogue.files import RowText, packaged, packaged_names, read_row, row_texts
 from remit_governance.policy.shell.catalogue.rows import DoubtName, JudgeName, WrittenName
 from remit_governance.policy.shell.effects.judging import JUDGES
-from remit_governance.policy.shell.options.parse_options import row_of
+from remit_governance.policy.shell.options import row_of
 from remit_governance.policy.shell.programs import DOUBTS, WRITTEN
 
 LOADER: type[yaml.BaseLoader] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)

@@ -22,7 +22,7 @@ from remit_governance.policy.decision.extension import ScriptedRules, read_rule,
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.rules import Policy
-from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.files import packaged
 from remit_governance.policy.shell.catalogue.rows import Program
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.values import Action, Verdict

@@ -17,7 +17,7 @@ from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.language.load import load_policy
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.policy.shell.parse import read_script
-from remit_governance.policy.shell.parsed_text import as_written, to_parse
+from remit_governance.policy.shell.words import as_written, to_parse
 from remit_governance.values import Action
 
 DEFAULT = load_policy()

@@ -8,10 +8,25 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_governance.errors import PolicyError
-from remit_governance.permissions.answer_scope import Offer, exact_rule, offer_for, rule_text, sentence
-from remit_governance.permissions.permission_file import NoPlace, parse_permissions, with_rule
-from remit_governance.permissions.permissions import PermissionConfig, PermissionRule, Standing, StandingRule, decide
-from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
+from remit_governance.permissions.permissions import (
+    PermissionConfig,
+    PermissionRule,
+    Standing,
+    StandingRule,
+    WorkspaceIdentity,
+    decide,
+    in_workspace,
+)
+from remit_governance.permissions.remembered import (
+    NoPlace,
+    Offer,
+    exact_rule,
+    offer_for,
+    parse_permissions,
+    rule_text,
+    sentence,
+    with_rule,
+)
 from remit_governance.policy.matching.commands import command_words
 from remit_governance.values import Action, Decision, Reason, Verdict
 

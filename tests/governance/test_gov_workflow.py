@@ -17,11 +17,22 @@ from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.load import workflow_source
 from remit_governance.values import Action
-from remit_governance.workflow.diagram import mermaid
-from remit_governance.workflow.machine import CHANGED, TRANSITIONS, Held, Moved, advance, rows_of, ways_out
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof.runs import Red, TestFiles
-from remit_governance.workflow.states import Facts, Mode, State, Trigger
+from remit_governance.workflow.states import (
+    CHANGED,
+    TRANSITIONS,
+    Facts,
+    Held,
+    Mode,
+    Moved,
+    State,
+    Trigger,
+    advance,
+    mermaid,
+    rows_of,
+    ways_out,
+)
 from remit_governance.workflow.test_files import TEST_GLOBS, locked_files
 
 FACTS = [Facts(*given) for given in product([False, True], repeat=7)]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rows import rows
 from work_done import calls_made_by
 
+from remit_governance.workflow.proof.by_language import MOST_LOOKED_AT, loose_text_pieces, text_pieces
 from remit_governance.workflow.proof.runs import (
     AgentChange,
     AgentWork,
@@ -21,7 +22,6 @@ from remit_governance.workflow.proof.runs import (
     TestRun,
     prove_red,
 )
-from remit_governance.workflow.proof.text_pieces import MOST_LOOKED_AT, loose_text_pieces, text_pieces
 
 HELPERS, TESTS = 4, 3
 

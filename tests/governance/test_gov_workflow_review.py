@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_governance.workflow.options import WorkflowOptions
 from remit_governance.workflow.position import Position
-from remit_governance.workflow.review import CommitFacts, is_review, reasons_to_look
+from remit_governance.workflow.review import CommitFacts, WorkflowOptions, is_review, reasons_to_look
 from remit_governance.workflow.states import Mode, State
 
 paths = st.lists(st.sampled_from(["a", "b", "c"]), max_size=9).map(tuple)

@@ -16,22 +16,7 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.answers import NO_DEFINITION, WHAT
-from remit_server.models.built_in.declining import ANY, EDIT, QUESTION, WRITING, decline
-from remit_server.models.built_in.line_edits import (
-    AmongImports,
-    AtLine,
-    Beside,
-    Comment,
-    Document,
-    Insert,
-    LineEdit,
-    NoPlace,
-    Remove,
-    Rewrite,
-    SetValue,
-    plan_edit,
-)
+from remit_server.models.built_in.answers import ANY, EDIT, NO_DEFINITION, QUESTION, WHAT, WRITING, decline
 from remit_server.models.built_in.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.phrases import patterns
 from remit_server.models.built_in.routes import (
@@ -42,14 +27,26 @@ from remit_server.models.built_in.routes import (
     MESSAGE,
     NEW_NAME,
     NEW_TEXT,
+    AmongImports,
+    AtLine,
+    Beside,
+    Comment,
     Define,
+    Document,
     Edited,
     Help,
+    Insert,
+    LineEdit,
     Missing,
+    NoPlace,
+    Remove,
+    Rewrite,
     Routed,
+    SetValue,
+    plan_edit,
 )
-from remit_server.models.built_in.rules import route
 from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence
+from remit_server.models.built_in.steps import route
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.tools.edit.edit_file import EditFileArguments, edit_content

@@ -8,9 +8,18 @@ import pytest
 from bench_runtime import call, intent
 from rows import rows
 
-from remit_server.models.dialects.dialect import Dialect, PythonKeywords
 from remit_server.models.dialects.read import UnreadableCall, read_calls
-from remit_server.models.dialects.table import DIALECTS, GLM, HERMES, LLAMA, MISTRAL, PYTHON, QWEN_XML
+from remit_server.models.dialects.table import (
+    DIALECTS,
+    GLM,
+    HERMES,
+    LLAMA,
+    MISTRAL,
+    PYTHON,
+    QWEN_XML,
+    Dialect,
+    PythonKeywords,
+)
 from remit_server.models.ports import UNREADABLE_CALL
 from remit_server.models.unreadable import MOST_DEPTH
 

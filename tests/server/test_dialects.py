@@ -22,9 +22,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from tiny_model import MARKERS, ask, collect, governed_calls, tiny_model
 
-from remit_server.models.dialects.dialect import Dialect, QuotedKeys, Tagged
 from remit_server.models.dialects.read import UnreadableCall, read_calls
-from remit_server.models.dialects.spell import spell_call
 from remit_server.models.dialects.table import (
     COMPACT,
     DIALECTS,
@@ -38,6 +36,10 @@ from remit_server.models.dialects.table import (
     MISTRAL_WITH_IDS,
     PYTHON,
     QWEN_XML,
+    Dialect,
+    QuotedKeys,
+    Tagged,
+    spell_call,
 )
 from remit_server.models.local.host.prompts import Renderer, Template, TemplateMessage, renderer
 from remit_server.models.local.options import EngineOptions

@@ -18,20 +18,20 @@ from pathlib import Path
 import pytest
 from rows import rows
 
-from remit_governance.permissions.permission_file import parse_permissions
 from remit_governance.permissions.permissions import Override, PermissionConfig
+from remit_governance.permissions.remembered import parse_permissions
 from remit_governance.policy.decision.builtin import BUILTIN
 from remit_governance.policy.decision.extension import read_rule
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.language.compile import Source, compile_policy
+from remit_governance.policy.language.load import own_rows
 from remit_governance.policy.language.policy_form import ConstraintsForm, MatchForm, RuleForm
-from remit_governance.policy.language.programs_file import own_rows
-from remit_governance.policy.shell.catalogue.program_form import OwnProgramForm
+from remit_governance.policy.shell.catalogue.files import OwnProgramForm
 from remit_governance.values import Action
 from remit_governance.workflow.states import State
 from remit_server.cli.main import COMMANDS, main
 from remit_server.contract import ErrorCode
-from remit_server.models.remote.stages import ENGINES
+from remit_server.models.remote.engines import ENGINES
 from remit_server.transports.lsp.features.execute_command import COMMANDS as LSP_COMMANDS
 from remit_server.transports.lsp.rpc.custom_methods import CUSTOM, CUSTOM_RESULTS
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
-from remit_server.models.fenced_calls import refuse_fenced
 from remit_server.models.local.conversion import read_answer, step_to_wire
 from remit_server.models.ports import (
     UNREADABLE_CALL,
@@ -28,6 +27,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.profile import LARGE, TINY, Profile
+from remit_server.models.unreadable import refuse_fenced
 
 READ = ToolSpec("read_file", "Read.", {"type": "object", "properties": {"path": {"type": "string"}}})
 REQUEST = GenerateRequest("s", (UserMessage("what is in it"),), {Intent.READ_FILE: (READ,)}, max_tokens=50)

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 from rows import rows
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from remit_server.models.local.host.fill_in import FILL_IN, FillIn, find_fill_in, spell_gap
-from remit_server.models.local.host.prompts import SEAM, plain_template, renderer, split_at_seams
+from remit_server.models.local.host.prompts import (
+    FILL_IN,
+    SEAM,
+    FillIn,
+    find_fill_in,
+    plain_template,
+    renderer,
+    spell_gap,
+    split_at_seams,
+)
 from remit_server.models.local.wire import GapFrame
 
 WORDS = ("a", " ", "\n", "é", SEAM, *(marker for row in FILL_IN for marker in row.markers))

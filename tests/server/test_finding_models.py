@@ -17,9 +17,16 @@ from small_server import small_server
 from remit_server.cli.commands.model import describe_report
 from remit_server.errors import SetupError
 from remit_server.models.check import check_model, why_not_there
-from remit_server.models.finding.choices import HostedService, find_choices, find_hosted
-from remit_server.models.finding.loopback import fetch
-from remit_server.models.finding.served import USUAL, ServedModel, Usual, find_served
+from remit_server.models.finding import (
+    USUAL,
+    HostedService,
+    ServedModel,
+    Usual,
+    fetch,
+    find_choices,
+    find_hosted,
+    find_served,
+)
 from remit_server.models.local.options import EngineOptions
 from remit_server.runtime.connecting import connect_model, own_file
 

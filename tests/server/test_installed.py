@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from remit_server import installed
-from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.remote.engines import PROVIDERS
 
 ROOT = Path(__file__).parents[2]
 READ = ("README.md", "docs", "server", "client-vscode/src", "client-vscode/README.md", "client-neovim", "client-emacs")

@@ -16,8 +16,8 @@ from random_model import kept_model
 from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 
 from remit_server.cli.main import main
-from remit_server.models.local.host.cache.session_caches import CHUNK, Session, resume
-from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host.caches import CHUNK, Session, resume
+from remit_server.models.local.host.token_caches import Cache
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.provider import MlxProvider
 from remit_server.runtime.opening import open_runtime

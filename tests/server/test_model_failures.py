@@ -20,8 +20,7 @@ from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.local import wire
-from remit_server.models.local.host.cache.cache_files import CacheStore
-from remit_server.models.local.host.cache.session_caches import Session
+from remit_server.models.local.host.caches import CacheStore, Session
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import HostProcess
 from remit_server.models.local.provider import FREE_RESTARTS, MlxProvider

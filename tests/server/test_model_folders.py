@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
 
-from remit_server.models.local.hub.cache import cache_folder, cached_repo, find_snapshot
-from remit_server.models.local.hub.folder import OVERHEAD, describe, needed_memory
-from remit_server.models.local.hub.listing import list_models
-from remit_server.models.local.hub.names import HubName, hub_name
+from remit_server.models.finding import list_models
+from remit_server.models.local.hub.cache import HubName, cache_folder, cached_repo, find_snapshot, hub_name
+from remit_server.models.local.hub.model_files import OVERHEAD, describe, needed_memory
 
 COMMIT = "c" * 40
 MIB = 1 << 20

@@ -37,7 +37,7 @@ from remit_server.installed import how_to_install
 from remit_server.models.check import check_model
 from remit_server.models.local import wire
 from remit_server.models.local.conversion import to_wire
-from remit_server.models.local.host.cache.session_caches import CHUNK
+from remit_server.models.local.host.caches import CHUNK
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import HostProcess, host_environment
 from remit_server.models.local.provider import MlxProvider

@@ -77,9 +77,8 @@ def test_the_arguments_that_are_limited_are_there() -> None:
 def test_a_path_that_is_not_on_offer_cannot_be_spelled() -> None:
     from llguidance import LLTokenizer
 
-    from remit_server.models.dialects.spell import spell_call
-    from remit_server.models.dialects.table import COMPACT
-    from remit_server.models.local.host.grammar.lark import Spelling
+    from remit_server.models.dialects.table import COMPACT, spell_call
+    from remit_server.models.local.host.grammar.arguments import Spelling
     from remit_server.models.local.host.grammar.step_grammar import Grammars, Paths
     from remit_server.models.local.wire import ToolSchema
 
@@ -120,9 +119,8 @@ def test_THR_model_a_list_of_paths_does_not_widen_what_the_schema_limits(limit: 
     """Both limits hold at once: neither replaces the other, also where the tool can be called in several forms."""
     from llguidance import LLTokenizer
 
-    from remit_server.models.dialects.spell import spell_call
-    from remit_server.models.dialects.table import COMPACT
-    from remit_server.models.local.host.grammar.lark import Spelling
+    from remit_server.models.dialects.table import COMPACT, spell_call
+    from remit_server.models.local.host.grammar.arguments import Spelling
     from remit_server.models.local.host.grammar.step_grammar import Grammars, Paths
     from remit_server.models.local.wire import ToolSchema
 

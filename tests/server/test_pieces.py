@@ -9,10 +9,9 @@ import pytest
 
 from remit_server.cli.chat.transcript import Blocks
 from remit_server.models.ports import TextDelta
-from remit_server.models.remote.leaked_calls import Held
-from remit_server.models.remote.thought_aloud import ThoughtAloud
+from remit_server.models.remote.leaked import Held, ThoughtAloud
 from remit_server.models.sameness import Sameness
-from remit_server.models.steps.reading import StepReader
+from remit_server.models.steps.held import StepReader
 
 READERS: dict[str, Callable[[], Callable[[str], object]]] = {
     "a step": lambda: (reader := StepReader()) and (lambda piece: list(reader.feed(piece))),

@@ -9,16 +9,12 @@ from hypothesis import strategies as st
 from quotations import DECLARE, PROSE, WRITE, quotations
 from rows import rows
 
-from remit_server.models.dialects.dialect import Dialect
 from remit_server.models.dialects.quotation import is_quoted
 from remit_server.models.dialects.read import ReadCall
-from remit_server.models.dialects.spell import spell_call
-from remit_server.models.dialects.table import DIALECTS, HARMONY
-from remit_server.models.local.host.output.formats import dialect_formats
+from remit_server.models.dialects.table import DIALECTS, HARMONY, Dialect, spell_call
 from remit_server.models.local.host.output.harmony import HarmonyReader
-from remit_server.models.local.host.output.last_calls import Unreadable
-from remit_server.models.local.host.output.native import NativeReader
-from remit_server.models.local.host.output.output_reader import Part
+from remit_server.models.local.host.output.native import NativeReader, dialect_formats
+from remit_server.models.local.host.output.output_reader import Part, Unreadable
 
 TEXTUAL = st.sampled_from([row for row in DIALECTS.values() if row is not HARMONY])
 SCHEMAS = {

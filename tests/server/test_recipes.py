@@ -103,7 +103,7 @@ def test_DOC_06_a_matcher_is_checked_and_decides(copy: Copy) -> None:
     said = copy.remit("policy", "check", "p.yaml")
     assert "did you mean `work_item`" in said.stdout + said.stderr
     explained = copy.python(
-        "from remit_governance.policy.editing.describing import sentence;"
+        "from remit_governance.policy.editing.hover import sentence;"
         "from remit_governance.policy.language.policy_form import RuleForm;"
         "print(sentence(RuleForm(name='r', match={'work_item': 'x'}, action='deny')))"
     )

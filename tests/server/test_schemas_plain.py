@@ -16,8 +16,8 @@ if find_spec("llguidance") is None:
 from llguidance import LLMatcher, LLTokenizer
 
 from remit_server.models.dialects.table import COMPACT
+from remit_server.models.local.host.grammar.arguments import Spelling
 from remit_server.models.local.host.grammar.guide import Guide
-from remit_server.models.local.host.grammar.lark import Spelling
 from remit_server.models.local.host.grammar.schemas import Bounds
 from remit_server.models.local.host.grammar.step_grammar import GrammarError, Grammars, answer_grammar, answer_schema
 from remit_server.models.local.wire import ToolSchema

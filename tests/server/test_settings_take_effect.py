@@ -24,9 +24,16 @@ from rows import rows
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.errors import PolicyError
-from remit_governance.permissions.permission_file import parse_permissions
-from remit_governance.permissions.permissions import Override, PermissionConfig, PermissionRule, Standing, decide
-from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
+from remit_governance.permissions.permissions import (
+    Override,
+    PermissionConfig,
+    PermissionRule,
+    Standing,
+    WorkspaceIdentity,
+    decide,
+    in_workspace,
+)
+from remit_governance.permissions.remembered import parse_permissions
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.policy_form import (

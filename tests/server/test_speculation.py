@@ -75,9 +75,8 @@ def model() -> Any:
 
 def written(model: Any, sampling: Any, most: int, drafter: Drafter | None, guided: bool) -> list[int]:
     """The tokens of an answer. Its cache holds as many as it says, and none that were not written."""
-    from remit_server.models.local.host.grammar.guide import Guide
+    from remit_server.models.local.host.grammar.guide import Guide, Unguided
     from remit_server.models.local.host.grammar.step_grammar import Grammars
-    from remit_server.models.local.host.grammar.unguided import Unguided
 
     constraint: Any = Unguided(model.vocabulary)
     if guided:

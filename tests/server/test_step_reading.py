@@ -12,7 +12,7 @@ from tests.support.rows import rows
 
 from remit_server.errors import ModelFailed
 from remit_server.models.ports import CallProposed, TextDelta
-from remit_server.models.steps.reading import StepReader
+from remit_server.models.steps.held import StepReader
 
 
 def read(pieces: Sequence[str], ended: str = "stop") -> tuple[str, list[str] | str]:

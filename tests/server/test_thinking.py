@@ -11,9 +11,9 @@ import pytest_asyncio
 from tiny_model import MARKERS, TEMPLATE, ask, collect, governed_calls, last, tiny_model
 
 from remit_server.errors import ModelFailed
-from remit_server.models.dialects.dialect import Dialect
-from remit_server.models.local.host.grammar.lark import Spelling
-from remit_server.models.local.host.output.formats import ToolFormat, dialect_formats
+from remit_server.models.dialects.table import Dialect
+from remit_server.models.local.host.grammar.arguments import Spelling
+from remit_server.models.local.host.output.native import ToolFormat, dialect_formats
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.provider import MlxProvider
 from remit_server.models.ports import (

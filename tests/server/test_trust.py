@@ -13,7 +13,7 @@ from bench_runtime import Bench, call, intent
 from command_line import CommandLine
 from messages import SAYS
 
-from remit_governance.work_items.items import WORK_ITEMS_FILE
+from remit_governance.work_items import WORK_ITEMS_FILE
 from remit_server.errors import SetupError
 from remit_server.runtime.attachments import INSTRUCTIONS
 from remit_server.runtime.folder_record import arrived, brought, read_trust, trust_file, write_trust

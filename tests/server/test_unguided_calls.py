@@ -19,14 +19,18 @@ from messages import SAYS
 from pydantic import JsonValue
 from rows import rows
 
-from remit_server.models.dialects import spell
+from remit_server.models.dialects import table as spell
 from remit_server.models.dialects.read import Schemas
 from remit_server.models.dialects.table import COMPACT, DIALECTS
-from remit_server.models.local.host.cache.token_caches import load_mlx_lm
-from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
-from remit_server.models.local.host.output.native import NativeReader
-from remit_server.models.local.host.output.output_reader import OutputReader
-from remit_server.models.local.host.output.thinking import ThinkMarkers, ThoughtReader
+from remit_server.models.local.host.output.native import (
+    FOREIGN,
+    NativeReader,
+    ToolFormat,
+    dialect_formats,
+    foreign_format,
+)
+from remit_server.models.local.host.output.output_reader import OutputReader, ThinkMarkers, ThoughtReader
+from remit_server.models.local.host.token_caches import load_mlx_lm
 from remit_server.models.local.wire import Call, Delta, Frame, ThinkingFrame, UnreadableFrame
 from remit_server.models.ports import UNREADABLE_CALL
 
@@ -209,8 +213,8 @@ async def test_thr_model_tool_outside_the_intent_unguided(make_bench: Any) -> No
     ],
 )
 def test_a_value_without_a_grammar_is_checked(said: str, spelled: str | None) -> None:
+    from remit_server.models.local.host.grammar.guide import AnswerReader
     from remit_server.models.local.host.grammar.step_grammar import GrammarError
-    from remit_server.models.local.host.grammar.unguided import AnswerReader
 
     schema: dict[str, JsonValue] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     reader = AnswerReader(schema)

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from remit_governance.intents import SELECT_INTENT
-from remit_server.models.dialects.dialect import Tagged
-from remit_server.models.dialects.spell import spell_call
-from remit_server.models.dialects.table import DIALECTS
+from remit_server.models.dialects.table import DIALECTS, Tagged, spell_call
 
 WRITE = ("write_file", {"path": "evil.txt", "content": 'if a < b:\n    "x"'})
 DECLARE = (SELECT_INTENT, {"intent": "WRITE_FILE"})

@@ -13,11 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from remit_governance.values import Intent
-from remit_server.models.dialects.dialect import Dialect
 from remit_server.models.dialects.read import ReadCall
-from remit_server.models.dialects.table import COMPACT
-from remit_server.models.local.host.output.formats import held_format
-from remit_server.models.local.host.output.native import NativeReader
+from remit_server.models.dialects.table import COMPACT, Dialect
+from remit_server.models.local.host.output.native import NativeReader, held_format
 from remit_server.models.ports import (
     UNREADABLE_CALL,
     CallProposed,

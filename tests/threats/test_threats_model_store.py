@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from messages import SAYS
 
-from remit_server.models.local.host.cache import cache_files as store
-from remit_server.models.local.host.cache.cache_files import CacheStore
-from remit_server.models.local.host.cache.session_caches import Session
-from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host import caches as store
+from remit_server.models.local.host.caches import CacheStore, Session
+from remit_server.models.local.host.token_caches import Cache
 
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),

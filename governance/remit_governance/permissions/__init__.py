@@ -1,6 +1,6 @@
 """The person's standing answers, and where they hold.
 
-`permissions.py` decides by them; what an answer would remember, in words and as an exact rule (`answer_scope.py`);
-that rule added to a file's text (`permission_file.py`); which rules hold in a workspace (`workspace_identity.py`).
+`permissions.py` decides by them, and which of them hold in a workspace; what an answer would remember, in words, as an
+exact rule, and in a file's text (`remembered.py`).
 Absent: writing the file.
 """

@@ -1,12 +1,14 @@
 """The person's standing answers, after policy has spoken: they tighten, and answer reviews where a rule permits
 (APP-06).
 
-Nothing here lifts a policy's deny, and a remembered "allow" never outranks an explicit deny.
+Nothing here lifts a policy's deny, and a remembered "allow" never outranks an explicit deny. A rule holds in the
+workspace that it names: by its folder's path, and where it allows, by an id that another folder at that path has not
+(APP-05).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
@@ -281,3 +283,36 @@ def _unless(doubt: Match, answer: Answer) -> Answer:
     if doubt is Match.NO or answer.word != "allow":
         return answer
     return Answer("ask", "it may be what your configuration denies, in a spelling that is not known", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceIdentity:
+    """The real path of a workspace's folder, and its id in the person's state; None where none is recorded."""
+
+    path: str
+    id: str | None
+
+
+def in_workspace(
+    config: PermissionConfig, here: WorkspaceIdentity, real_path: Callable[[str], str]
+) -> PermissionConfig:
+    """The rules of a configuration that hold in this workspace.
+
+    `real_path` resolves a path that a person wrote. A rule that allows also needs the id, where it names one;
+    a rule that stops holds by the path alone, for what replaced a folder is not trusted more than what was there.
+    """
+
+    def named(rule: PermissionRule) -> bool:
+        return rule.workspace is None or real_path(rule.workspace) == here.path
+
+    def same(rule: PermissionRule) -> bool:
+        return named(rule) and (rule.workspace_id is None or rule.workspace_id == here.id)
+
+    return config.model_copy(
+        update={
+            "final_deny": tuple(filter(named, config.final_deny)),
+            "overrides": tuple(o for o in config.overrides if (same(o) if o.answer == "allow" else named(o))),
+            "deny": tuple(filter(named, config.deny)),
+            "allow": tuple(filter(same, config.allow)),
+        }
+    )

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple, get_args
 from remit_governance.errors import Problem
 from remit_governance.intents import INTENT_TOOLS, Matrix
 from remit_governance.policy.matching.index import ANYTHING, NO_PATH, Index, KeyGroups, PathForms, forms_of_path
-from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
+from remit_governance.policy.shell.catalogue.rows import NO_ROWS, OwnRows
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Action, Intent, Reason, SandboxName, Verdict
-from remit_governance.work_items.items import WorkItems
+from remit_governance.work_items import WorkItems
 from remit_governance.workflow.exemptions import DEFAULT_GLOBS, Category
 from remit_governance.workflow.test_files import TEST_GLOBS
 

@@ -18,16 +18,12 @@ import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeS
 _re2 = cast("Any", re2)
 
 
-def _always(found: bytes) -> bool:
-    return bool(found)
-
-
 class Shape(NamedTuple):
     """A form: its expression, whether the second group is a secret and no stand-in for one, and what a text holds, in
     lower case, where there is one: nothing where that cannot be told by a word or two."""
 
     expression: str
-    is_secret: Callable[[bytes], bool] = _always
+    is_secret: Callable[[bytes], bool] = bool
     markers: tuple[bytes, ...] = ()
 
 

@@ -9,8 +9,7 @@ from typing import Literal, get_args
 
 from remit_governance.globs import glob_expression, match_any
 from remit_governance.policy.decision.implicit import IMPLICIT_FILES
-from remit_governance.policy.matching.paths import fold
-from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.matching.paths import compile_globs, fold
 from remit_governance.visible import visible
 from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, is_stand_in
 

@@ -1,14 +1,20 @@
-"""Where a session stands in the workflow, as one value; each change makes another (FLW-01)."""
+"""Where a session stands in the workflow, as one value: each change makes another (FLW-01), and it can be said in
+words, for the model and for the person (FLW-06).
+
+It is kept, and what becomes of it when the session is taken up again is judged here (FLW-12). The digest of what is
+kept stands in the audit record of the transition that led there: nothing else is taken up.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
+from remit_governance.canonical import Json, digest
 from remit_governance.workflow.exemptions import Exemption
-from remit_governance.workflow.machine import Held, Moved, advance, ways_out
-from remit_governance.workflow.proof.runs import Red, TestFiles
-from remit_governance.workflow.states import Facts, Mode, State, Trigger
+from remit_governance.workflow.proof.runs import Red, TestFiles, name_some
+from remit_governance.workflow.states import Facts, Held, Mode, Moved, State, Trigger, advance, ways_out
 
 _WORKING = frozenset({State.TEST_WRITING, State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})
 
@@ -86,3 +92,100 @@ class Position:
         """Says what would open each gate from here."""
         known = Facts(changed=self.changed, tests_alone=self.is_tests_alone)
         return ways_out(self.mode, self.state, known, exempt=self.is_exempt)
+
+
+VERSION = 1
+
+
+def keep(position: Position) -> dict[str, Json]:
+    """Returns a place as it is kept: files of tests by the digest of all, and all but whether anything was written
+    since, which opens no file and comes to be without a transition."""
+    return {
+        "version": VERSION,
+        "mode": position.mode.value,
+        "state": position.state.value,
+        "exemption": None
+        if (granted := position.exemption) is None
+        else {"category": granted.category, "paths": sorted(granted.paths)},
+        "before": None if position.before is None else position.before.digest,
+        "red": None if position.red is None else _proof(position.red),
+        "approved": sorted(position.approved),
+        "passed_with": dict(position.passed_with),
+        **({} if position.tree is None else {"tree": position.tree}),
+        **({} if not position.failing else {"failing": [*position.failing]}),
+    }
+
+
+def _proof(red: Red) -> dict[str, Json]:
+    ended = {"proven": red.proven, "failing": red.failing, "passing": red.passing}
+    tests: dict[str, Json] = {how: [*sorted(ids)] for how, ids in ended.items()}
+    return {**tests, "locked": red.locked.digest, "since": red.since}
+
+
+def digest_position(position: Position) -> str:
+    """Returns what the audit record of a transition says of the place it led to."""
+    return digest(keep(position))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is as it is now: the test files, None where no proof is of any, and the digests of files by path."""
+
+    tests: TestFiles | None = None
+    files: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUp:
+    """What a kept place comes to: where it leads on by `trigger`, and in words why it does not hold as it was."""
+
+    trigger: Trigger | None = None
+    why: str = ""
+
+
+def take_up(kept: Position, held_to: Mode, now: Surroundings) -> TakenUp:
+    """Judges a place that was kept, for a session that is held to a mode: what no longer fits leads back."""
+    if strictest((kept.mode, held_to)) is not kept.mode:
+        return TakenUp(Trigger.RESET, f"the session is held to {held_to} mode now")
+    if kept.red is not None and now.tests is not None and (moved := kept.red.locked.differing(now.tests)):
+        return TakenUp(Trigger.RESET, f"files of tests are not as they were when a test failed: {name_some(moved)}")
+    if kept.state is State.VALIDATING:
+        return TakenUp(Trigger.TESTS_ENDED, "the run of the tests did not come to its end")
+    moved = tuple(sorted(path for path, digest in kept.passed_with.items() if now.files.get(path) != digest))
+    if kept.state is State.REVIEWING and moved:
+        return TakenUp(Trigger.REJECTED, f"files are not as they were when all tests passed: {name_some(moved)}")
+    return TakenUp()
+
+
+def strictest(modes: Iterable[Mode]) -> Mode:
+    """Returns the strictest of the modes."""
+    return min(modes, key=tuple(Mode).index)
+
+
+WRITABLE: Mapping[State, str] = MappingProxyType(
+    {
+        State.IDLE: "nothing may be written",
+        State.PLANNING: "everything may be read, nothing may be written",
+        State.TEST_WRITING: "only tests may be written",
+        State.CODE_WRITING: "everything may be written except tests and their configuration",
+        State.VALIDATING: "nothing may be written",
+        State.REVIEWING: "nothing may be written",
+        State.COMMITTING: "nothing may be written",
+        State.EXPLORING: "only the exempted files may be written",
+        State.RETROACTIVE_TESTING: "only tests may be written",
+    }
+)
+"""What each state leaves writable in strict mode."""
+
+ASKS_PERSON: Mapping[State, str] = MappingProxyType({State.REVIEWING: "/approve commits it, /reject sends it back"})
+"""What the person can do where the work waits for them."""
+
+
+def describe(position: Position) -> str:
+    """Says where the work stands, what may be written there, and what opens the next state."""
+    where = f"workflow: {position.mode} mode, state {position.state}"
+    if position.mode is not Mode.STRICT:
+        held = WRITABLE[position.state] if position.state is State.RETROACTIVE_TESTING else "nothing is blocked"
+        return f"{where}: {held}"
+    ways = "; ".join(position.ways_out())
+    return f"{where}: {WRITABLE[position.state]}. {ways[:1].upper()}{ways[1:]}"

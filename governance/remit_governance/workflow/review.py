@@ -1,4 +1,5 @@
-"""When a commit of strict mode needs a person's look, and when it meets every criterion without one (FLW-10).
+"""When a commit of strict mode needs a person's look, and when it meets every criterion without one; and what a person
+sets of the workflow beside its mode (FLW-08, FLW-10).
 
 Seed: a merge goes on by itself where tests pass, no file is sensitive and the diff is small.
 """
@@ -7,11 +8,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from remit_governance.workflow.options import WorkflowOptions
+from remit_governance.hosts import Endpoint
+from remit_governance.workflow.debt import Thresholds
 from remit_governance.workflow.position import Position
+from remit_governance.workflow.proof.runs import name_some
 from remit_governance.workflow.states import Mode, State
 
-MOST_NAMED = 5
+
+@dataclass(frozen=True, slots=True)
+class WorkflowOptions:
+    """The points of coverage that warn and lock, how a commit is made, and what tests may reach.
+
+    `auto_commit`: a commit that meets every criterion is not asked about; `auto_commit_lines` is the most changed
+    lines that it may have. `message_prefix` begins each commit's message. `test_hosts` are what runs of tests
+    reach, where policy allows it.
+    """
+
+    warning_points: float = 2.0
+    lock_points: float = 5.0
+    auto_commit: bool = False
+    auto_commit_lines: int = 500
+    message_prefix: str = ""
+    test_hosts: tuple[Endpoint, ...] = ()
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The points of debt that are warned of, and that lock."""
+        return Thresholds(self.warning_points, self.lock_points)
+
+
 OTHER_TREE = "the tests passed, and the other files of the commit are not those that they passed with"
 
 
@@ -53,9 +78,9 @@ def reasons_of_difference(facts: CommitFacts) -> tuple[str, ...]:
     """Returns in what a commit is not what the tests passed with; none where it is exactly that."""
     found: list[str] = []
     if facts.untested:
-        found.append(f"the tests passed, and these files are not as they were then: {_names(facts.untested)}")
+        found.append(f"the tests passed, and these files are not as they were then: {name_some(facts.untested)}")
     if facts.left_out:
-        found.append(f"the tests passed with these files, and the commit leaves them out: {_names(facts.left_out)}")
+        found.append(f"the tests passed with these files, and the commit leaves them out: {name_some(facts.left_out)}")
     return tuple(found) if found or facts.is_tested else (OTHER_TREE,)
 
 
@@ -63,25 +88,22 @@ def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, 
     """Returns why a person has to look at a reviewed commit; none where it meets every criterion."""
     found = [*reasons_of_difference(facts)]
     if facts.foreign:
-        found.append(f"it holds changes that this session did not make: {_names(facts.foreign)}")
+        found.append(f"it holds changes that this session did not make: {name_some(facts.foreign)}")
     if facts.unproven:
-        found.append(f"it holds changes made before its test failed, or beside its exemption: {_names(facts.unproven)}")
+        found.append(
+            f"it holds changes made before its test failed, or beside its exemption: {name_some(facts.unproven)}"
+        )
     if facts.old:
-        found.append(f"no test is new: its code was written for what failed as it is committed: {_names(facts.old)}")
+        found.append(f"no test is new: its code was written for what failed as it is committed: {name_some(facts.old)}")
     if facts.failing and (facts.is_alone or not options.auto_commit):
         how = "though they are as they were committed" if facts.is_alone else "as they did before"
-        found.append(f"these tests fail {how}, and no other does: {_names(facts.failing)}")
+        found.append(f"these tests fail {how}, and no other does: {name_some(facts.failing)}")
     if not options.auto_commit:
         return tuple(found) or ("the tests pass, and the work waits for your review",)
     if facts.lines > options.auto_commit_lines:
         found.append(f"it changes {facts.lines} lines, more than the {options.auto_commit_lines} that need no look")
     if facts.sensitive:
-        found.append(f"it changes sensitive files: {_names(facts.sensitive)}")
+        found.append(f"it changes sensitive files: {name_some(facts.sensitive)}")
     if facts.unreadable:
-        found.append(f"it changes what is no text: {_names(facts.unreadable)}")
+        found.append(f"it changes what is no text: {name_some(facts.unreadable)}")
     return tuple(found)
-
-
-def _names(paths: tuple[str, ...]) -> str:
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    return ", ".join(paths[:MOST_NAMED]) + more

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.matching.paths import compile_globs
 
 TEST_GLOBS = (
     "tests/**",

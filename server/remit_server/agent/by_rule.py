@@ -11,8 +11,7 @@ from remit_server.harness.approval.desk import UNANSWERED
 from remit_server.harness.turn import EndedCall
 from remit_server.models.built_in.answers import HELP, Ending
 from remit_server.models.built_in.routes import Routed
-from remit_server.models.built_in.steps import follow_rules
-from remit_server.models.built_in.turns import turn_of
+from remit_server.models.built_in.steps import follow_rules, turn_of
 from remit_server.models.ports import (
     AssistantMessage,
     Message,

@@ -13,7 +13,7 @@ from typing import assert_never
 from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.values import Intent
-from remit_governance.work_items.items import WorkItems
+from remit_governance.work_items import WorkItems
 from remit_server.agent.by_rule import LEAST_SHOWN, step_by_rule
 from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
@@ -49,7 +49,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.profile import BUILT_IN, Profile, Telling
-from remit_server.models.steps.copied import COPIED, find_copied
+from remit_server.models.steps.telling import COPIED, find_copied
 from remit_server.models.unreadable import is_too_deep, too_deep, unreadable
 from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible
-from remit_governance.work_items.items import WorkItem
+from remit_governance.work_items import WorkItem
 from remit_server.contract import CallInput, ContextPayload, FileAttachment, SelectionAttachment, TextInput
 
 MAX_OWN_RESULT = 8_000

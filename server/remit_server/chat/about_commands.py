@@ -15,8 +15,8 @@ from remit_server.contract import AssistantSaid, EditsAsked, ErrorCode, FileAtta
 from remit_server.errors import RemitError
 from remit_server.models.built_in.provider import BUILT_IN_MODEL
 from remit_server.models.check import why_not_there
-from remit_server.models.finding.choices import find_choices
-from remit_server.models.remote.reference import sent_to
+from remit_server.models.finding import find_choices
+from remit_server.models.remote.engines import sent_to
 from remit_server.runtime.connecting import where_messages_go, whole
 from remit_server.sessions.statistics import count
 from remit_server.tools.table import TOOLS

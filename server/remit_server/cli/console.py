@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, assert_never, cast
 
 from remit_governance.visible import visible, visible_again
+from remit_governance.workflow.position import ASKS_PERSON, WRITABLE
 from remit_governance.workflow.states import Mode, State
-from remit_governance.workflow.words import ASKS_PERSON, WRITABLE
 from remit_server import streams
 from remit_server.contract import (
     AgentEvent,

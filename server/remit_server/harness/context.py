@@ -9,7 +9,7 @@ from pathlib import Path
 from remit_governance.audit.store import AuditLog
 from remit_governance.rulebook import Rulebook
 from remit_governance.secrets.redaction import Redactor
-from remit_governance.workflow.options import WorkflowOptions
+from remit_governance.workflow.review import WorkflowOptions
 from remit_server.harness.approval.desk import ApprovalDesk
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.commands.history import PastPaths

@@ -15,8 +15,7 @@ from remit_governance.policy.decision.evaluate import evaluate, may_take_long
 from remit_governance.policy.rules import Policy
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision, SandboxName, Verdict, strictest
-from remit_governance.workflow.position import Position
-from remit_governance.workflow.words import describe
+from remit_governance.workflow.position import Position, describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.callers import tags_of

@@ -12,7 +12,7 @@ from itertools import islice
 from remit_governance.intents import Declaration
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Intent, Verdict
-from remit_governance.work_items.items import describe_work_item
+from remit_governance.work_items import describe_work_item
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.calls import ToolCall

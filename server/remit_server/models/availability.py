@@ -11,7 +11,7 @@ from remit_server.installed import how_to_install, is_installed
 from remit_server.machine import free_memory
 from remit_server.models.built_in.provider import NO_MODEL
 from remit_server.models.choose import PREFIXES, is_built_in, model_folder
-from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.engines import parse_reference
 
 PACKAGES = ("mlx", "mlx_lm", "llguidance", "numpy")
 _MIB = 1 << 20

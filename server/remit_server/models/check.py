@@ -19,7 +19,7 @@ from remit_server.models.availability import unavailable_because
 from remit_server.models.choose import PREFIXES, choose_provider, is_built_in, is_on_this_machine, model_folder
 from remit_server.models.local import wire
 from remit_server.models.local.conversion import profile_of, step_to_wire, to_load
-from remit_server.models.local.hub.names import hub_name
+from remit_server.models.local.hub.cache import hub_name
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
 from remit_server.models.ports import (
@@ -34,10 +34,9 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.profile import chosen_profile
+from remit_server.models.remote.engines import Hold, parse_reference
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
-from remit_server.models.remote.stages import Hold
-from remit_server.models.steps.reading import StepReader
+from remit_server.models.steps.held import StepReader
 
 _READ_FILE = ToolSpec(
     "read_file",

@@ -14,12 +14,11 @@ from typing import TypeAlias
 
 from remit_governance.secrets.redaction import Redactor
 from remit_server.models.built_in.provider import BUILT_IN_MODEL, BuiltInProvider
-from remit_server.models.local.hub.cache import cache_folder
-from remit_server.models.local.hub.names import hub_name
+from remit_server.models.local.hub.cache import cache_folder, hub_name
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.ports import ModelProvider
 from remit_server.models.profile import chosen_profile
-from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.engines import parse_reference
 
 Redact: TypeAlias = Callable[[str], str]
 
@@ -63,7 +62,7 @@ def model_folder(reference: str) -> Path:
     Raises ModelUnavailable where a model of the hub was not pulled.
     """
     if (name := hub_name(reference)) is not None:
-        from remit_server.models.local.pulled import pulled_folder
+        from remit_server.models.local.provider import pulled_folder
 
         return pulled_folder(name, cache_folder(os.environ))
     return Path(reference).expanduser().absolute()
@@ -75,8 +74,7 @@ def redact_text(text: str) -> str:
 
 
 def _open_local(reference: str, options: EngineOptions) -> ModelProvider:
-    from remit_server.models.local.provider import MlxProvider
-    from remit_server.models.local.pulled import PulledProvider
+    from remit_server.models.local.provider import MlxProvider, PulledProvider
 
     if (name := hub_name(reference)) is not None:
         return PulledProvider(name, cache_folder(os.environ), options)

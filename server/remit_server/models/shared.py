@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from dataclasses import dataclass
 
 from remit_server.models.ports import (
@@ -83,11 +82,9 @@ class _Borrowed(ModelProvider):
         """Returns the lent model's statistics, where it has any."""
         return await self._model.stats() if isinstance(self._model, LocalEngine) else None
 
-    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+    def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Streams one generation, as `ModelProvider.generate` says."""
-        async with aclosing(self._model.generate(request)) as events:
-            async for event in events:
-                yield event
+        return self._model.generate(request)
 
     async def close(self) -> None:
         """Gives the model back; its last user closes it. Idempotent."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from remit_server.models.ports import ModelProvider
-from remit_server.models.remote.reference import sent_to
+from remit_server.models.remote.engines import sent_to
 
 
 @dataclass(slots=True)

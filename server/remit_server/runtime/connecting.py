@@ -18,7 +18,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from remit_governance.errors import PolicyError
 from remit_server.errors import SetupError, os_reason
 from remit_server.models.check import ModelReport, check_model
-from remit_server.models.remote.reference import sent_to
+from remit_server.models.remote.engines import sent_to
 from remit_server.runtime.config.layers import MAX_BYTES, NAMES, Key, Origin, parse, resolve, unusable
 from remit_server.runtime.own_file_writer import rewrite
 from remit_server.runtime.places import config_folder

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from remit_governance.permissions.workspace_identity import WorkspaceIdentity
-from remit_governance.work_items.items import WORK_ITEMS_FILE
+from remit_governance.permissions.permissions import WorkspaceIdentity
+from remit_governance.work_items import WORK_ITEMS_FILE
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.own_file_writer import rewrite

@@ -16,9 +16,8 @@ from remit_governance.intents import Declaration, Matrix, canonical_tool
 from remit_governance.values import Effect
 from remit_governance.visible import visible
 from remit_governance.workflow.debt import tell_budget
-from remit_governance.workflow.position import Position
+from remit_governance.workflow.position import Position, describe
 from remit_governance.workflow.states import Mode
-from remit_governance.workflow.words import describe
 from remit_server import __version__
 from remit_server.agent.loop import Agent, begin_conversation
 from remit_server.agent.prompt import own_call_text

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from remit_governance.workflow.kept import strictest
-from remit_governance.workflow.position import Position
+from remit_governance.workflow.position import Position, strictest
 from remit_governance.workflow.states import Mode
 from remit_server import __version__
 from remit_server.agent.context.conversation import Conversation
@@ -17,7 +16,7 @@ from remit_server.harness.ports import Emit, KeptHistory, NothingKept
 from remit_server.harness.turn import SessionMemory
 from remit_server.harness.workflow.take_up import find_last_move, find_position
 from remit_server.models.choose import PREFIXES
-from remit_server.models.remote.reference import parse_reference
+from remit_server.models.remote.engines import parse_reference
 from remit_server.runtime.config.form import When
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.folder import SessionFolder

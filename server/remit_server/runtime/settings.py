@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 from remit_governance.hosts import parse_endpoint
 from remit_governance.policy.decision.builtin import AUDIT_DATABASE
-from remit_governance.work_items.items import WORK_ITEMS_FILE
-from remit_governance.workflow.options import WorkflowOptions
+from remit_governance.work_items import WORK_ITEMS_FILE
+from remit_governance.workflow.review import WorkflowOptions
 from remit_server.agent.context.generation import Generation
 from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions

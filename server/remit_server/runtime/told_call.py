@@ -9,8 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_governance.audit.reading.calls import CallRecords, calls_of
-from remit_governance.audit.reading.query import AuditFilter, query_audit
+from remit_governance.audit.reading.query import AuditFilter, CallRecords, calls_of, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.errors import AuditError
 from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons

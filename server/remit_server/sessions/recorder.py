@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from remit_governance.values import Intent
-from remit_governance.workflow.kept import keep
-from remit_governance.workflow.position import Position
+from remit_governance.workflow.position import Position, keep
 from remit_server.agent.context.conversation import Condensed, Conversation, Entry
 from remit_server.contract import (
     AgentEvent,

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_server.agent.context.budget import count_chars
-from remit_server.agent.context.condense import Room, choose_cut, condense
+from remit_server.agent.context.condense import Room, choose_cut, condense, facts_of
 from remit_server.agent.context.conversation import Conversation
-from remit_server.agent.context.facts import facts_of
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, SystemMessage, ToolMessage, UserMessage
 
 TEXTS = st.text(st.sampled_from("ab \n`é"), max_size=300)

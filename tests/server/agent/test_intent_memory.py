@@ -10,9 +10,8 @@ from bench_runtime import call
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.agent.context.condense import Room, condense
+from remit_server.agent.context.condense import MOST_KEPT, Room, condense, recall_intents
 from remit_server.agent.context.conversation import Conversation
-from remit_server.agent.context.intent_memory import MOST_KEPT, recall_intents
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, SystemMessage, ToolMessage, UserMessage
 from remit_server.sessions.folder import SessionFolder
 from remit_server.sessions.replay import replay

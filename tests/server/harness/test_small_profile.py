@@ -43,11 +43,9 @@ from remit_server.models.profile import (
     chosen_profile,
     named_parameters,
 )
-from remit_server.models.steps.dialogues import DIALOGUES, FILES
-from remit_server.models.steps.reading import StepReader
+from remit_server.models.steps.held import StepReader, spell_conversation
 from remit_server.models.steps.schema import Form, step_schema
-from remit_server.models.steps.spelling import spell_conversation
-from remit_server.models.steps.telling import standing_messages
+from remit_server.models.steps.telling import DIALOGUES, FILES, standing_messages
 from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS, TOOLS
 
 SPECS = {

@@ -15,8 +15,7 @@ from messages import SAYS
 from remit_governance.audit.record import AuditKind
 from remit_governance.policy.language.compile import parse_policy
 from remit_governance.policy.language.load import workflow_source
-from remit_governance.workflow.machine import UNTOUCHED
-from remit_governance.workflow.states import Mode
+from remit_governance.workflow.states import UNTOUCHED, Mode
 from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS, STAND_IN_GLOBS, TEST_GLOBS
 
 pytestmark = [

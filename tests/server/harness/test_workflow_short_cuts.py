@@ -14,7 +14,7 @@ from bench_runtime import Bench, call, intent
 from runner_projects import PROJECTS
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
-from remit_governance.workflow.machine import UNTOUCHED
+from remit_governance.workflow.states import UNTOUCHED
 from remit_server.harness.workflow.follow import UNPROVEN
 
 pytestmark = [

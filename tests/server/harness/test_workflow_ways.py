@@ -12,8 +12,8 @@ from messages import SAYS
 from runner_projects import PROJECTS, Project
 from workflow_bench import DONE, PLAN, RUN, begin, read, state, write
 
-from remit_governance.workflow.machine import CHANGED
 from remit_governance.workflow.proof.runs import ONLY_ALL
+from remit_governance.workflow.states import CHANGED
 
 pytestmark = [
     pytest.mark.slow,

@@ -10,7 +10,7 @@ from messages import SAYS
 
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind
-from remit_governance.permissions.permission_file import parse_permissions
+from remit_governance.permissions.remembered import parse_permissions
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 

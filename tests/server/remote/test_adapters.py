@@ -22,8 +22,7 @@ from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, SetupError
-from remit_server.models.dialects.spell import spell_call
-from remit_server.models.dialects.table import DIALECTS
+from remit_server.models.dialects.table import DIALECTS, spell_call
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -41,10 +40,10 @@ from remit_server.models.ports import (
 from remit_server.models.remote.ask import Ended
 from remit_server.models.remote.choose import make_client
 from remit_server.models.remote.clients.google_client import spell_thinking
+from remit_server.models.remote.engines import RemoteReference, parse_reference
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import RemoteReference, parse_reference
 
 PATH = {
     "type": "object",

@@ -15,9 +15,9 @@ from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.ports import Finished, Gap, GenerateRequest, TextDelta
 from remit_server.models.remote.ask import CannotFill
 from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.engines import parse_reference
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
 
 REQUEST = GenerateRequest("s", (), {}, max_tokens=96, priority="cursor", gap=Gap("x = (", ")\n"))
 QUICK = Patience(connect_s=2, first_token_s=2, between_tokens_s=2, retries=0)

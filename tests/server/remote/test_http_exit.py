@@ -19,10 +19,10 @@ from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.ports import CallProposed, Gap, GenerateRequest, ProposedCall, ToolSpec, UserMessage
 from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.engines import parse_reference
 from remit_server.models.remote.http_exit import MOST_ANSWER_BYTES
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
 
 READ = ToolSpec("read_file", "Read.", {"type": "object", "properties": {"path": {"type": "string"}}})
 REQUEST = GenerateRequest("s", (UserMessage("read a.py"),), {Intent.READ_FILE: (READ,)}, max_tokens=50)

@@ -11,7 +11,7 @@ import pytest
 from chat_server import Refused, Said, chat_server
 from messages import SAYS
 
-from remit_server.models.remote.clients.service_errors import without_key
+from remit_server.models.remote.ask import Service
 
 KEY = "sk-remit-test-0123456789abcdefghijkl"
 PLACES = {"openai": "/v1", "anthropic": "", "google": "", "ollama": ""}
@@ -74,5 +74,5 @@ async def test_MOD_15_while_a_server_is_asked_no_process_shows_the_key(
 
 
 def test_MOD_15_what_a_server_says_is_bounded_and_without_the_key() -> None:
-    assert without_key(f"no {KEY}!", KEY) == "no [redacted key]!"
-    assert len(without_key("x" * 1_000, None)) == 300
+    assert Service("openai", "h", KEY).words(f"no {KEY}!") == "no [redacted key]!"
+    assert len(Service("openai", "h", None).words("x" * 1_000)) == 300

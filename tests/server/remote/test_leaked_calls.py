@@ -17,9 +17,9 @@ from remit_server.errors import ModelFailed
 from remit_server.models.dialects.quotation import is_quoted
 from remit_server.models.ports import CallProposed, GenerateRequest, TextDelta, ToolSpec, UserMessage
 from remit_server.models.remote.choose import make_client
-from remit_server.models.remote.leaked_calls import Held, find_leaked_calls
+from remit_server.models.remote.engines import parse_reference
+from remit_server.models.remote.leaked import Held, find_leaked_calls
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
 
 _PATH = {"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}
 _SELECT = {"type": "object", "properties": {"intent": {"type": "string"}}}

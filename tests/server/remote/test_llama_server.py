@@ -28,9 +28,9 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.engines import parse_reference
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments

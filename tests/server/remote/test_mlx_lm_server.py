@@ -27,8 +27,8 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.engines import parse_reference
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,8 +11,7 @@ from mlx_lm_shaped import EMPTY, LISTED_NONE, LISTED_TWO, MlxLmShaped, called, e
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed
 from remit_server.models.check import check_model
-from remit_server.models.finding.loopback import fetch
-from remit_server.models.finding.served import Usual, find_served
+from remit_server.models.finding import Usual, fetch, find_served
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.ports import (
     UNREADABLE_CALL,
@@ -27,9 +26,9 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.engines import parse_reference
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 READ = ToolSpec("read_file", "Read a file.", PATH)

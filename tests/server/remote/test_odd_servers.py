@@ -33,12 +33,12 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
+from remit_server.models.remote.ask import numbers_in, told_body
 from remit_server.models.remote.choose import make_client
-from remit_server.models.remote.clients.service_errors import numbers_in, told_body
+from remit_server.models.remote.engines import parse_reference
+from remit_server.models.remote.leaked import ThoughtAloud
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
-from remit_server.models.remote.thought_aloud import ThoughtAloud
 from remit_server.models.remote.understood import understand
 from remit_server.models.unreadable import well_formed
 

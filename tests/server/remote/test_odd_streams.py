@@ -22,9 +22,9 @@ from remit_server.errors import RemitError
 from remit_server.models.ports import CallProposed, ModelEvent, SystemMessage, TextDelta, ToolSpec, UserMessage
 from remit_server.models.remote.ask import Among, Ask, Ended
 from remit_server.models.remote.choose import make_client
+from remit_server.models.remote.engines import parse_reference
 from remit_server.models.remote.patience import Patience, stream_patiently
 from remit_server.models.remote.provider import ended_alike
-from remit_server.models.remote.reference import parse_reference
 from remit_server.models.sameness import ENOUGH, end_where_alike
 
 pytestmark = pytest.mark.slow

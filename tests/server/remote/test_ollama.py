@@ -31,9 +31,9 @@ from remit_server.models.ports import (
 )
 from remit_server.models.remote.choose import make_client
 from remit_server.models.remote.clients.ollama_client import MOST_CONTEXT, context_of, spell_messages
+from remit_server.models.remote.engines import parse_reference
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import parse_reference
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 READ, WRITE = ToolSpec("read_file", "Read a file.", PATH), ToolSpec("write_file", "Write a file.", PATH)

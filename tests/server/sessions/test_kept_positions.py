@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.workflow.exemptions import CATEGORIES, Exemption
-from remit_governance.workflow.kept import Surroundings, TakenUp, digest_position, take_up
-from remit_governance.workflow.position import Position
+from remit_governance.workflow.position import Position, Surroundings, TakenUp, digest_position, take_up
 from remit_governance.workflow.proof.runs import Red, TestFiles
 from remit_governance.workflow.states import Mode, State, Trigger
 from remit_server.contract import ModelConfig

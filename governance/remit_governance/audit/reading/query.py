@@ -1,10 +1,12 @@
-"""Reading the audit log (effect): records by what they are about, through all segments (AUD-05)."""
+"""Reading the audit log (effect): records by what they are about, through all segments (AUD-05), and calls put together
+from their records: asked about, announced, ended (AUD-04).
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,15 +36,7 @@ class AuditFilter:
 
 EVERYTHING = AuditFilter()
 
-_EQUAL = (
-    "session_id",
-    "turn_id",
-    "tool_call_id",
-    "tool_name",
-    "kind",
-    "policy_decision",
-    "policy_rule_name",
-)
+_EQUAL = ("session_id", "turn_id", "tool_call_id", "tool_name", "kind", "policy_decision", "policy_rule_name")
 
 
 _FOUND = "number IN (SELECT number FROM fields WHERE name = ? AND value = ?)"
@@ -163,3 +157,56 @@ def _where(wanted: AuditFilter) -> tuple[str, list[str | int]]:
             clauses.append(f"{field_of('timestamp')} {comparison} ?")
             values.append(bound)
     return " AND ".join(clauses), values
+
+
+_PARTS = frozenset(
+    {
+        AuditKind.APPROVAL_REQUIRED,
+        AuditKind.APPROVAL_RESOLVED,
+        AuditKind.APPROVAL_REFUSED,
+        AuditKind.TOOL_INTENT,
+        AuditKind.TOOL_OUTCOME,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecords:
+    """The records of one call. `announced` is what says how it was judged; `outcome` is None while it runs."""
+
+    announced: AuditRecord
+    approvals: tuple[AuditRecord, ...]
+    outcome: AuditRecord | None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of all its records."""
+        ended = (self.outcome,) if self.outcome else ()
+        return tuple(record.number for record in (*self.approvals, self.announced, *ended))
+
+
+def calls_of(records: Iterable[AuditRecord]) -> tuple[CallRecords, ...]:
+    """The calls among these records, which are in order. An outcome ends a call: what comes later with the same ids is
+    another one."""
+    found: list[CallRecords] = []
+    running: dict[tuple[str | None, ...], list[AuditRecord]] = {}
+    for record in records:
+        event = record.event
+        if event.kind in _PARTS:
+            own = (event.session_id, event.turn_id, event.tool_call_id)
+            running.setdefault(own, []).append(record)
+            if event.kind is AuditKind.TOOL_OUTCOME:
+                found += _call(running.pop(own))
+    for left in running.values():
+        found += _call(left)
+    return tuple(found)
+
+
+def _call(records: list[AuditRecord]) -> list[CallRecords]:
+    by_kind = {record.event.kind: record for record in records}
+    announced = by_kind.get(AuditKind.TOOL_INTENT)
+    if announced is None:
+        return []
+    ends = {AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME}
+    asked = tuple(record for record in records if record.event.kind not in ends)
+    return [CallRecords(announced, asked, by_kind.get(AuditKind.TOOL_OUTCOME))]

@@ -8,8 +8,7 @@ from dataclasses import replace
 from remit_governance.capabilities import Claim, Token
 from remit_governance.errors import ExtensionError
 from remit_governance.policy.decision.risk import rated_parts, risk_of
-from remit_governance.policy.matching.commands import is_script
-from remit_governance.policy.matching.history import reads_history
+from remit_governance.policy.matching.commands import is_script, reads_history
 from remit_governance.policy.matching.scripts import Parts
 from remit_governance.policy.rules import IndexedRule, Policy, Subject
 from remit_governance.values import Action, Decision, Reason, Verdict, strictest

@@ -23,11 +23,9 @@ from types import MappingProxyType
 
 from remit_governance.policy.decision.builtin import DENIED, READING, REVIEWED
 from remit_governance.policy.matching.commands import is_script
-from remit_governance.policy.matching.paths import fold, normalise, outside
-from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.matching.paths import compile_globs, fold, normalise, outside
 from remit_governance.policy.matching.scripts import Parts, in_scratch, parts_of
-from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
-from remit_governance.policy.shell.catalogue.rows import Effect
+from remit_governance.policy.shell.catalogue.rows import NO_ROWS, Effect, OwnRows
 from remit_governance.policy.shell.effects.own_effects import effect_with, files_with
 from remit_governance.policy.shell.programs import examine
 from remit_governance.policy.shell.reading import STREAMS

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from remit_governance.policy.editing.key_texts import UNITS, known_words, meaning
 from remit_governance.policy.editing.outline import MAX_CHARACTERS, Token, outline, read_outline
-from remit_governance.policy.editing.schema import WHOLE, Slot, fields_of, slot_at
+from remit_governance.policy.editing.schema import UNITS, WHOLE, Slot, fields_of, known_words, meaning, slot_at
 from remit_governance.policy.editing.spans import Span
 
 # Stands for what is typed next, so that a place where nothing stands yet has a token too.

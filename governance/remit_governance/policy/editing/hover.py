@@ -1,21 +1,28 @@
-"""What is shown about the place under the mouse: a rule in a sentence, a key's or a word's meaning (POL-14)."""
+"""What is shown about the place under the mouse (POL-14): a rule in a sentence, a key's or a word's meaning.
+
+With it where a rule stands, and how often it has decided of late. Whatever the file says stands between backticks, so
+that it is never markup.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from pydantic import ValidationError
 
+from remit_governance.audit.record import AuditRecord
 from remit_governance.errors import PolicyError
-from remit_governance.policy.editing.describing import code, sentence
-from remit_governance.policy.editing.key_texts import known_words, meaning
 from remit_governance.policy.editing.outline import Token, outline
-from remit_governance.policy.editing.schema import WHOLE, Slot, slot_at
-from remit_governance.policy.editing.spans import Span
+from remit_governance.policy.editing.schema import WHOLE, Slot, known_words, meaning, slot_at
+from remit_governance.policy.editing.spans import Span, YamlLines
 from remit_governance.policy.language.document import Document, Place, read_document
-from remit_governance.policy.language.policy_form import RuleForm
+from remit_governance.policy.language.policy_form import MatchForm, RuleForm
+from remit_governance.visible import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +90,109 @@ def _document(text: str) -> Document | None:
         return read_document("", text)
     except PolicyError:
         return None
+
+
+_SHOWN = 8
+_VERBS = {
+    "allow": "allows",
+    "deny": "denies",
+    "pass": "says nothing about",
+    "require_review": "has you asked about",
+}
+
+
+def sentence(rule: RuleForm) -> str:
+    """Says what the rule does, starting with its name."""
+    parts = [code(rule.name), _VERBS[rule.action], *_condition(rule.match)]
+    parts += [_limits(rule)] if rule.action == "allow" and _limits(rule) else []
+    without = [" ".join(_condition(item)).removeprefix("everything ") for item in rule.except_]
+    return " ".join(parts) + (f", except {'; '.join(without)}" if without else "") + "."
+
+
+def code(text: str) -> str:
+    """Text as Markdown shows it letter by letter, hidden characters spelled out."""
+    shown = visible(text, "show")
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if shown.startswith("`") or shown.endswith("`") or not shown else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def _condition(form: MatchForm) -> list[str]:
+    given = form.given()
+    syscalls = given.pop("syscall", None)
+    named = "everything" if syscalls is None else _any(syscalls)
+    return [named, *(f"{_told(key)} {_any(values)}" for key, values in given.items())]
+
+
+def _told(key: str) -> str:
+    """How the values of a key begin."""
+    return str(cast("dict[str, str]", MatchForm.model_fields[key].json_schema_extra)["told"])
+
+
+def _any(values: Iterable[str]) -> str:
+    words = [code(str(value)) for value in values]
+    if len(words) > _SHOWN:
+        return f"{', '.join(words[:_SHOWN])} or {len(words) - _SHOWN} more"
+    if len(words) < 2:
+        return words[0] if words else "nothing"
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _limits(rule: RuleForm) -> str:
+    limits = rule.constraints
+    said = [
+        f"up to {limits.max_file_size} bytes" if limits.max_file_size is not None else "",
+        ""
+        if limits.require_sandbox is None
+        else "in a sandbox"
+        if limits.require_sandbox == "L2"
+        else f"in a sandbox of {code(limits.require_sandbox)}",
+        "under a token of its own" if limits.require_capability_token else "",
+    ]
+    return ", ".join(part for part in said if part)
+
+
+def rule_span(text: str, name: str) -> Span | None:
+    """The name of the rule with this name; None where the text has none."""
+    for token in outline(text).tokens:
+        match token.place:
+            case ("capabilities", int(), "name") if token.role != "key" and token.text == name:
+                return token.span
+            case _:
+                pass
+    return None
+
+
+def line_span(text: str, line: int) -> Span:
+    """Finds what stands in a line, counted from 1 as reasons count; beyond the last one, that one."""
+    return YamlLines(text).span(line)
+
+
+CALLS = 100
+"""How many of the last calls are looked at."""
+
+_WORDS = {"allowed": "allowed", "allowed_by_token": "allowed", "review_required": "asked about", "denied": "denied"}
+
+
+def hits(calls: Sequence[AuditRecord], rule: str) -> str:
+    """`allowed 3, denied 12 of the last 100 calls`: calls in which this rule carried the verdict.
+
+    `calls` are one record each. A rule that shares a verdict with others counts as well.
+    """
+    if not calls:
+        return "no calls have been recorded yet"
+    last = f"of the last {len(calls)} calls" if len(calls) > 1 else "of one call"
+    counted = count_decisions(calls).get(rule, Counter())
+    said = [f"{word} {counted[word]}" for word in dict.fromkeys(_WORDS.values()) if counted[word]]
+    return f"{', '.join(said) or 'decided none'} {last}"
+
+
+def count_decisions(calls: Iterable[AuditRecord]) -> dict[str, Counter[str]]:
+    """For each rule in how many of these calls it carried the verdict, by what that was (`allowed`, `asked about`,
+    `denied`)."""
+    counted: dict[str, Counter[str]] = {}
+    for record in calls:
+        word = _WORDS.get(record.event.policy_decision or "", "")
+        for rule in filter(None, (record.event.policy_rule_name or "").split(", ")):
+            counted.setdefault(rule, Counter())[word] += 1
+    return counted

@@ -1,8 +1,11 @@
-"""Actions as the command line, the editor and policy examples write them (POL-05)."""
+"""Actions as the command line, the editor and policy examples write them (POL-05), and rules held to such examples
+(POL-06).
+"""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Literal, TypeVar
 
@@ -10,9 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
 from remit_governance.canonical import Json
 from remit_governance.capabilities import DEFAULT_MAX_OPS, DEFAULT_TTL_S, Claim, Holder, Token, scope_of
-from remit_governance.errors import ActionError
+from remit_governance.errors import ActionError, Problem
+from remit_governance.policy.language.document import Document, Place
+from remit_governance.policy.language.policy_form import RuleForm
 from remit_governance.policy.matching.commands import command_words
-from remit_governance.policy.rules import Policy
+from remit_governance.policy.rules import Policy, Rule, Subject
 from remit_governance.values import Action, Intent, SandboxName
 
 
@@ -170,3 +175,26 @@ def _validate(form: type[Form], value: object) -> Form:
             fix = f"did you mean `{near[0]}`" if near else f"use {keys}"
             raise ActionError(what, f"unknown key `{name}`", fix) from None
         raise ActionError(what, f"`{name}`: {first['msg'].lower()}", f"an action has the keys {keys}") from None
+
+
+def example_faults(form: RuleForm, rule: Rule, document: Document, place: Place) -> Iterator[Problem]:
+    """One problem for each example that is no action, or that the rule takes the other way; `place` is the rule's."""
+    syscalls = form.match.syscall or ()
+    for key, wanted in (("match", True), ("not_match", False)):
+        examples = form.examples.match if wanted else form.examples.not_match
+        for i, example in enumerate(examples):
+            at: Place = (*place, "examples", key, i)
+            given = example if "syscall" in example or not syscalls else {"syscall": syscalls[0], **example}
+            try:
+                subject = Subject.of(parse_action(given))
+            except ActionError as error:
+                yield document.problem(at, f"the example of `{form.name}` is no action: {error.why}", error.fix)
+                continue
+            if _applies(rule, subject) is not wanted:
+                problem = "does not match" if wanted else "matches"
+                yield document.problem(at, f"`{form.name}` {problem} this example", "correct the rule or the example")
+
+
+def _applies(rule: Rule, subject: Subject) -> bool:
+    named = rule.syscalls is None or subject.action.syscall in rule.syscalls
+    return named and rule.applies(subject)

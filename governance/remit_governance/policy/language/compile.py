@@ -16,11 +16,16 @@ from remit_governance.canonical import Json, digest
 from remit_governance.errors import PolicyError, Problem
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.policy.decision.builtin import BUILTIN, builtin_layer
-from remit_governance.policy.language.action_form import ActionForm
+from remit_governance.policy.language.action_form import ActionForm, example_faults
+from remit_governance.policy.language.besides_rules import (
+    OwnTests,
+    change_matrix,
+    find_unknown_tools,
+    find_widened,
+    scope_rules,
+    with_own_tests,
+)
 from remit_governance.policy.language.document import OF_PROJECT, OWN, Document, Most, Place
-from remit_governance.policy.language.examples import example_faults
-from remit_governance.policy.language.intent_rows import change_matrix, find_unknown_tools, find_widened
-from remit_governance.policy.language.own_tests import OwnTests, with_own_tests
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.policy.language.policy_form import (
     ConstraintsForm,
@@ -39,13 +44,12 @@ from remit_governance.policy.language.rule_warnings import warnings_of
 from remit_governance.policy.matching.command_match import Match
 from remit_governance.policy.matching.conditions import any_of, compile_match, on_path
 from remit_governance.policy.matching.index import keys_of_match
-from remit_governance.policy.matching.rule_globs import wild_chars
+from remit_governance.policy.matching.paths import wild_chars
 from remit_governance.policy.rules import SANDBOXES, Constraints, Layer, Policy, Rule
-from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
+from remit_governance.policy.shell.catalogue.rows import NO_ROWS, OwnRows
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Intent, SandboxName, Verdict
-from remit_governance.work_items.items import SCOPE_RULES, WorkItem, WorkItems
-from remit_governance.work_items.scope import scope_rules
+from remit_governance.work_items import SCOPE_RULES, WorkItem, WorkItems
 from remit_governance.workflow.exemptions import CATEGORIES, DEFAULT_GLOBS
 from remit_governance.workflow.states import Mode
 
@@ -189,10 +193,6 @@ class _WildChars:
             self._most_at_depth[depth] = max(self._most_at_depth[depth], self._in_folder[folder])
 
 
-def _wild_chars(form: RuleForm) -> int:
-    return sum(wild_chars(match.path_glob or ()) for match in (form.match, *form.except_))
-
-
 def _too_wild(document: Document, place: Place) -> Problem:
     return document.problem(
         place,
@@ -260,7 +260,7 @@ def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> 
         suspects=compile_match(form.match, fold_case, stops=Match.MAYBE, indexed=True) if suspects else None,
         keys=keys_of_match(form.match, fold_case),
         excepted=any_of([compile_match(item, fold_case) for item in _exceptions(form, source)]),
-        wild=_wild_chars(form),
+        wild=sum(wild_chars(match.path_glob or ()) for match in (form.match, *form.except_)),
         by_path=any(each.path_glob not in {None, _EVERY_PATH} for each in (form.match, *_exceptions(form, source))),
         constraints=_constraints(form.constraints),
         grants=not source.project,

@@ -12,15 +12,18 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from pydantic import RootModel
+
 from remit_governance.errors import PolicyError, Problem
 from remit_governance.policy.decision.extension import ExtensionRule, read_rule
 from remit_governance.policy.language.compile import Source, compile_policy
-from remit_governance.policy.language.programs_file import own_rows
+from remit_governance.policy.language.document import OF_PROJECT, OWN
+from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.rules import Policy
-from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
-from remit_governance.work_items.file import parse_work_items
-from remit_governance.work_items.items import WorkItems
+from remit_governance.policy.shell.catalogue.files import CommandForm, OwnProgramForm
+from remit_governance.policy.shell.catalogue.rows import NO_ROWS, OwnRows, Program, Rows
+from remit_governance.work_items import WorkItems, parse_work_items
 
 MAX_BYTES = 4_000_000
 MAX_RULE_BYTES = 200_000
@@ -152,3 +155,43 @@ def _of_project(path: str, flags: int) -> int:
 
 def _unreadable(path: Path, line: int, message: str, fix: str) -> PolicyError:
     return PolicyError((Problem(str(path), line, 1, message, fix),))
+
+
+class _ProgramsForm(RootModel[tuple[OwnProgramForm, ...]]):
+    root: tuple[OwnProgramForm, ...] = ()
+
+
+def parse_programs(source: Source) -> Rows:
+    """The rows of a file, by the names of their programs. Raises PolicyError with every problem found."""
+    if not source.text.strip():
+        return {}
+    most = OF_PROJECT if source.project else OWN
+    document, form = parse_form(source.file, source.text, _ProgramsForm, {"": OwnProgramForm}, CommandForm, most=most)
+    rows: dict[str, Program] = {}
+    problems: list[Problem] = []
+    for at, row in enumerate(form.root):
+        program = row.program("project" if source.project else "person")
+        for n, name in enumerate(row.programs):
+            if name in rows:
+                place = (at, "programs", n)
+                problems.append(document.problem(place, f"`{name}` has two rows", "put them into one"))
+            rows[name] = program
+    if problems:
+        raise PolicyError(tuple(problems))
+    return rows
+
+
+def own_rows(sources: Sequence[Source]) -> OwnRows:
+    """The rows of the person's file and of the project's, where given. Raises PolicyError with every problem."""
+    problems: list[Problem] = []
+    rows: dict[bool, Rows] = {}
+    for source in sources:
+        try:
+            rows[source.project] = parse_programs(source)
+        except PolicyError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise PolicyError(tuple(problems))
+    texts = tuple((source.project, source.text) for source in sources)
+    files = tuple(source.file for source in sources)
+    return OwnRows(rows.get(False, {}), rows.get(True, {}), texts, files)

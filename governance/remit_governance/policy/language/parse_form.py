@@ -1,16 +1,17 @@
-"""A file's text into a checked form, and what is wrong with it in words for the person who wrote it
-(POL-05)."""
+"""A file's text into a checked form, and what is wrong with it in words for the person who wrote it (POL-05)."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from remit_governance.errors import PolicyError
-from remit_governance.policy.language.document import OWN, Document, Most, read_document
-from remit_governance.policy.language.wording import problem_of
+from remit_governance.errors import PolicyError, Problem
+from remit_governance.policy.language.document import OWN, Document, Most, Plain, read_document
 
 F = TypeVar("F", bound=BaseModel)
 
@@ -44,3 +45,84 @@ def parse_form(
 def _holder(location: tuple[str | int, ...]) -> str:
     """The key below which a place is; empty for the file's own keys."""
     return next((part for part in reversed(location[:-1]) if isinstance(part, str)), "")
+
+
+Location = tuple[str | int, ...]
+
+_MISMATCH = "string_pattern_mismatch"
+_NAME = "^[A-Za-z0-9]"
+"""How the patterns of names begin, which the fix for a mismatch describes; others are shown as they are."""
+
+FIXES: Mapping[str, str] = MappingProxyType(
+    {
+        "bool_type": "write `true` or `false`",
+        "dict_type": "write `key: value` pairs",
+        "enum": "use {expected}",
+        "int_from_float": "write a whole number",
+        "int_parsing": "write a whole number",
+        "int_type": "write a whole number",
+        "literal_error": "use {expected}",
+        "model_type": "write `key: value` pairs",
+        _MISMATCH: "use letters, digits, `.`, `_` and `-`, a letter or digit first, 100 in all",
+        "string_too_long": "write {max_length} characters at most",
+        "string_too_short": "write something, or leave it out",
+        "string_type": "write text: where it looks like something else, in quotes",
+        "tuple_type": "write a list, such as `[a, b]`",
+    }
+)
+"""What to do, by pydantic's name of the fault."""
+
+
+def problem_of(document: Document, error: ErrorDetails, form: type[BaseModel]) -> Problem:
+    """One of pydantic's errors as a problem at its place, which is in this form."""
+    location = _written(document, error["loc"])
+    name = _name(location)
+    match error["type"]:
+        case "extra_forbidden":
+            known = [field.alias or key for key, field in form.model_fields.items()]
+            near = difflib.get_close_matches(name, known, n=1)
+            fix = f"did you mean `{near[0]}`" if near else f"use one of {', '.join(known)}"
+            return document.problem(location, f"unknown key `{name}`", fix)
+        case "missing":
+            return document.problem(location[:-1], f"the key `{name}` is missing", f"add `{name}:`")
+        case "value_error":
+            why, _, fix = error["msg"].removeprefix("Value error, ").partition(": ")
+            return document.problem(location, why, fix or "correct the value")
+        case kind:
+            context = error.get("ctx", {})
+            given = {**context, "expected": str(context.get("expected", "")).replace("'", "`")}
+            plain = kind not in FIXES or (kind == _MISMATCH and not str(context.get("pattern")).startswith(_NAME))
+            fix = error["msg"][:1].lower() + error["msg"][1:] if plain else FIXES[kind].format_map(given)
+            return document.problem(location, f"{_shown(document, location)} is not right", fix)
+
+
+def _written(document: Document, location: Location) -> Location:
+    """The place as it stands in the file: one value may stand without its list."""
+    alone = (
+        location and isinstance(location[-1], int) and not isinstance(_value_at(document.value, location[:-1]), list)
+    )
+    return location[:-1] if alone else location
+
+
+def _name(location: Location) -> str:
+    """The key that is meant: one value of a list is named by the list's key."""
+    return next((part for part in reversed(location) if isinstance(part, str)), "the file")
+
+
+def _shown(document: Document, location: Location) -> str:
+    """The key and its value, where that is short; of a list, which of its values."""
+    name, value = _name(location), _value_at(document.value, location)
+    written = {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    shown = f"`{name}: {written}`" if isinstance(value, str | int | float) and len(written) <= 60 else f"`{name}`"
+    return f"value {location[-1] + 1} of {shown}" if location and isinstance(location[-1], int) else shown
+
+
+def _value_at(value: Plain, location: Location) -> Plain:
+    for part in location:
+        if isinstance(value, dict) and part in value:
+            value = value[str(part)]
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            return None
+    return value

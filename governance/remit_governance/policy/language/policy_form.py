@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
 
 from remit_governance.hosts import parse_endpoint
-from remit_governance.policy.language.units import parse_size
 from remit_governance.policy.matching.commands import command_prefix
-from remit_governance.policy.matching.rule_globs import glob_fault
+from remit_governance.policy.matching.paths import glob_fault
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Effect, Intent
 from remit_governance.workflow.states import Mode, State
+
+SIZES = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
+
+_QUANTITY = re.compile(r"([0-9]{1,15})([A-Za-z]*)", re.ASCII)
+
+
+def parse_size(value: str | int) -> int:
+    """Returns the bytes of `100KiB`, `5MB`, `512` and the like (POL-15); a bare number is bytes. Raises ValueError."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        known = " ".join(SIZES)
+        raise ValueError(f"`{value}` is no quantity: write a whole number and one of {known}, without a space")
+    if match[2] and match[2] not in SIZES:
+        raise ValueError(f"unknown unit `{match[2]}`: use {' '.join(SIZES)}, case-sensitive")
+    return int(match[1]) * SIZES.get(match[2], 1)
+
 
 _SHOWN_CHARS = 100
 
@@ -112,6 +130,10 @@ class MatchForm(Form):
     risk: Annotated[tuple[Literal["low", "medium", "high"], ...], BeforeValidator(_many)] | None = matcher(
         "at the risk", "How much the action can do: by its kind, and by how sensitive its path is."
     )
+
+    def given(self) -> dict[str, tuple[str, ...]]:
+        """Returns the values of each key that is given."""
+        return {key: values for key, values in self if values is not None}
 
     def same(self, other: MatchForm) -> bool:
         """Tells whether both say the same, whatever the order of their values."""

@@ -18,7 +18,7 @@ def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
         yield from _odd_values(document, rule.name, rule.match, (*place, "match"))
         for n, item in enumerate(rule.except_):
             yield from _odd_values(document, rule.name, item, (*place, "except", n))
-            if item.same(rule.match) or not _given_keys(item):
+            if item.same(rule.match) or not item.given():
                 yield document.problem(
                     (*place, "except", n),
                     f"`{rule.name}` can never apply: its except is its match",
@@ -28,7 +28,7 @@ def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
 
 
 def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Problem]:
-    if rule.action == "allow" and not _given_keys(rule.match):
+    if rule.action == "allow" and not rule.match.given():
         yield document.problem((*place, "match"), f"`{rule.name}` allows everything", "say what it allows")
     if rule.action != "allow" and "constraints" in rule.model_fields_set:
         yield document.problem(
@@ -41,7 +41,7 @@ def _odd_rule(document: Document, rule: RuleForm, place: Place) -> Iterator[Prob
 def _odd_values(document: Document, name: str, form: MatchForm, place: Place) -> Iterator[Problem]:
     yield from _misspellings(document, name, form.syscall or (), (*place, "syscall"))
     yield from _unknown_tags(document, name, form.caller_tag or (), (*place, "caller_tag"))
-    for key, values in _given_keys(form).items():
+    for key, values in form.given().items():
         if not values:
             yield document.problem(
                 (*place, key), f"`{name}` can never match: its `{key}` is empty", f"give `{key}` a value"
@@ -70,7 +70,3 @@ def _unknown_tags(document: Document, name: str, tags: tuple[str, ...], place: P
             yield document.problem(
                 (*place, i), f"a value of `{name}` never matches: no caller has the tag `{tag}`", fix
             )
-
-
-def _given_keys(form: MatchForm) -> dict[str, tuple[str, ...]]:
-    return {key: values for key, values in form if values is not None}

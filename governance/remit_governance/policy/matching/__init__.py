@@ -1,6 +1,6 @@
 """What a rule matches: paths, commands, conditions.
 
-What a rule means: `conditions.py` for match keys, `rule_globs.py` and `paths.py` for paths, `command_match.py` for
+What a rule means: `conditions.py` for match keys, `paths.py` for paths and globs, `command_match.py` for
 commands (the one matcher of policy and permissions), `scripts.py` for the parts of a command line, `index.py` finds
-the rules that can match, `history.py` knows commands of git that show the past.
+the rules that can match, `commands.py` knows words, and commands of git that show the past.
 """

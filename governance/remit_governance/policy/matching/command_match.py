@@ -12,14 +12,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from remit_governance.policy.matching.paths import normalise
-from remit_governance.policy.shell.options.parse_options import (
-    MOST_READINGS,
-    WILD,
-    Call,
-    Operand,
-    calls_of,
-    forms_of,
-)
+from remit_governance.policy.shell.options import MOST_READINGS, WILD, Call, Operand, calls_of, forms_of
 from remit_governance.policy.shell.reading import Argv
 
 

@@ -1,11 +1,13 @@
 """A command line as policy sees it: its words where they are plain, the whole text under a shell where they are not
-(CMD-01).
+(CMD-01); and which commands show what files held in the past: git keeps it, whatever has since been hidden (POL-16).
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./ \t'\"-]*", re.ASCII)
@@ -57,3 +59,55 @@ def command_prefix(text: str) -> tuple[str, ...]:
 def starts_with(command: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
     """Tells whether the leading words of `command` are exactly `prefix`."""
     return command[: len(prefix)] == prefix
+
+
+_HARMLESS = frozenset(
+    {
+        *(
+            "add",
+            "branch",
+            "check-ignore",
+            "clean",
+            "commit",
+            "config",
+            "count-objects",
+            "describe",
+            "fetch",
+            "for-each-ref",
+        ),
+        *("fsck", "gc", "help", "init", "log", "ls-files", "merge-base", "mv", "push", "reflog", "remote", "rev-list"),
+        *("rev-parse", "rm", "shortlog", "show-ref", "status", "submodule", "symbolic-ref", "tag", "var", "version"),
+    }
+)
+"""Subcommands that show names and messages, and of files no more than what they hold now."""
+
+_SHOWING = (
+    *("-p", "-u", "-U", "-L", "-G", "-S", "-c", "-v", "--patch", "--unified", "--cc", "--word-diff", "--diff"),
+    *("--color-words", "--binary", "--full-diff", "--ext-diff", "--textconv", "--verbose", "--remerge"),
+)
+_VERBOSE = frozenset({"branch", "remote"})
+"""Of these `-v` shows names and messages only."""
+
+_BEFORE = ("--no-pager", "--paginate", "--no-optional-locks", "--literal-pathspecs", "-P", "-p", "--bare")
+
+
+def is_git(command: Sequence[str]) -> bool:
+    """Tells whether the command is git's."""
+    return bool(command) and posixpath.basename(command[0]) == "git"
+
+
+def reads_history(commands: Iterable[Sequence[str]]) -> bool:
+    """Tells whether one of the commands is git's and may show what a file held in a commit."""
+    return any(is_git(command) and not _is_harmless(command[1:]) for command in commands)
+
+
+def _is_harmless(words: Sequence[str]) -> bool:
+    rest = list(words)
+    while rest and rest[0] in _BEFORE:
+        rest.pop(0)
+    if not rest or rest[0] in {"--version", "--help"}:
+        return True
+    subcommand, *others = rest
+    if subcommand in _VERBOSE:
+        others = [word for word in others if word not in {"-v", "-vv"}]
+    return subcommand in _HARMLESS and not any(word.startswith(_SHOWING) for word in others)

@@ -12,8 +12,7 @@ from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.language.policy_form import MatchForm
 from remit_governance.policy.matching.command_match import Match, matches_command
 from remit_governance.policy.matching.commands import command_prefix, starts_with
-from remit_governance.policy.matching.paths import outside
-from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.matching.paths import compile_globs, outside
 from remit_governance.policy.rules import Condition, Subject
 from remit_governance.values import Action
 
@@ -25,7 +24,7 @@ def compile_match(form: MatchForm, fold_case: bool, *, stops: Match | None = Non
     says how certain it has to be that a command is meant. `indexed` leaves `syscall` out: the predicate is asked only
     about actions that have been found by it.
     """
-    given = {key: values for key, values in form if values is not None and not (indexed and key == "syscall")}
+    given = {key: values for key, values in form.given().items() if not (indexed and key == "syscall")}
     path, command, host = (given.pop(key, None) for key in ("path_glob", "command", "host"))
     conditions = [CONDITIONS.get(key, _one_of(attrgetter(key)))(values) for key, values in given.items()]
     # The cheap ones first: most rules that are asked and do not match fail by a word.

@@ -16,7 +16,7 @@ from remit_governance.hosts import host_and_port
 from remit_governance.policy.language.policy_form import MatchForm
 from remit_governance.policy.matching.commands import command_prefix
 from remit_governance.policy.matching.paths import fold, normalise, outside
-from remit_governance.policy.shell.options.parse_options import forms_of
+from remit_governance.policy.shell.options import forms_of
 from remit_governance.values import Action
 
 Key = tuple[str, str]

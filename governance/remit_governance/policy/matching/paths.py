@@ -1,10 +1,15 @@
-"""Every spelling of a path brought to one (FILE-01)."""
+"""Every spelling of a path brought to one (FILE-01), and the globs of a rule, several matched at once (POL-08)."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 import sys
 import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+
+from remit_governance.globs import MAX_GLOB_CHARS, PathMatcher, glob_expression, match_any
 
 FOLDS_CASE = sys.platform == "darwin"
 """Whether this system's file names usually ignore case."""
@@ -33,3 +38,92 @@ def fold(path: str) -> str:
         return path.lower()
     drawn = "".join(c for c in path if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", drawn).casefold())
+
+
+_PLAIN_NAME = re.compile(r"(?:\*\*/)*([A-Za-z0-9_.-]+)", re.ASCII)
+_PLAIN_SUFFIX = re.compile(r"(?:\*\*/)*\*([A-Za-z0-9_.-]+)", re.ASCII)
+_PLAIN_FOLDER = re.compile(r"([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*/)\*\*", re.ASCII)
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)+", re.ASCII)
+_PLAIN = (_PLAIN_NAME, _PLAIN_SUFFIX, _PLAIN_FOLDER, _PLAIN_PATH)
+
+
+def glob_fault(glob: str) -> str | None:
+    """Why this glob can never match, or None. Paths are normalised before they are matched."""
+    body = glob.removeprefix("!")
+    if not body.strip():
+        return "it is empty"
+    if len(body) > MAX_GLOB_CHARS:
+        return f"it is longer than {MAX_GLOB_CHARS} characters"
+    if glob.startswith("#"):
+        return "`#` starts a comment in .gitignore, write `\\#`"
+    if any(part in {".", ".."} for part in body.split("/")) or "//" in body:
+        return "paths are matched without `.`, `..` and `//`"
+    if "\0" in body:
+        return "no path holds a NUL"
+    return None if is_plain(body) or glob_expression(body) else "it matches nothing"
+
+
+def is_plain(glob: str) -> bool:
+    """Tells whether the glob is matched without an expression."""
+    body = glob.removeprefix("!")
+    return any(form.fullmatch(body) for form in _PLAIN)
+
+
+def wild_chars(globs: Iterable[str]) -> int:
+    """Characters of those of the globs that take an expression: what a look at a path costs is in proportion."""
+    return sum(len(glob) for glob in globs if not is_plain(glob))
+
+
+@lru_cache(maxsize=4096)
+def compile_globs(globs: Sequence[str], fold_case: bool = False) -> PathMatcher:
+    """A matcher for normalised paths relative to the workspace: any glob matches and no `!glob` does.
+
+    Unlike in `.gitignore` the order does not count: an exclusion always wins. With `fold_case` the globs are folded,
+    and the paths have to be folded by the caller. `globs` must be hashable. A glob that `glob_fault` names matches
+    nothing. Nothing is compiled before the first path: of all rules that there are most processes ask few.
+    """
+
+    @cache
+    def matcher() -> PathMatcher:
+        return _compile_now(globs, fold_case)
+
+    def matches(path: str) -> bool:
+        return matcher()(path)
+
+    return matches
+
+
+def _compile_now(globs: Sequence[str], fold_case: bool) -> PathMatcher:
+    folded = [fold(g) for g in globs] if fold_case else list(globs)
+    wanted = _any_of([g for g in folded if not g.startswith("!")])
+    unwanted = [g[1:] for g in folded if g.startswith("!")]
+    if not unwanted:
+        return wanted
+    excluded = _any_of(unwanted)
+    return lambda path: wanted(path) and not excluded(path)
+
+
+def _any_of(globs: list[str]) -> PathMatcher:
+    """Plain names, endings and folders need no expression: most globs are such, and most of the time would go there."""
+    names = frozenset(m[1] for g in globs if (m := _PLAIN_NAME.fullmatch(g)))
+    suffixes = tuple(m[1] for g in globs if (m := _PLAIN_SUFFIX.fullmatch(g)))
+    paths = frozenset(g for g in globs if _PLAIN_PATH.fullmatch(g))
+    folders = (*(m[1] for g in globs if (m := _PLAIN_FOLDER.fullmatch(g))), *(f"{path}/" for path in paths))
+    rest = match_any(e for g in globs if not is_plain(g) and (e := glob_expression(g)))
+    if not names and not suffixes and rest is None:
+        return lambda path: path.startswith(folders) or path in paths
+    if not names and not folders and rest is None:
+        below = tuple(f"{suffix}/" for suffix in suffixes)
+        return lambda path: path.endswith(suffixes) or any(each in path for each in below)
+
+    def matches(path: str) -> bool:
+        parts = path.split("/")
+        return (
+            path.startswith(folders)
+            or path in paths
+            or not names.isdisjoint(parts)
+            or (bool(suffixes) and any(part.endswith(suffixes) for part in parts))
+            or (rest is not None and rest(path))
+        )
+
+    return matches

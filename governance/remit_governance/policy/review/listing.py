@@ -1,16 +1,33 @@
-"""All rules in force, each with what it says in a line, and those that can never have their way (POL-10). Pure."""
+"""What is in force, as a list. Pure.
+
+All rules, each with what it says in a line, and those that can never have their way (POL-10); and what is known of
+programs, as JSON: the list, and all that the rows of one say (CMD-08, CMD-10).
+
+Whether one `match` takes in all that another does is told as far as that can be proved from their text; "no" means
+that it is not proved. What is proved: a key that is left out takes in every value; equal values; of globs also `**`,
+a plain folder (`src/**`) and a plain name (`.env`) over what lies below; of commands their first words.
+"""
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from remit_governance.canonical import Json
 from remit_governance.errors import Problem
+from remit_governance.hosts import host_and_port
 from remit_governance.policy.decision.builtin import BUILTIN, DENIED, READING
+from remit_governance.policy.decision.risk import WEIGHTS, word_of
 from remit_governance.policy.language.compile import Source, parse_policy
 from remit_governance.policy.language.policy_form import MatchForm, RuleForm
 from remit_governance.policy.language.rule_warnings import warnings_of
-from remit_governance.policy.matching.covering import covers, folded_globs_cover
+from remit_governance.policy.matching.commands import command_prefix
+from remit_governance.policy.matching.paths import fold
+from remit_governance.policy.shell.catalogue.files import packaged, packaged_names
+from remit_governance.policy.shell.catalogue.rows import EFFECTS, Entry, OwnRows, Program
+from remit_governance.policy.shell.options import forms_of
 from remit_governance.values import Verdict
 
 _VERDICTS: Mapping[str, Verdict] = {verdict.word: verdict for verdict in Verdict}
@@ -53,8 +70,8 @@ def match_line(form: RuleForm) -> str:
 
 
 def _describe(match: MatchForm) -> str:
-    given = [(key, values) for key, values in match if values is not None]
-    return ", ".join(f"{key} {' or '.join(values) or 'never'}" for key, values in given) or "everything"
+    given = (f"{key} {' or '.join(values) or 'never'}" for key, values in match.given().items())
+    return ", ".join(given) or "everything"
 
 
 def _written(source: Source) -> Iterator[_Written]:
@@ -104,3 +121,113 @@ def _builtin_shadow(form: RuleForm) -> str | None:
     if not syscalls or not globs or not all(s.startswith("fs.") and s not in READING for s in syscalls):
         return None
     return next((name for name, (_, refused) in DENIED.items() if folded_globs_cover(refused, globs)), None)
+
+
+EVERYWHERE = "**"
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
+_FOLDER = re.compile(r"((?:[A-Za-z0-9_.-]+/)+)\*\*", re.ASCII)
+
+
+def covers(wide: MatchForm, narrow: MatchForm) -> bool:
+    """Tells whether every action that `narrow` matches is one that `wide`, of a rule that stops, matches too."""
+    asked, given = wide.given(), narrow.given()
+    return all(key in given and _COVERS.get(key, _among)(values, given[key]) for key, values in asked.items())
+
+
+def globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
+    """Tells whether every path that some of `narrow` match is one that `wide` do; `!` takes out again."""
+    kept = {glob for glob in narrow if glob.startswith("!")}
+    if any(glob.startswith("!") and glob not in kept for glob in wide):
+        return False
+    return all(any(_glob_covers(w, n) for w in _including(wide)) for n in _including(narrow))
+
+
+def folded_globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
+    """The same for globs that are matched folded, as the built-in rules' are."""
+    return globs_cover([fold(glob) for glob in wide], [fold(glob) for glob in narrow])
+
+
+def _among(wide: Sequence[str], narrow: Sequence[str]) -> bool:
+    return set(narrow) <= set(wide)
+
+
+def _hosts_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
+    """A rule that stops a host without a port stops it at every one."""
+    known = set(map(host_and_port, wide))
+    return all((name, port) in known or (name, None) in known for name, port in map(host_and_port, narrow))
+
+
+def _including(globs: Sequence[str]) -> list[str]:
+    return [glob for glob in globs if not glob.startswith("!")]
+
+
+def _glob_covers(wide: str, narrow: str) -> bool:
+    if wide in {EVERYWHERE, narrow}:
+        return True
+    parts = narrow.split("/")
+    if _PLAIN.fullmatch(wide):
+        return wide in parts
+    folder = _FOLDER.fullmatch(wide)
+    # `src/` alone means a folder of that name anywhere; with something behind the slash it is anchored.
+    return folder is not None and len(narrow) > len(folder[1]) and narrow.startswith(folder[1])
+
+
+def _commands_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
+    prefixes = [command_prefix(command) for command in wide]
+    return all(any(_prefix_covers(w, command_prefix(n)) for w in prefixes) for n in narrow)
+
+
+def _prefix_covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
+    # The first words of a command that is another name of a second one say nothing of the second.
+    return narrow[: len(wide)] == wide and (wide == narrow or len(forms_of(narrow)) == 1)
+
+
+_COVERS = {"path_glob": globs_cover, "command": _commands_cover, "host": _hosts_cover}
+
+
+def known_names(own: OwnRows) -> tuple[str, ...]:
+    """The programs that have a row, in the order of their names."""
+    return tuple(sorted({*packaged_names(), *own.person, *own.project}))
+
+
+def like(name: str, own: OwnRows) -> str | None:
+    """A program that may have been meant."""
+    return next(iter(difflib.get_close_matches(name, known_names(own), n=1)), None)
+
+
+def describe_program(name: str, own: OwnRows) -> dict[str, Json]:
+    """`{name, rows}`: each row of a program, the strongest last; none where nothing is known."""
+    rows: list[Json] = [{"from": source, **_describe_row(row)} for source, row in _rows(name, own)]
+    return {"name": name, "rows": rows}
+
+
+def _rows(name: str, own: OwnRows) -> Iterator[tuple[str, Program]]:
+    found = (("remit", packaged(name)), ("person", own.person.get(name)), ("project", own.project.get(name)))
+    yield from ((source, row) for source, row in found if row is not None)
+
+
+def _describe_row(row: Program) -> dict[str, Json]:
+    does: dict[str, Json] = {}
+    for effect in EFFECTS:
+        words = sorted(_words(entry) for entry in row.entries if entry.effect == effect)
+        if words:
+            does[effect] = {"risk": word_of(WEIGHTS[effect]), "words": list[Json](words)}
+    said: dict[str, Json] = {
+        "does": does,
+        "otherwise": row.otherwise,
+        "unlisted": row.unlisted,
+        "writes": list[Json](row.writes),
+        "options": list[Json]((row.options or "").split()),
+        "subcommands": [command.path for command in row.commands],
+        "is": " ".join(row.other_name_of),
+        "judge": row.judge,
+        "refused": row.refused,
+        "wraps": None if row.wraps is None else [*sorted(row.wraps.valued), *sorted(row.wraps.plain)],
+    }
+    return {key: value for key, value in said.items() if value not in (None, "", [], {})}
+
+
+def _words(entry: Entry) -> str:
+    shown = (*entry.operands, *sorted(entry.options))
+    return " ".join((*shown, "$") if entry.ends and not entry.options else shown)

@@ -1,15 +1,20 @@
-"""Calls of the audit log judged anew: what another policy would have said (POL-13). Pure."""
+"""Policies tried: calls of the audit log judged anew, as another policy would have (POL-13), and rules on their own
+examples (POL-06). Pure.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from remit_governance.audit.record import AuditRecord
+from remit_governance.errors import Problem
 from remit_governance.intents import INTENT_TOOLS, IntentState, gate
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.recorded import recorded_actions
+from remit_governance.policy.language.action_form import example_faults
+from remit_governance.policy.language.compile import Source, compile_rule, parse_policy
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Decision, Reason, Verdict, strictest
 
@@ -139,3 +144,31 @@ def gate_decision(policy: Policy, action: Action) -> Decision | None:
     if refusal is None:
         return None
     return Decision(Verdict.DENY, (Reason(refusal.code, refusal.message, Verdict.DENY, "builtin", "intent-gate"),))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """The outcome for one rule: how many examples it has, and a problem for each that failed."""
+
+    name: str
+    file: str
+    line: int
+    examples: int
+    failures: tuple[Problem, ...]
+
+    @property
+    def passed(self) -> int:
+        """Counts the examples that it takes as they say."""
+        return self.examples - len(self.failures)
+
+
+def rule_tests(source: Source, fold_case: bool = False) -> Iterator[RuleTest]:
+    """Every rule of a file against its examples. Raises PolicyError where the file cannot be read as a policy."""
+    document, form = parse_policy(source.file, source.text)
+    for i, entry in enumerate(form.capabilities):
+        place = ("capabilities", i)
+        line = document.mark(place)[0]
+        rule = compile_rule(entry, line, source, fold_case)
+        failures = tuple(example_faults(entry, rule, document, place))
+        count = len(entry.examples.match) + len(entry.examples.not_match)
+        yield RuleTest(entry.name, source.file, line, count, failures)

@@ -1,15 +1,20 @@
-"""A proposed change of a policy file, as a value: what would change, and what a person has to say to it
-(POL-12). Pure."""
+"""A proposed change of a policy file, as a value: what would change, and what a person has to say to it (POL-12). Pure.
+
+Besides rules it may change the intent matrix, which files are tests, and which need none first (POL-20).
+"""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from remit_governance.canonical import digest
+from remit_governance.intents import Matrix
 from remit_governance.policy.review.replay import Replay
 from remit_governance.policy.rules import Policy
-from remit_governance.values import Action
+from remit_governance.values import Action, Intent
+from remit_governance.workflow.exemptions import CATEGORIES
 
 SYSCALL = "policy.update"
 
@@ -65,3 +70,38 @@ class Proposal:
 def update_action(path: str | None) -> Action:
     """The change of a policy file as policy judges it. `path` is the file's in the workspace, None outside."""
     return Action(SYSCALL, path, tool="policy_update", caller_tags=frozenset({"human", "core_plugin"}))
+
+
+def row_difference(intent: Intent, before: Matrix, after: Matrix) -> str:
+    """Returns what an intent opens now and did not, and the other way round; an empty text where nothing changed."""
+    return _difference(_opened(intent, before), _opened(intent, after))
+
+
+def changed_settings(before: Policy, after: Policy) -> tuple[str, ...]:
+    """Returns a line for each change, none where the two say the same."""
+    return tuple(_changes(before, after))
+
+
+def _changes(before: Policy, after: Policy) -> Iterator[str]:
+    for intent in Intent:
+        if words := row_difference(intent, before.matrix, after.matrix):
+            yield f"intent {intent} opens {words}"
+    if words := _difference(_flat(before.test_globs), _flat(after.test_globs)):
+        yield f"tdd_tests: {words}"
+    for category in CATEGORIES:
+        if words := _difference(before.exemptions[category], after.exemptions[category]):
+            yield f"tdd_exemptions.{category}: {words}"
+
+
+def _opened(intent: Intent, matrix: Matrix) -> tuple[str, ...]:
+    row = matrix[intent]
+    return (*row.tools, *(f"added tools of effect {effect}" for effect in sorted(row.external)))
+
+
+def _flat(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(glob for globs in lists for glob in globs))
+
+
+def _difference(old: Sequence[str], new: Sequence[str]) -> str:
+    added, removed = (each for each in new if each not in old), (each for each in old if each not in new)
+    return ", ".join((*(f"+{each}" for each in added), *(f"-{each}" for each in removed)))

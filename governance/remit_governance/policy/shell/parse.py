@@ -21,17 +21,16 @@ from remit_governance.policy.shell.nodes import (
     chosen,
     feeds,
     harmless_there,
+    harmless_variable,
     is_certain,
     is_plain_test,
     is_shell,
     strange,
     test_operands,
 )
-from remit_governance.policy.shell.parsed_text import to_parse
 from remit_governance.policy.shell.programs import examine, is_known_place
 from remit_governance.policy.shell.reading import COMMAND_STEPS, MOST_FOLDERS, STREAMS, UNKNOWN, Draft, Reading
-from remit_governance.policy.shell.variables import harmless_variable
-from remit_governance.policy.shell.words import Word, resolve, spelled
+from remit_governance.policy.shell.words import Word, resolve, spelled, to_parse
 from remit_governance.policy.shell.wrappers import Layers, unwrap
 
 MOST_CHARACTERS = 8_000

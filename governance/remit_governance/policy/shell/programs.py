@@ -14,11 +14,11 @@ from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
 
-from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.files import packaged
 from remit_governance.policy.shell.catalogue.rows import DoubtName, Program, WrittenName
 from remit_governance.policy.shell.effects.judging import effect_of, files_of, has_one_effect
 from remit_governance.policy.shell.effects.program_row import readings
-from remit_governance.policy.shell.options.parse_options import row_of
+from remit_governance.policy.shell.options import row_of
 from remit_governance.policy.shell.words import Word
 
 _PLACES = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
@@ -286,14 +286,6 @@ DOUBTS: Mapping[DoubtName, Callable[[Sequence[str]], Iterator[str]]] = MappingPr
 """What looks at the arguments of programs that mostly read: why a call is not certain. Rows name them."""
 
 
-def _all_operands(arguments: Sequence[str]) -> Iterator[str]:
-    yield from _operands(arguments)
-
-
-def _after_first(arguments: Sequence[str]) -> Iterator[str]:
-    yield from _operands(arguments)[1:]
-
-
 def _second(program: str, arguments: Sequence[str]) -> Iterator[str]:
     """What stands behind the first file."""
     for given in readings(program, arguments):
@@ -310,27 +302,19 @@ def _moves(arguments: Sequence[str]) -> Iterator[str]:
     yield from _value_of(arguments, "t", "--target-directory")
 
 
-def _output(arguments: Sequence[str]) -> Iterator[str]:
-    yield from _value_of(arguments, "o", "--output")
-
-
 def _yq_writes(arguments: Sequence[str]) -> Iterator[str]:
     if _has(arguments, short="i", long=("--inplace", "--in-place")):
         yield from _operands(arguments)[1:]
 
 
-def _dd(arguments: Sequence[str]) -> Iterator[str]:
-    yield from (argument[3:] for argument in arguments if argument.startswith("of="))
-
-
 WRITTEN: Mapping[WrittenName, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyType(
     {
-        "after_first": _after_first,
-        "dd": _dd,
+        "after_first": lambda arguments: iter(_operands(arguments)[1:]),
+        "dd": lambda arguments: (each[3:] for each in arguments if each.startswith("of=")),
         "destination": _destination,
         "moves": _moves,
-        "operands": _all_operands,
-        "output": _output,
+        "operands": lambda arguments: iter(_operands(arguments)),
+        "output": partial(_value_of, short="o", long="--output"),
         "sed": _sed_writes,
         "uniq": partial(_second, "uniq"),
         "xxd": partial(_second, "xxd"),

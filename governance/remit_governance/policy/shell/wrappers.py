@@ -7,16 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.files import packaged
 from remit_governance.policy.shell.catalogue.rows import Program, Wrapper
-from remit_governance.policy.shell.programs import (
-    is_known,
-    is_known_place,
-    takes_any_file,
-    takes_any_word,
-)
+from remit_governance.policy.shell.nodes import harmless_value, harmless_variable
+from remit_governance.policy.shell.programs import is_known, is_known_place, takes_any_file, takes_any_word
 from remit_governance.policy.shell.reading import UNKNOWN, Argv
-from remit_governance.policy.shell.variables import harmless_value, harmless_variable
 from remit_governance.policy.shell.words import Word
 
 _NOTHING = Program()

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from remit_governance.workflow.proof.python_pieces import python_pieces, whole_python
-from remit_governance.workflow.proof.text_pieces import loose_text_pieces, text_pieces
+from remit_governance.workflow.proof.by_language import loose_text_pieces, python_pieces, text_pieces, whole_python
 
 Pieces: TypeAlias = frozenset[str]
 

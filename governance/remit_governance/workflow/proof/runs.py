@@ -336,7 +336,7 @@ def _ids(cases: Iterable[TestCase]) -> frozenset[str]:
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Returns the names of tests in words, the first few of many."""
+    """Returns names in words, the first few of many."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from remit_governance.values import Intent
-from remit_server.models.ports import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    ToolSpec,
-    UserMessage,
-)
+from remit_server.models.ports import AssistantMessage, Message, SystemMessage, ToolMessage, ToolSpec, UserMessage
 
 GUESSED_TOKENS_PER_CHAR = 1 / 3
 """Until the model has counted twice: more than most texts take."""

@@ -52,7 +52,8 @@ def fit_tools(intents: Intents, window: int | None, profile: Profile = LARGE) ->
         return _chosen(intents, profile)
     intents = _without_tools(intents, IF_NAMED)
     room = MOST_TOOL_TOKENS if window is None else min(MOST_TOOL_TOKENS, int(window * _SHARE))
-    return next((offer for offer in _smaller(intents) if _cost(offer) <= room), _last(intents))
+    least = _without_tools(_without_words(intents), DROPPED_FIRST)
+    return next((offer for offer in _smaller(intents) if _cost(offer) <= room), least)
 
 
 def _chosen(intents: Intents, profile: Profile) -> Intents:
@@ -90,10 +91,6 @@ def _smaller(intents: Intents) -> Iterator[Intents]:
     bare = _without_words(intents)
     for number in range(len(DROPPED_FIRST)):
         yield _without_tools(bare, DROPPED_FIRST[:number])
-
-
-def _last(intents: Intents) -> Intents:
-    return _without_tools(_without_words(intents), DROPPED_FIRST)
 
 
 def _cost(intents: Intents) -> int:

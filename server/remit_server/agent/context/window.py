@@ -13,7 +13,7 @@ from remit_server.agent.context.condense import ASK_FOR_SUMMARY, MOST_SUMMARY_TO
 from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
 from remit_server.contract import ContextCondensed
-from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.harness.turn import Turn
 from remit_server.models.answers import usage_of
 from remit_server.models.ports import AssistantMessage, Finished, ModelProvider, TextDelta, ToolSpec, UserMessage
@@ -159,8 +159,5 @@ class Window:
                     if isinstance(event, Finished):
                         self.turn.add_usage(usage_of(event), event.context_tokens, budget.window)
         except (ModelFailed, ModelUnavailable) as error:
-            self._warn(error)
+            self.turn.warn(f"the model did not sum up the conversation: {error.why}")
         return said
-
-    def _warn(self, error: RemitError) -> None:
-        self.turn.warn(f"the model did not sum up the conversation: {error.why}")

@@ -35,7 +35,7 @@ from remit_server.contract import (
     TextInput,
 )
 from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
-from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.remote.engines import PROVIDERS
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings, existing_folder
 from remit_server.sessions.folder import SessionFolder

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from remit_governance.audit.proof.proven import LIMIT
-from remit_governance.audit.reading.calls import CallRecords
-from remit_governance.audit.reading.query import AuditFilter
+from remit_governance.audit.reading.query import AuditFilter, CallRecords
 from remit_governance.audit.record import AuditKind
 from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, print_result, say, style_text

@@ -12,7 +12,7 @@ from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
 from remit_server.models.remote import keys
-from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.remote.engines import PROVIDERS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

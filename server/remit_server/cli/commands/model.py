@@ -23,16 +23,15 @@ from remit_server.cli.usage import WrongUsage
 from remit_server.errors import ModelUnavailable
 from remit_server.installed import how_to_install
 from remit_server.models.check import ModelReport, check_model
-from remit_server.models.finding.choices import Choice, find_choices
-from remit_server.models.local.hub.cache import cache_folder
-from remit_server.models.local.hub.folder import machine_memory
-from remit_server.models.local.hub.names import HubName, hub_name
+from remit_server.models.finding import Choice, find_choices
+from remit_server.models.local.hub.cache import HubName, cache_folder, hub_name
+from remit_server.models.local.hub.model_files import machine_memory
 from remit_server.runtime.config.layers import resolve
 from remit_server.runtime.connecting import connect_model, describe_connected
 from remit_server.runtime.settings import Settings, engine_options
 
 if TYPE_CHECKING:
-    from remit_server.models.local.hub.plan import PullPlan
+    from remit_server.models.local.hub.model_files import PullPlan
     from remit_server.models.local.hub.pull import PullProgress
 
 

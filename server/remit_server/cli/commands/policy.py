@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from remit_governance.errors import ActionError
-from remit_governance.policy.decision.explain import explain
+from remit_governance.policy.decision.recorded import explain
 from remit_governance.policy.language.action_form import parse_question
 from remit_governance.policy.language.load import load_policy
 from remit_governance.policy.rules import Policy

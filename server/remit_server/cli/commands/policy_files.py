@@ -22,13 +22,12 @@ from remit_governance.policy.language.load import (
     workflow_source,
 )
 from remit_governance.policy.matching.paths import FOLDS_CASE
-from remit_governance.policy.review.known_programs import describe_program, known_names, like
-from remit_governance.policy.review.listing import ListedRule
-from remit_governance.policy.review.selftest import RuleTest, rule_tests
-from remit_governance.policy.review.settings_changes import row_difference
-from remit_governance.policy.shell.catalogue.own_rows import OwnRows
+from remit_governance.policy.review.listing import ListedRule, describe_program, known_names, like
+from remit_governance.policy.review.replay import RuleTest, rule_tests
+from remit_governance.policy.review.update import row_difference
+from remit_governance.policy.shell.catalogue.rows import OwnRows
 from remit_governance.visible import visible, visible_again
-from remit_governance.work_items.items import SCOPE_RULES
+from remit_governance.work_items import SCOPE_RULES
 from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import Subcommand, whole_number

@@ -14,8 +14,8 @@ from typing import Literal
 from remit_governance.approvals import Accepted, ApprovalBook, ApprovalSubject, Pending, Refused
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
-from remit_governance.permissions.answer_scope import Offer, rule_text
 from remit_governance.permissions.permissions import remember
+from remit_governance.permissions.remembered import Offer, rule_text
 from remit_server.contract import (
     ApprovalAnswer,
     ApprovalReceipt,

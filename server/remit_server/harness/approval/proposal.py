@@ -8,7 +8,7 @@ from typing import assert_never
 from pydantic import BaseModel
 
 from remit_governance.approvals import ApprovalSubject, PathBinding
-from remit_governance.permissions.answer_scope import Offer
+from remit_governance.permissions.remembered import Offer
 from remit_governance.values import Action
 from remit_server.harness.approval.diffs import name_mode
 from remit_server.harness.approval.executed_files import find_executed_files

@@ -8,9 +8,9 @@ from typing import assert_never
 
 from remit_governance.approvals import Pending
 from remit_governance.canonical import digest_bytes
-from remit_governance.permissions.answer_scope import EVERY_EDIT, Offer, rule_text, sentence
+from remit_governance.permissions.remembered import EVERY_EDIT, Offer, rule_text, sentence
 from remit_governance.policy.decision.risk import risk_of
-from remit_governance.policy.shell.catalogue.own_rows import NO_ROWS, OwnRows
+from remit_governance.policy.shell.catalogue.rows import NO_ROWS, OwnRows
 from remit_governance.values import Decision, Effect, Intent, Risk
 from remit_governance.visible import visible
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope

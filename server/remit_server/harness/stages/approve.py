@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 
 from remit_governance.approvals import ApprovalSubject
-from remit_governance.permissions.answer_scope import Offer, offer_for
+from remit_governance.permissions.remembered import Offer, offer_for
 from remit_server.contract import ErrorCode, ReasonPayload, ReviewResolved, Scope
 from remit_server.errors import ToolError
 from remit_server.harness.approval.desk import one_question, refuse_by_person

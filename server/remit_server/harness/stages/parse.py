@@ -16,9 +16,9 @@ from pydantic_core import ErrorDetails
 from remit_governance.intents import SELECT_INTENT, Declaration
 from remit_governance.values import Intent
 from remit_governance.visible import visible
-from remit_governance.work_items.items import WorkItems
+from remit_governance.work_items import WorkItems
+from remit_governance.workflow.position import describe
 from remit_governance.workflow.states import Mode, State
-from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import assert_never
 
-from remit_governance.policy.matching.rule_globs import compile_globs
+from remit_governance.policy.matching.paths import compile_globs
 from remit_governance.workflow.exemptions import Category
 from remit_governance.workflow.states import State
 from remit_governance.workflow.test_files import is_locked_file

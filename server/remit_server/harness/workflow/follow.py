@@ -10,8 +10,7 @@ from typing import assert_never
 
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.exemptions import Exemption, data_of_tests, unfit_paths
-from remit_governance.workflow.machine import Held
-from remit_governance.workflow.position import Position
+from remit_governance.workflow.position import Position, describe
 from remit_governance.workflow.proof.alone import failing_as_committed, prove_alone, proven_as_committed
 from remit_governance.workflow.proof.runs import (
     NotProven,
@@ -25,9 +24,8 @@ from remit_governance.workflow.proof.runs import (
     prove_red,
 )
 from remit_governance.workflow.proof.written_in_run import describe_written, tests_written
-from remit_governance.workflow.states import Mode, State, Trigger
+from remit_governance.workflow.states import Held, Mode, State, Trigger
 from remit_governance.workflow.test_files import locked_files
-from remit_governance.workflow.words import describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import Proposal

@@ -7,11 +7,8 @@ from dataclasses import replace
 
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
-from remit_governance.workflow.kept import digest_position
-from remit_governance.workflow.machine import Held, Moved
-from remit_governance.workflow.position import Position
-from remit_governance.workflow.states import Mode, State, Trigger
-from remit_governance.workflow.words import describe
+from remit_governance.workflow.position import Position, describe, digest_position
+from remit_governance.workflow.states import Held, Mode, Moved, State, Trigger
 from remit_server.contract import ErrorCode, StateChanged
 from remit_server.errors import RemitError
 from remit_server.harness.record.audit_append import append

@@ -16,8 +16,7 @@ from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.canonical import digest
 from remit_governance.errors import AuditError
 from remit_governance.workflow.exemptions import Category, Exemption
-from remit_governance.workflow.kept import Surroundings, digest_position, strictest, take_up
-from remit_governance.workflow.position import Position
+from remit_governance.workflow.position import Position, Surroundings, digest_position, strictest, take_up
 from remit_governance.workflow.proof.runs import Red
 from remit_governance.workflow.states import Mode, State
 from remit_server.contract import KeptPosition, WorkflowMoved

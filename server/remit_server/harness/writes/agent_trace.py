@@ -20,7 +20,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from remit_governance.values import Action, Intent
-from remit_governance.work_items.items import WORK_ITEMS_FILE
+from remit_governance.work_items import WORK_ITEMS_FILE
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import FileChange
 from remit_server.wall_clock import timestamp

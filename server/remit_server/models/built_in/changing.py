@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.files_told import names_file
-from remit_server.models.built_in.line_edits import AmongImports, AtLine, Beside, Insert, Remove, SetValue
 from remit_server.models.built_in.routes import (
     FILE,
     LINE,
     NEW_NAME,
     NEW_TEXT,
     VALUE,
+    AmongImports,
+    AtLine,
+    Beside,
     Edited,
+    Insert,
     Missing,
+    Remove,
     Route,
     Routed,
+    SetValue,
     replaced_everywhere,
 )
 from remit_server.models.built_in.sentences import FOLDER, Sentence, is_name, without_paths, words_left
-from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
+from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, saying, says
 
 _BESIDE = re.compile(
     r"(?:add|insert|put) (?:the line )?(.+?) (below|after|under|above|before) (?:the )?(?:line )?(.+?) "

@@ -10,20 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.files_told import names_file
-from remit_server.models.built_in.line_edits import (
-    AmongImports,
-    AtLine,
-    Beside,
-    Comment,
-    Document,
-    Insert,
-    LineEdit,
-    Remove,
-    Rewrite,
-    SetValue,
-)
-from remit_server.models.built_in.phrased_looks import (
+from remit_server.models.built_in.looking import (
     commit,
     list_folder,
     list_symbols,
@@ -52,15 +39,25 @@ from remit_server.models.built_in.routes import (
     NEW_TEXT,
     TEXT,
     VALUE,
+    AmongImports,
+    AtLine,
+    Beside,
+    Comment,
+    Document,
     Edited,
     Help,
+    Insert,
+    LineEdit,
     Missing,
+    Remove,
+    Rewrite,
     Route,
     Routed,
+    SetValue,
     replaced_everywhere,
 )
 from remit_server.models.built_in.sentences import WISHES, Sentence, is_name
-from remit_server.models.built_in.words import IDENTIFIER, filling, says
+from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, says
 
 _CODE = re.compile(r"\.(?:py|pyi|[cm]?[jt]sx?|java|go|rs|c|cc|cpp|h|hpp|cs|rb|php|swift|kt|sh|bash|lua|sql)$")
 _PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")

@@ -1,17 +1,277 @@
-"""What a sentence can come to: a call, an edit of a line, help, or one exact question (MOD-23). Pure."""
+"""What a sentence can come to: a call, an edit of a line, help, or one exact question (MOD-23). Pure.
+
+Edits are of single lines that a sentence names: read the file, then change exactly that place.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, assert_never
 
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.line_edits import LineEdit
 from remit_server.models.built_in.words import IDENTIFIER
+
+
+@dataclass(frozen=True, slots=True)
+class AtLine:
+    """Before the line of this number, from 1; 0 is the end of the file. `beside` is the line that was named for it, 0
+    where none was."""
+
+    number: int
+    beside: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Before or after the one line that has this text."""
+
+    text: str
+    after: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AmongImports:
+    """After the last import that stands at the top, else before everything but comments and a docstring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A new line at a place."""
+
+    text: str
+    place: AtLine | Beside | AmongImports
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment on a line of its own, in the file's language."""
+
+    text: str
+    place: Beside
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The docstring of a function or a class of Python."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """The line of this number (-1 is the last), or the one that has this text."""
+
+    line: int | str
+
+
+@dataclass(frozen=True, slots=True)
+class SetValue:
+    """What stands behind a name, as a constant or a key."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Another text for the line of this number; -1 is the last."""
+
+    line: int
+    text: str
+
+
+LineEdit = Insert | Comment | Document | Remove | Rewrite | SetValue
+_LINE = re.compile(r"(\d+)\|(.*)")
+_IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
+_LITERAL = re.compile(r"-?\d[\d_.]*|true|false|null|none", re.IGNORECASE)
+
+
+class NoPlace(Exception):
+    """The file has no such place, or several; the words say which."""
+
+
+def lines_of(result: str) -> tuple[str, ...]:
+    """Returns the lines that `read_file` showed. Raises NoPlace where it did not show all of them."""
+    head, *shown = result.split("\n")
+    if "; more with offset" in head or "more characters)" in result:
+        raise NoPlace("the file is too long for me")
+    return tuple(match[2] for line in shown if (match := _LINE.fullmatch(line)))
+
+
+def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, JsonValue]:
+    """Returns the arguments of the `edit_file` that makes it. Raises NoPlace."""
+    match edit:
+        case Insert(text=text, place=place):
+            before = _place(place, lines)
+            return _insert(path, f"{_indent(place, before, lines)}{text}", before, lines)
+        case Comment(text=text, place=place):
+            before = _place(place, lines)
+            return _insert(path, f"{_indent(place, before, lines)}{_as_comment(text, path)}", before, lines)
+        case Document(name=name, text=text):
+            before = _below_header(lines, name)
+            indent = _indent(AtLine(before, beside=before), before, lines)
+            return _insert(path, f'{indent}"""{text}"""', before, lines)
+        case Remove(line=line):
+            at = _numbered(line, lines) if isinstance(line, int) else _only(lines, line)
+            return _replace(path, at, lines, None)
+        case Rewrite(line=line, text=text):
+            at = _numbered(line, lines)
+            old = lines[at - 1]
+            return _replace(path, at, lines, f"{old[: len(old) - len(old.lstrip())]}{text}")
+        case SetValue(name=name, value=value):
+            at, changed = _with_value(lines, name, value)
+            return _replace(path, at, lines, changed)
+        case _:
+            assert_never(edit)
+
+
+_COMMENTS: Mapping[str, str] = {
+    **dict.fromkeys(("py", "sh", "yaml", "yml", "toml", "ini", "cfg", "conf", "rb", "mk", "env"), "# "),
+    **dict.fromkeys(("js", "ts", "jsx", "tsx", "mjs", "java", "go", "rs", "c", "h", "cpp", "cs", "swift", "kt"), "// "),
+    **dict.fromkeys(("sql", "lua"), "-- "),
+}
+"""What begins a comment, by a file's ending."""
+
+
+def _as_comment(text: str, path: str) -> str:
+    mark = _COMMENTS.get(path.rpartition(".")[2].lower())
+    if mark is None:
+        raise NoPlace("I do not know this file's comment syntax")
+    return text if text.startswith(mark.strip()) else f"{mark}{text}"
+
+
+def _below_header(lines: Sequence[str], name: str) -> int:
+    """The number of the line below the header of a function or class that has no docstring."""
+    header = re.compile(rf"\s*(?:async )?(?:def|class) {re.escape(name)}\b")
+    found = [number for number, line in enumerate(lines, 1) if header.match(line)]
+    if len(found) != 1:
+        raise NoPlace(f"`{name}` is not defined in it" if not found else f"`{name}` is defined {len(found)} times")
+    at = next((number for number in range(found[0], len(lines)) if lines[number - 1].rstrip().endswith(":")), 0)
+    if not at or not lines[at].strip():
+        raise NoPlace(f"I cannot tell where the body of `{name}` begins")
+    if re.match(r"\s*[rRuU]?[\"']", lines[at]):
+        raise NoPlace(f"`{name}` has a docstring already")
+    return at + 1
+
+
+def _numbered(number: int, lines: Sequence[str]) -> int:
+    at = len(lines) if number == -1 else number
+    if not 1 <= at <= len(lines):
+        raise NoPlace(f"the file has {len(lines)} lines")
+    return at
+
+
+def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
+    """The number of the line before which the new one goes; one more than there are for the end."""
+    match place:
+        case AtLine(number=0):
+            return len(lines) + 1
+        case AtLine(number=number):
+            if not 1 <= number <= len(lines) + 1:
+                raise NoPlace(f"the file has {len(lines)} lines")
+            return number
+        case Beside(text=text, after=after):
+            return _only(lines, text) + after
+        case AmongImports():
+            return _after_imports(lines)
+        case _:
+            assert_never(place)
+
+
+def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[str]) -> str:
+    """The indentation of the line that a sentence names: a new one beside it belongs to the same block."""
+    match place:
+        case AtLine(number=number, beside=beside) if number > beside > 0:
+            line = _block_of(lines, beside)
+        case AtLine(number=number, beside=beside) if number and beside:
+            line = lines[beside - 1] if beside <= len(lines) else ""
+        case Beside(after=after):
+            line = _block_of(lines, before - 1) if after else lines[before - 1]
+        case _:
+            line = ""
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _block_of(lines: Sequence[str], number: int) -> str:
+    """A line of the block that goes on below the line of this number: its first one, where that line opens one."""
+    line, below = (lines[at - 1] if at <= len(lines) else "" for at in (number, number + 1))
+    opens = line.rstrip().endswith((":", "{", "[", "("))
+    return below if opens and below.startswith(f"{line[: len(line) - len(line.lstrip())]} ") else line
+
+
+def _after_imports(lines: Sequence[str]) -> int:
+    top = [number for number, line in enumerate(lines, 1) if _IMPORT.match(line)]
+    if top:
+        return top[-1] + 1
+    at = 0
+    while at < len(lines) and (lines[at].startswith("#") or not lines[at].strip()):
+        at += 1
+    if at < len(lines) and (quotes := re.match(r'"""|\'\'\'', lines[at])):
+        ends = (
+            n for n in range(at, len(lines)) if lines[n].count(quotes[0]) == 2 or (n > at and quotes[0] in lines[n])
+        )
+        at = next(ends, at) + 1
+    return at + 1
+
+
+def _only(lines: Sequence[str], text: str) -> int:
+    exact = [number for number, line in enumerate(lines, 1) if line.strip() == text.strip()]
+    found = exact or [number for number, line in enumerate(lines, 1) if text in line]
+    if len(found) > 1:  # of several lines the one that begins with it is meant: what it names, it sets or imports
+        begins = re.compile(rf"\s*(?:import |def |class |const |let |var )?[\"']?{re.escape(text)}\b")
+        found = [number for number in found if begins.match(lines[number - 1])] or found
+    if len(found) != 1:
+        raise NoPlace(f"no line has the text `{text}`" if not found else f"{len(found)} lines have this text")
+    return found[0]
+
+
+def _insert(path: str, text: str, before: int, lines: Sequence[str]) -> Mapping[str, JsonValue]:
+    if not lines:
+        raise NoPlace("the file is empty")
+    # An edit replaces a text, so it holds on to a line that has one: the one above, else the one below.
+    if before > 1 and (line := lines[before - 2]):
+        return {"path": path, "old_text": line, "new_text": f"{line}\n{text}", "line": before - 1}
+    if before <= len(lines) and (line := lines[before - 1]):
+        return {"path": path, "old_text": line, "new_text": f"{text}\n{line}", "line": before}
+    raise NoPlace("there are only empty lines")
+
+
+def _replace(path: str, at: int, lines: Sequence[str], changed: str | None) -> Mapping[str, JsonValue]:
+    line = lines[at - 1]
+    if changed is not None:
+        return {"path": path, "old_text": line, "new_text": changed, "line": at}
+    if at < len(lines) or at == 1:
+        return {"path": path, "old_text": f"{line}\n", "new_text": "", "line": at}
+    before = lines[at - 2]
+    return {"path": path, "old_text": f"{before}\n{line}", "new_text": before, "line": at - 1}
+
+
+def _as_switch(value: str, old: str) -> str:
+    """The value as the file spells what is on or off."""
+    for on, off in (("True", "False"), ("true", "false"), ("yes", "no"), ("on", "off")):
+        if old in {on, off} and value.lower() in {"true", "false"}:
+            return on if value.lower() == "true" else off
+    return value
+
+
+def _with_value(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
+    named = rf"""(?:(?:export\s+)?(?:const|let|var)\s+)?["']?{re.escape(name)}["']?"""
+    form = re.compile(rf"(\s*{named}\s*(?::\s*[\w\[\], |]+?\s*(?==))?[=:]\s*)(.+?)([,;]?\s*(?:(?:\#|//).*)?)")
+    found = [(number, match) for number, line in enumerate(lines, 1) if (match := form.fullmatch(line))]
+    if len(found) != 1:
+        raise NoPlace(f"`{name}` is not set in it" if not found else f"`{name}` is set on {len(found)} lines")
+    number, match = found[0]
+    old = match[2]
+    quote = old[0] if old[:1] in "\"'" and old[-1:] == old[:1] else ""
+    spelled = f"{quote}{value}{quote}" if quote else _as_switch(value, old)
+    if not quote and not _LITERAL.fullmatch(value) and not re.search(r"[\"'\[({]", value):
+        spelled = f'"{value}"'
+    return number, f"{match[1]}{spelled}{match[3]}"
 
 
 @dataclass(frozen=True, slots=True)

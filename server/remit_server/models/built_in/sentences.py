@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
 
-from remit_server.models.built_in.files_told import (
+from remit_server.models.built_in.words import (
     described_file,
     file_by_stem,
     file_of,
     file_of_kind,
     files_called,
+    filling,
     module_told,
     readme_of,
+    saying,
+    says,
     stem_of,
 )
-from remit_server.models.built_in.words import filling, saying, says
 
 QUOTE_MARKS = "".join(map(chr, range(0xE000, 0xE020)))
 """What stands for the quoted texts of a sentence, one each, in a wording."""

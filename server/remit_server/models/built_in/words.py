@@ -1,9 +1,12 @@
-"""The words that say an idea, in six languages (MOD-23). Pure."""
+"""The words that say an idea, in six languages, and the files that a sentence tells of without a path: by a name, a
+kind or a module (MOD-23). Pure.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
 
@@ -38,3 +41,129 @@ def saying(idea: str) -> re.Pattern[str]:
 def says(idea: str, text: str) -> bool:
     """Returns whether one of its words stands in the text."""
     return saying(idea).search(text) is not None
+
+
+_BY_STEM = frozenset(
+    {"readme", "makefile", "license", "licence", "changelog", "dockerfile", "gitignore", "dockerignore", "editorconfig"}
+)
+_DESCRIBED = re.compile(
+    r"\b(?:the|our|my|this|der|die|das|den|dem|im|le|la|el|il|lo|del|du) "
+    r"((?:(\w+) )?(?:script|skript|file|module|config|tests?|datei|fichier|archivo|page))\b|"
+    r"\b(?:the|our|my|der|die|das|den|dem|im|le|la|el|il|lo|del|du) (\w{5,})\b",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def described_file(text: str, files: AbstractSet[str]) -> dict[str, str]:
+    """Returns the one file that is told by its name without an ending ("the backup script", "the changelog"), or by its
+    kind ("the ini file"); none or one row, by the words that tell of it."""
+    found = dict[str, str]()
+    for told in _DESCRIBED.finditer(text):
+        words, word = (told[1], told[2]) if told[1] else (told[3], told[3])
+        paths = [path for path in files if word and _is_called(path, word.lower(), plainly=told[3] is not None)]
+        if len(paths) == 1:
+            found[words] = paths[0]
+    return found if len(found) == 1 else {}
+
+
+_KINDS: Mapping[str, Sequence[str]] = {
+    "json": ("json",), "yaml": ("yaml", "yml"), "yml": ("yaml", "yml"), "toml": ("toml",), "ini": ("ini",),
+    "csv": ("csv",), "shell": ("sh", "bash"), "bash": ("sh", "bash"), "js": ("js", "mjs"),
+    "javascript": ("js", "mjs"), "markdown": ("md",), "sql": ("sql",), "html": ("html",), "css": ("css",),
+}  # fmt: skip
+"""The endings of a kind of file, by the word for it."""
+_KIND = re.compile(
+    r"\b(?:the|our|my|this|der|die|das|den|dem|im|le|la|el|il|lo|del|du|nel|au|al) "
+    rf"((?:(?:file|script|archivo|fichero|fichier|datei) (?:de |di )?)?(?:([\w-]+) )?({'|'.join(_KINDS)})"
+    r"(?:[ -](?:file|script|skript|config|datei))?)\b",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def file_of_kind(text: str, files: AbstractSet[str]) -> dict[str, str]:
+    """Returns the one file that is told by its kind ("the shell script"), or by its name and kind ("the alerts yaml"):
+    none or one row, by the words that tell of it."""
+    found = dict[str, str]()
+    for told in _KIND.finditer(text):
+        names = {path: path.rpartition("/")[2].lower().rpartition(".") for path in files}
+        paths = [
+            path
+            for path, (stem, _, ending) in names.items()
+            if ending in _KINDS[told[3].lower()] and (told[2] is None or stem == told[2].lower())
+        ]
+        if len(paths) == 1:
+            found[told[1]] = paths[0]
+    return found if len(found) == 1 else {}
+
+
+_IN_MODULE = re.compile(
+    r"\b(?:in|of|from|for|inside|within|im|aus|von|dans|de|du|en|del|nel|di|da) (?:the )?(?:module |file )?(\w{3,})\b"
+    r"(?! (?:file|script|module|class|function|method)\b)",
+    re.IGNORECASE | re.ASCII,
+)
+_MODULE = re.compile(r"\.(?:py|[cm]?[jt]sx?|go|rs|java|rb|lua)$")
+
+
+def module_told(text: str, files: AbstractSet[str]) -> dict[str, str]:
+    """Returns the one file of code that is told by its name alone ("in cart"), and where tests are wanted, the file of
+    its tests: none or one row, by the words that tell of it."""
+    found = dict[str, str]()
+    for told in _IN_MODULE.finditer(text):
+        word = told[1].lower()
+        tests = {f"test_{word}", f"{word}_test"} if says("tests", text) else {word}
+        paths = [path for path in files if _MODULE.search(path) and stem_of(path) in tests]
+        if len(paths) == 1:
+            found[told[1]] = paths[0]
+    return found if len(found) == 1 else {}
+
+
+def _is_called(path: str, word: str, *, plainly: bool) -> bool:
+    stem, _, ending = path.rpartition("/")[2].lower().partition(".")
+    code = ending in {"py", "ts", "js", "tsx", "jsx", "go", "rs", "java", "c", "cpp", "rb"}
+    return stem == word and not code if plainly else word in {stem, ending}
+
+
+def files_called(word: str, files: AbstractSet[str]) -> tuple[str, ...]:
+    """Returns the files of this name, in whatever folder; none for one that is told with a folder."""
+    return tuple(sorted(path for path in files if path.rpartition("/")[2] == word)) if "/" not in word else ()
+
+
+def readme_of(files: AbstractSet[str]) -> str | None:
+    """Returns the README that tells of all the files: the one in the fewest folders."""
+    found = (path for path in files if stem_of(path) == "readme")
+    return min(found, key=lambda path: (path.count("/"), path), default=None)
+
+
+def stem_of(path: str) -> str:
+    """Returns the name of a file without its folders, its endings and a first dot, in small letters."""
+    return path.rpartition("/")[2].removeprefix(".").partition(".")[0].lower()
+
+
+def file_of(word: str, files: AbstractSet[str]) -> str | None:
+    """Returns the file that a path means; one without folders may mean the only file of that name."""
+    plain = word.removeprefix("./")
+    if plain in files:
+        return plain
+    # A path that is not there is another file's, whatever it ends with; a mere name may be told without its folder.
+    ending = [path for path in files if path.endswith(f"/{plain}")] if "/" not in plain else []
+    alike = [path for path in files if path.lower() == plain.lower()]
+    return ending[0] if len(ending) == 1 else alike[0] if len(alike) == 1 else None
+
+
+def file_by_stem(word: str, files: AbstractSet[str]) -> str | None:
+    """Returns the file that is called by its name without an ending: in capitals, one that has no other name
+    (`readme`), or one of tests."""
+    if not word.isupper() and word.lower() not in _BY_STEM and not word.startswith("test_"):
+        return None
+    found = [path for path in files if stem_of(path) == word.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def names_file(path: str) -> bool:
+    """Returns whether a word is surely a file's path: it has the ending of a file or a folder, or is in capitals
+    (`LICENSE`). `Cart.total` is none."""
+    name = path.rpartition("/")[2]
+    attribute = re.fullmatch(rf"{IDENTIFIER}\.({IDENTIFIER})", name)
+    if attribute is not None and attribute[1].lower() not in word_table()["endings"] and "/" not in path:
+        return False
+    return bool(re.search(r"[./]|^[A-Z]+$", path)) and not path.endswith("/")

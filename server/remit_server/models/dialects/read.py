@@ -12,10 +12,17 @@ from typing import assert_never, cast
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from remit_governance.secrets.redaction import map_strings
-from remit_server.models.dialects.dialect import Dialect, JsonObject, PythonKeywords, QuotedKeys, Tagged
 from remit_server.models.dialects.quoted_keys import parse_quoted
-from remit_server.models.dialects.spell import PYTHON_WORDS
-from remit_server.models.dialects.table import COMPACT, HARMONY
+from remit_server.models.dialects.table import (
+    COMPACT,
+    HARMONY,
+    PYTHON_WORDS,
+    Dialect,
+    JsonObject,
+    PythonKeywords,
+    QuotedKeys,
+    Tagged,
+)
 from remit_server.models.unreadable import TOO_DEEP, is_too_deep, well_formed
 
 Schemas = Mapping[str, Mapping[str, JsonValue]]

@@ -8,12 +8,9 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import assert_never
 
-from pydantic import JsonValue
-
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.errors import ModelUnavailable
-from remit_server.models.fenced_calls import tell_fenced
 from remit_server.models.local import wire
 from remit_server.models.local.options import MIB, EngineOptions
 from remit_server.models.ports import (
@@ -36,8 +33,8 @@ from remit_server.models.ports import (
     new_call_id,
 )
 from remit_server.models.profile import Profile, Telling, choose_profile
-from remit_server.models.steps.held import fit, held_request
-from remit_server.models.steps.reading import StepReader
+from remit_server.models.steps.held import StepReader, fit, held_request
+from remit_server.models.unreadable import tell_fenced
 
 MOST_PATHS = 2_000
 """As many as a step may name (AGT-06): the grammar's engine reads a list of them as fast as a short one."""
@@ -148,13 +145,10 @@ def _message(message: Message) -> wire.ChatMessage:
 
 
 def _call(call: ProposedCall) -> wire.CallSpelling:
-    arguments: dict[str, JsonValue] = dict(call.arguments)
-    return wire.CallSpelling(id=call.id, name=call.name, arguments=arguments)
+    return wire.CallSpelling(id=call.id, name=call.name, arguments=dict(call.arguments))
 
 
-def event_of(
-    event: wire.ProgressFrame | wire.Delta | wire.ThinkingFrame | wire.Call | wire.UnreadableFrame | wire.FinishedFrame,
-) -> ModelEvent:
+def event_of(event: wire.Generated) -> ModelEvent:
     """Returns an event of the process as the agent knows it. Raises ModelUnavailable where it was shut down."""
     match event:
         case wire.ProgressFrame(done=done, total=total):
@@ -164,21 +158,13 @@ def event_of(
         case wire.ThinkingFrame(text=text):
             return ThinkingDelta(text)
         case wire.Call(name=name, arguments=arguments):
-            return _call_proposed(name, arguments)
+            return CallProposed(ProposedCall(new_call_id(), name, arguments))
         case wire.UnreadableFrame(text=text, why=why):
-            return _call_proposed(UNREADABLE_CALL, {"why": why, "spelled": text})
+            return CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": why, "spelled": text}))
         case wire.FinishedFrame():
-            return _finished_event(event)
+            if event.reason == "cancelled":  # sent only to a stream without a reader, or to one that a shutdown ended
+                why = "it was shut down while it answered"
+                raise ModelUnavailable("the model stopped", why, "ask again", retryable=True)
+            return Finished(event.reason, event.prompt_tokens, event.cached_tokens, event.completion_tokens)
         case _:
             assert_never(event)
-
-
-def _call_proposed(name: str, arguments: Mapping[str, JsonValue]) -> CallProposed:
-    return CallProposed(ProposedCall(new_call_id(), name, arguments))
-
-
-def _finished_event(event: wire.FinishedFrame) -> Finished:
-    # `cancelled` is only sent to a stream without a reader, or to one that a shutdown ended.
-    if event.reason == "cancelled":
-        raise ModelUnavailable("the model stopped", "it was shut down while it answered", "ask again", retryable=True)
-    return Finished(event.reason, event.prompt_tokens, event.cached_tokens, event.completion_tokens)

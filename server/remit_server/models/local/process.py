@@ -23,6 +23,7 @@ from remit_server.models.local.wire import (
     Frame,
     FrameBuffer,
     Generate,
+    Generated,
     Load,
     Loading,
     ProgressFrame,
@@ -56,7 +57,7 @@ _ENVIRONMENT = (
 # fmt: on
 """The environment of the model process. It has no keys and tokens: a model needs none."""
 
-_Answer = ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame | Error | None
+_Answer = Generated | Error | None
 """What a waiting request receives; None: the process is dead."""
 
 
@@ -72,10 +73,13 @@ class HostProcess:
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._open: dict[str, asyncio.Queue[_Answer] | None] = {}
         self._asked: deque[asyncio.Future[Stats]] = deque()
-        self._loading: Loading | None = None
-        self._answered = False
+        self.loading: Loading | None = None
+        """The progress of loading; None before the first report."""
+        self.answered = False
+        """Whether any generation has ever produced output."""
+        self.death: str | None = None
+        """Why the process died, None while it lives."""
         self._loaded: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
-        self._death: str | None = None
         self._tasks = (asyncio.create_task(self._read_events()), asyncio.create_task(self._read_log()))
 
     @classmethod
@@ -118,24 +122,9 @@ class HostProcess:
         return self._loaded.result()
 
     @property
-    def loading(self) -> Loading | None:
-        """The progress of loading; None before the first report."""
-        return self._loading
-
-    @property
-    def answered(self) -> bool:
-        """Whether any generation has ever produced output."""
-        return self._answered
-
-    @property
-    def death(self) -> str | None:
-        """Why the process died, None while it lives."""
-        return self._death
-
-    @property
     def alive(self) -> bool:
         """Whether it accepts requests."""
-        return self._death is None
+        return self.death is None
 
     @property
     def busy(self) -> bool:
@@ -147,14 +136,12 @@ class HostProcess:
         """The process id."""
         return self._process.pid
 
-    async def generate(
-        self, request: Generate
-    ) -> AsyncGenerator[ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame]:
+    async def generate(self, request: Generate) -> AsyncGenerator[Generated]:
         """Streams one generation. Closing the stream early cancels it, within one token.
 
         Raises ModelUnavailable when the process dies, ModelFailed when it has no usable answer.
         """
-        if self._death is not None:
+        if self.death is not None:
             raise self._dead()
         answers: asyncio.Queue[_Answer] = asyncio.Queue()
         self._open[request.id] = answers
@@ -184,7 +171,7 @@ class HostProcess:
 
     async def stats(self) -> Stats:
         """Returns the process's statistics. Raises ModelUnavailable when it dies."""
-        if self._death is not None:
+        if self.death is not None:
             raise self._dead()
         answer: asyncio.Future[Stats] = asyncio.get_running_loop().create_future()
         self._asked.append(answer)
@@ -199,7 +186,7 @@ class HostProcess:
 
     async def close(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Asks the process to stop, waits, then kills it; with a time of 0 it is killed at once. Idempotent."""
-        if self._death is None and timeout_s > 0:
+        if self.death is None and timeout_s > 0:
             with suppress(ConnectionError):
                 self._stdin.write(encode(Shutdown()))
                 self._stdin.close()
@@ -227,7 +214,7 @@ class HostProcess:
     def _dispatch(self, event: Event) -> None:
         match event:
             case Loading():
-                self._loading = event
+                self.loading = event
                 if event.done == event.total:
                     asyncio.get_running_loop().call_later(PROBE_TIMEOUT_S, self._give_up_start)
             case Ready():
@@ -242,11 +229,9 @@ class HostProcess:
             case ProgressFrame() | Delta() | ThinkingFrame() | Call() | UnreadableFrame() | FinishedFrame() | Error():
                 self._answer(event)
 
-    def _answer(
-        self, event: ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame | Error
-    ) -> None:
+    def _answer(self, event: Generated | Error) -> None:
         assert event.id is not None
-        self._answered = self._answered or not isinstance(event, ProgressFrame)
+        self.answered = self.answered or not isinstance(event, ProgressFrame)
         over = isinstance(event, FinishedFrame | Error)
         # An ended request is no longer open, even if its last event was not read yet, or never will be.
         answers = self._open.pop(event.id, None) if over else self._open.get(event.id)
@@ -254,7 +239,7 @@ class HostProcess:
             answers.put_nowait(event)
 
     def _die(self, why: str) -> None:
-        self._death = why
+        self.death = why
         for answers in self._open.values():
             if answers is not None:
                 answers.put_nowait(None)
@@ -270,7 +255,7 @@ class HostProcess:
         self._loaded.exception()
 
     def _dead(self) -> ModelUnavailable:
-        return ModelUnavailable("the model process stopped", self._death or "", _RESTART, retryable=True)
+        return ModelUnavailable("the model process stopped", self.death or "", _RESTART, retryable=True)
 
     def _give_up(self, request_id: str) -> None:
         """Kills a process that continues a cancelled generation: it would answer no other request."""

@@ -7,7 +7,7 @@ model process, events come from it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
@@ -247,8 +247,11 @@ class Error(Frame):
 
 
 Request = Load | Generate | Cancel | AskStats | Shutdown
-Event = Loading | Ready | ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame | Stats | Error
+Generated = ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame
+"""What comes of a generation that does not fail."""
+Event = Loading | Ready | Generated | Stats | Error
 
+M = TypeVar("M")
 _REQUESTS: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="kind")])
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
@@ -266,18 +269,12 @@ def encode(message: Frame) -> bytes:
 
 def decode_request(payload: bytes) -> Request:
     """Parses a frame's payload as a request. Raises WireError."""
-    try:
-        return _REQUESTS.validate_json(payload)
-    except ValidationError as error:
-        raise WireError(_first_problem(error)) from error
+    return _decode(_REQUESTS, payload)
 
 
 def decode_event(payload: bytes) -> Event:
     """Parses a frame's payload as an event. Raises WireError."""
-    try:
-        return _EVENTS.validate_json(payload)
-    except ValidationError as error:
-        raise WireError(_first_problem(error)) from error
+    return _decode(_EVENTS, payload)
 
 
 class FrameBuffer:
@@ -300,7 +297,10 @@ class FrameBuffer:
             yield payload
 
 
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in problem["loc"]) or "message"
-    return f"not a message: {place}: {problem['msg'].lower()}"
+def _decode(messages: TypeAdapter[M], payload: bytes) -> M:
+    try:
+        return messages.validate_json(payload)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in problem["loc"]) or "message"
+        raise WireError(f"not a message: {place}: {problem['msg'].lower()}") from error

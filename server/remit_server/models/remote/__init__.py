@@ -1,7 +1,7 @@
 """Models that another program serves, on this machine or elsewhere; only where the person chose one (MOD-11).
 
-A model that a server serves: how it is named (`reference.py`), how each engine is held (`stages.py`), a step in two
-requests (`two_requests.py`), the clients of the protocols (`models/remote/clients/`, with `openai_gap.py` for a gap
-at the cursor), time limits and retries (`patience.py`), keys (`keys.py`), calls that came as text
-(`leaked_calls.py`), and the one way to a server: its headers and how much it may say (`http_exit.py`).
+How such a model is named, and how each engine is held (`engines.py`), a step in two requests (`two_requests.py`), the
+clients of the protocols (`models/remote/clients/`), time limits and retries (`patience.py`), keys (`keys.py`), calls
+and thinking that came as text (`leaked.py`), and the one way to a server: its headers and how much it may say
+(`http_exit.py`).
 """

@@ -1,16 +1,19 @@
-"""One request to an engine, and what comes back, before anything of a library is known (MOD-11)."""
+"""One request to an engine, and what comes back, before anything of a library is known (MOD-11); and what errors mean,
+whatever library they came through (MOD-13).
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+import re
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, Self, cast, runtime_checkable
 
 from pydantic import JsonValue
 
-from remit_server.errors import ModelFailed
+from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.ports import CallProposed, Effort, Gap, Message, PromptRead, TextDelta, ThinkingDelta, ToolSpec
-from remit_server.models.remote.stages import Filling
+from remit_server.models.remote.engines import PROVIDERS, Filling, RemoteReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +132,154 @@ class Busy(Exception):
     def __init__(self, why: str, wait_s: float | None = None) -> None:
         super().__init__(why)
         self.why, self.wait_s = why, wait_s
+
+
+_RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+"""Answers after which the same request may succeed."""
+
+_CANNOT_FILL = frozenset({400, 404, 405, 422, 501})
+"""Answers to a request for a gap by a server, or of a model, that has no such request."""
+
+TOO_LONG = re.compile(r"context|too many tokens|maximum.{0,20}tokens|prompt is too long", re.IGNORECASE)
+_NUMBER = r"(\d{3,9})(?!\d)"
+_WINDOW = (
+    rf"> *{_NUMBER}",
+    rf"\b(?:maximum|max)\b[^.;\d]{{0,40}}?{_NUMBER}",
+    rf"\b(?:context|n_ctx|limit|window)\b[^.;\d>]{{0,30}}?{_NUMBER}",
+)
+_PROMPT = (
+    rf"{_NUMBER} in the messages",
+    rf"{_NUMBER} (?:tokens )?(?:\+ *\d+ *)?>",
+    rf"\b(?:prompt|request|input|messages|conversation)\b[^.;\d]{{0,30}}?{_NUMBER}",
+    rf"\brequested {_NUMBER}",
+)
+
+
+def numbers_in(text: str) -> tuple[int, int]:
+    """Returns the window and the prompt's tokens that a message names, each by the words beside it; zero where it names
+    none: other numbers stand in such messages too (what was reserved for the answer, a sum)."""
+    return _first_number(_WINDOW, text), _first_number(_PROMPT, text)
+
+
+def _first_number(patterns: Sequence[str], text: str) -> int:
+    """Returns what the first of the patterns that is there names: the surest stand first."""
+    found = (re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
+    return next((int(match[1]) for match in found if match), 0)
+
+
+def told_body(body: object) -> str:
+    """Returns what a server says in an error's body, whatever shape it has; nothing where it says nothing.
+
+    A text, an `error` or a `message` that is one, or FastAPI's `detail`: a text, or a list of places and faults.
+    """
+    inner = cast("JsonValue", body)
+    if isinstance(inner, dict) and isinstance(inner.get("error"), dict):
+        inner = inner["error"]
+    match inner:
+        case str():
+            return inner
+        case {"message": str(said)} | {"error": str(said)} | {"detail": str(said)} if said:
+            return said
+        case {"detail": [*faults]} | [*faults]:
+            return "; ".join(filter(None, map(_told_fault, faults)))
+        case _:
+            return ""
+
+
+def _told_fault(fault: JsonValue) -> str:
+    match fault:
+        case {"loc": [*place], "msg": str(said)}:
+            return f"{'.'.join(map(str, place))}: {said}"
+        case {"msg": str(said)} | {"message": str(said)} | str(said):
+            return said
+        case _:
+            return ""
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Returns the seconds that a server asks to wait; None where it does not say."""
+    try:
+        if (ms := headers.get("retry-after-ms")) is not None:
+            return float(ms) / 1000
+        return float(headers["retry-after"])
+    except (KeyError, ValueError):
+        return None
+
+
+def told_cause(error: BaseException) -> str:
+    """Returns why a connection failed, in the system's words."""
+    cause = error.__cause__ or error
+    return str(cause)[:200] or type(cause).__name__
+
+
+class CutOff(ModelFailed):
+    """The stream ended before the answer did."""
+
+    def __init__(self) -> None:
+        why = "the stream ended without saying how the answer ends"
+        super().__init__("the model's answer is not complete", why, "ask again; the server's log says more")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Whom a client asks, and what its errors mean. Nothing that is told of them holds the `key`."""
+
+    provider: str
+    host: str
+    key: str | None
+
+    @classmethod
+    def of(cls, reference: RemoteReference, key: str | None) -> Self:
+        """Returns that of a reference."""
+        return cls(reference.provider, reference.host, key)
+
+    def words(self, text: str) -> str:
+        """Returns what a server said, within 300 characters: some repeat the key that they do not accept."""
+        return (text.replace(self.key, "[redacted key]") if self.key else text)[:300]
+
+    def refusal(
+        self,
+        status: int,
+        said: str,
+        wait_s: float | None = None,
+        *,
+        too_long: Collection[int] = (400, 413),
+        fix: str = "see `remit model check`, and the server's log",
+    ) -> Exception:
+        """Returns what an answer of this `status` means; `too_long` are those that may be about the conversation."""
+        if status in too_long and TOO_LONG.search(said):
+            return self.too_long(said, *numbers_in(said))
+        if status in _RETRIED:
+            return Busy(f"it answered {status}: {said}", wait_s)
+        if status in {401, 403}:
+            return self.refused_key(status)
+        return ModelFailed(f"`{self.host}` refused the request ({status})", said, fix)
+
+    def too_long(self, said: str, window: int, tokens: int) -> PromptTooLong:
+        """Returns what it means that the conversation does not fit; a count is zero where none was told."""
+        what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
+        return PromptTooLong(what, said, fix, tokens=tokens, window=window)
+
+    def refused_key(self, status: int) -> ModelUnavailable:
+        """Returns what it means that a request without a key, or with this one, is not answered."""
+        named = "".join(f", or set {variable}" for variable in PROVIDERS[self.provider].key_variables[:1])
+        fix = f"store a key with `remit auth set {self.provider}`{named}"
+        return ModelUnavailable(f"`{self.host}` does not accept the key", f"it answered {status}", fix)
+
+    def unreachable(self, error: BaseException, fix: str) -> ModelUnavailable:
+        """Returns what it means that nobody answers at all."""
+        return ModelUnavailable(f"`{self.host}` cannot be reached", told_cause(error), fix)
+
+    def broken_off(self, said: str) -> ModelFailed:
+        """Returns what an error means that came in the midst of an answer."""
+        fix = "ask again; the server's log says more"
+        return ModelFailed(f"`{self.host}` ended its answer with an error", said, fix)
+
+    def cannot_fill(self, status: int, said: str) -> CannotFill | None:
+        """Returns that it completes at no cursor, where this answer means that."""
+        return CannotFill(self.host, said) if status in _CANNOT_FILL and not TOO_LONG.search(said) else None
+
+
+def not_reached(error: BaseException) -> Busy:
+    """Returns what it means that a request did not get through: the next one may."""
+    return Busy(f"it cannot be reached: {told_cause(error)}")

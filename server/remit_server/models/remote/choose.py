@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 from remit_server.errors import ModelUnavailable, SetupError
 from remit_server.models.profile import chosen_profile
 from remit_server.models.remote.ask import Client
+from remit_server.models.remote.engines import ENGINES, PROVIDERS, RemoteReference
 from remit_server.models.remote.keys import find_key
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import ENGINES, PROVIDERS
 
 
 def open_remote(reference: RemoteReference, redact: Callable[[str], str]) -> RemoteProvider:
@@ -36,33 +34,25 @@ def make_client(reference: RemoteReference, patience: Patience) -> Client:
         # Without one the service would read the conversation, and refuse it.
         fix = f"store one with `remit auth set {reference.provider}`, or set {provider.key_variables[0]}"
         raise ModelUnavailable(f"`{reference.host}` cannot be asked", "there is no key for it", fix)
-    return _CLIENTS[reference.provider](reference, patience, key)
+    return _client_of(reference.provider)(reference, patience, key)
 
 
-def _openai(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
-    from remit_server.models.remote.clients.openai_client import OpenAIClient
+def _client_of(provider: str) -> Callable[[RemoteReference, Patience, str | None], Client]:
+    """Imports what speaks a provider's protocol."""
+    match provider:
+        case "anthropic":
+            from remit_server.models.remote.clients.anthropic_client import AnthropicClient
 
-    return OpenAIClient(reference, patience, key)
+            return AnthropicClient
+        case "google":
+            from remit_server.models.remote.clients.google_client import GoogleClient
 
+            return GoogleClient
+        case "ollama":
+            from remit_server.models.remote.clients.ollama_client import OllamaClient
 
-def _anthropic(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
-    from remit_server.models.remote.clients.anthropic_client import AnthropicClient
+            return OllamaClient
+        case _:
+            from remit_server.models.remote.clients.openai_client import OpenAIClient
 
-    return AnthropicClient(reference, patience, key)
-
-
-def _google(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
-    from remit_server.models.remote.clients.google_client import GoogleClient
-
-    return GoogleClient(reference, patience, key)
-
-
-def _ollama(reference: RemoteReference, patience: Patience, key: str | None) -> Client:
-    from remit_server.models.remote.clients.ollama_client import OllamaClient
-
-    return OllamaClient(reference, patience, key)
-
-
-_CLIENTS: Mapping[str, Callable[[RemoteReference, Patience, str | None], Client]] = MappingProxyType(
-    {"openai": _openai, "anthropic": _anthropic, "google": _google, "ollama": _ollama}
-)
+            return OpenAIClient

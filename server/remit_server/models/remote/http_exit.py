@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from remit_server.errors import ModelFailed
+from remit_server.models.remote.engines import RemoteReference
 from remit_server.models.remote.patience import Patience
-from remit_server.models.remote.reference import RemoteReference
 
 MOST_ANSWER_BYTES = 32 * 1024 * 1024
 """Bytes of one answer. A token takes some 300 where each comes as an event: this is more than a model writes."""

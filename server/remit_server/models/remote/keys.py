@@ -7,8 +7,7 @@ from contextlib import suppress
 
 from remit_governance.os_keyring import import_keyring, may_have_keyring
 from remit_server.errors import SetupError
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 
 SERVICE = "remit-api-key"
 

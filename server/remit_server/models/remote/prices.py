@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from remit_server.models.remote.ask import Ended
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import PROVIDERS
+from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 
 
 def price_of(ended: Ended, reference: RemoteReference, model: str) -> float | None:

@@ -15,7 +15,6 @@ from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.contract import Ability, TokenUsage
 from remit_server.errors import ModelFailed, ModelUnavailable
-from remit_server.models.fenced_calls import refuse_fenced
 from remit_server.models.ports import (
     EVERY_ABILITY,
     IN_TURNS,
@@ -50,17 +49,15 @@ from remit_server.models.remote.ask import (
     Piece,
     Served,
 )
-from remit_server.models.remote.leaked_calls import Held, Leaked, find_leaked_calls
+from remit_server.models.remote.engines import ENGINES, PROVIDERS, EngineRow, Filling, Hold, RemoteReference
+from remit_server.models.remote.leaked import Held, Leaked, find_leaked_calls
 from remit_server.models.remote.patience import Patience, read_as_foreign, stream_patiently
 from remit_server.models.remote.prices import price_of
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import ENGINES, PROVIDERS, EngineRow, Filling, Hold
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 from remit_server.models.remote.understood import understand
 from remit_server.models.sameness import Sameness, end_where_alike
-from remit_server.models.steps.held import held_request
-from remit_server.models.steps.reading import StepReader
-from remit_server.models.unreadable import unreadable
+from remit_server.models.steps.held import StepReader, held_request
+from remit_server.models.unreadable import refuse_fenced, unreadable
 
 MakeClient = Callable[[RemoteReference, Patience], Client]
 
@@ -72,15 +69,12 @@ class _Counted:
     usage: TokenUsage = field(default_factory=TokenUsage)
     longest: int = 0
 
-    def add(self, ended: Ended, price: float | None) -> None:
+    def add(self, ended: Ended, price: float | None) -> Finished:
         counts = {"prompt_tokens": ended.prompt_tokens, "cached_tokens": ended.cached_tokens}
         self.usage = self.usage.plus(TokenUsage(**counts, completion_tokens=ended.completion_tokens, price_usd=price))
         self.longest = max(self.longest, ended.prompt_tokens)
-
-    def finished(self, ended: Ended) -> Finished:
-        usage = self.usage
-        counts = usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
-        return Finished(ended.reason, *counts, self.longest, usage.price_usd)
+        sums = self.usage.prompt_tokens, self.usage.cached_tokens, self.usage.completion_tokens
+        return Finished(ended.reason, *sums, self.longest, self.usage.price_usd)
 
 
 class RemoteProvider(ModelProvider):
@@ -224,12 +218,11 @@ class RemoteProvider(ModelProvider):
         async with aclosing(stream_patiently(lambda: client.fill(ask), self._patience, self.name)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Ended):
-                    await self._count(counted, piece)
-                    yield counted.finished(piece)
+                    yield await self._count(counted, piece)
                 elif isinstance(piece, TextDelta):
                     yield piece
 
-    async def _step(self, client: Client, engine: EngineRow, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
+    def _step(self, client: Client, engine: EngineRow, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         messages = tuple(map(self._redacted, request.messages))
         profile = self._profile()
         usual = engine.temperature if profile.temperature is None else profile.temperature
@@ -246,26 +239,24 @@ class RemoteProvider(ModelProvider):
             request.answer_schema,
         )
         if not request.intents:
-            steps = self._plain(client, ask)
-        elif engine.intent is Hold.SCHEMA:
-            steps = self._by_schema(client, ask, request)
-        elif request.must_answer:
-            steps = self._answer(client, ask, request, engine)
-        elif engine.requests == 1:
-            steps = self._unheld(client, ask, request)
-        else:
-            steps = self._in_two(client, ask, request, engine)
-        async with aclosing(steps):
-            async for event in steps:
-                yield event
+            return self._plain(client, ask)
+        if engine.intent is Hold.SCHEMA:
+            return self._by_schema(client, ask, request)
+        # The tools are the same as ever, for the engine's cache.
+        ask = replace(ask, tools=all_tools(request.intents, request.work_items))
+        if request.must_answer:
+            messages = ask.messages if engine.requests == 1 else split_steps(ask.messages)
+            return self._plain(client, replace(ask, messages=messages, choice=Among(())))
+        return (
+            self._calls(client, ask, _Counted()) if engine.requests == 1 else self._in_two(client, ask, request, engine)
+        )
 
     async def _plain(self, client: Client, ask: Ask) -> AsyncGenerator[ModelEvent]:
         counted = _Counted()
         async with aclosing(self._stream(client, ask)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Ended):
-                    await self._count(counted, piece)
-                    yield counted.finished(piece)
+                    yield await self._count(counted, piece)
                 elif not isinstance(piece, CallProposed):
                     yield piece
 
@@ -284,40 +275,23 @@ class RemoteProvider(ModelProvider):
                     case ThinkingDelta() | PromptRead():
                         yield piece
                     case Ended():
-                        await self._count(counted, piece)
+                        finished = await self._count(counted, piece)
                         for event in reader.finish(piece.reason):
                             if isinstance(event, CallProposed):
                                 yield CallProposed(understand(event.call, tools))
                             else:
                                 yield event
-                        yield counted.finished(piece)
+                        yield finished
                     case CallProposed():
                         pass
                     case _:
                         assert_never(piece)
 
-    async def _answer(
-        self, client: Client, ask: Ask, request: GenerateRequest, engine: EngineRow
-    ) -> AsyncGenerator[ModelEvent]:
-        """Asks for an answer alone; the tools are the same as ever, for the engine's cache."""
-        messages = ask.messages if engine.requests == 1 else split_steps(ask.messages)
-        tools = all_tools(request.intents, request.work_items)
-        steps = self._plain(client, replace(ask, messages=messages, tools=tools, choice=Among(())))
-        async with aclosing(steps) as events:
-            async for event in events:
-                yield event
-
-    async def _unheld(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        tools = all_tools(request.intents, request.work_items)
-        async with aclosing(self._calls(client, replace(ask, tools=tools), _Counted())) as events:
-            async for event in events:
-                yield event
-
     async def _in_two(
         self, client: Client, ask: Ask, request: GenerateRequest, engine: EngineRow
     ) -> AsyncGenerator[ModelEvent]:
         """The declaration is passed on with the first call: a step that only answers declares nothing."""
-        asked = replace(ask, messages=split_steps(ask.messages), tools=all_tools(request.intents, request.work_items))
+        asked = replace(ask, messages=split_steps(ask.messages))
         counted = _Counted()
         declared = await self._declaration(client, replace(asked, choice=Forced(SELECT_INTENT)), counted)
         opened = request.intents.get(_intent_of(declared, request.intents), ())
@@ -356,7 +330,7 @@ class RemoteProvider(ModelProvider):
             async for piece in pieces:
                 match piece:
                     case Ended():
-                        await self._count(counted, piece)
+                        finished = await self._count(counted, piece)
                         leaked = Leaked() if called else find_leaked_calls(held.text, ask.tools)
                         if rest := held.rest(leaked.at):
                             yield TextDelta(rest)
@@ -364,7 +338,7 @@ class RemoteProvider(ModelProvider):
                             yield CallProposed(understand(call, ask.tools))
                         if not (called or leaked.calls) and (refused := _no_call(ask, held.text, piece)):
                             yield CallProposed(refused)
-                        yield counted.finished(piece)
+                        yield finished
                     case CallProposed(call=call):
                         called = True
                         yield CallProposed(understand(call, ask.tools))
@@ -376,10 +350,11 @@ class RemoteProvider(ModelProvider):
                     case _:
                         assert_never(piece)
 
-    async def _count(self, counted: _Counted, ended: Ended) -> None:
+    async def _count(self, counted: _Counted, ended: Ended) -> Finished:
+        """Counts a request that is over. Returns the end of the step, as far as it has been counted."""
         untold = ended.reason == "alike" and not ended.prompt_tokens  # it was ended before the engine counted
         price = None if untold else await asyncio.to_thread(price_of, ended, self._reference, self._model)
-        counted.add(ended, price)
+        return counted.add(ended, price)
 
     def _stream(self, client: Client, ask: Ask) -> AsyncGenerator[Piece]:
         pieces = stream_patiently(lambda: client.stream(ask), self._patience, self.name)

@@ -1,14 +1,36 @@
-"""A step in one request, held by a schema: what is sent in place of a conversation with tools (MOD-12)."""
+"""A step in one request, held by a schema (MOD-12): what is sent in place of a conversation with tools, where calls and
+results are spelled as text, so that the model reads what it is to write; and how the step is read as it is generated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, cast
 
-from remit_server.models.ports import GenerateRequest, Message, Nameable, SystemMessage
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from remit_governance.intents import SELECT_INTENT
+from remit_server.errors import ModelFailed
+from remit_server.models.ports import (
+    UNREADABLE_CALL,
+    AssistantMessage,
+    CallProposed,
+    GenerateRequest,
+    Message,
+    Nameable,
+    ProposedCall,
+    SystemMessage,
+    TextDelta,
+    ToolMessage,
+    UserMessage,
+    new_call_id,
+)
 from remit_server.models.profile import Profile
-from remit_server.models.steps.schema import MOST_PATHS, step_schema
-from remit_server.models.steps.spelling import spell_conversation
+from remit_server.models.steps.schema import MOST_PATHS, Form, step_schema
 from remit_server.models.steps.telling import FORMS, standing_messages
 
 
@@ -42,3 +64,202 @@ def fit(request: GenerateRequest, profile: Profile) -> GenerateRequest:
         max_tokens=min(request.max_tokens, profile.most_tokens or request.max_tokens),
         temperature=profile.temperature if request.temperature is None else request.temperature,
     )
+
+
+_RESULT = "Result of "
+
+
+def spell_conversation(messages: Sequence[Message], standing: Sequence[Message], form: Form) -> tuple[Message, ...]:
+    """Returns the conversation as it is sent: the `standing` messages in place of the first one, steps as JSON, results
+    in the person's turn."""
+    spelled: list[Message] = []
+    begun = messages[1:] if messages and isinstance(messages[0], SystemMessage) else messages
+    for message in _one_by_one((*standing, *begun)) if form is Form.TOOL_FIRST else (*standing, *begun):
+        match message:
+            case SystemMessage():
+                spelled.append(message)
+            case AssistantMessage():
+                spelled.append(AssistantMessage(spell_step(message, form)))
+            case ToolMessage(tool=tool, text=text):
+                # Where a step has one call, it is that one's.
+                of = "Result" if form is Form.TOOL_FIRST else f"{_RESULT}{tool}"
+                _say(spelled, f"{of}:\n{text}")
+            case UserMessage(text=text):
+                spelled.append(message)
+    return tuple(spelled)
+
+
+def _say(spelled: list[Message], result: str) -> None:
+    """Adds a result to those before it, which are one message."""
+    before = spelled[-1] if spelled else None
+    if isinstance(before, UserMessage) and before.text.startswith("Result"):
+        spelled[-1] = UserMessage(f"{before.text}\n\n{result}")
+    else:
+        spelled.append(UserMessage(result))
+
+
+def _one_by_one(messages: Sequence[Message]) -> Iterator[Message]:
+    """Yields each call with its result as a step of its own. What a declaration came to is told where it is more than
+    that it was taken: a refusal, or a work item's limits."""
+    position = 0
+    while position < len(messages):
+        message = messages[position]
+        position += 1
+        if not (isinstance(message, AssistantMessage) and message.calls):
+            yield message
+            continue
+        results: dict[str, ToolMessage] = {}
+        while position < len(messages) and isinstance(answer := messages[position], ToolMessage):
+            results[answer.call_id] = answer
+            position += 1
+        yield from _steps(message.calls, results)
+
+
+def _steps(calls: Sequence[ProposedCall], results: Mapping[str, ToolMessage]) -> Iterator[Message]:
+    declared: ProposedCall | None = None
+    for call in calls:
+        result = results.get(call.id)
+        if call.name == SELECT_INTENT:
+            declared = call
+            if len(calls) > 1 and not (result and _tells_more(call, result)):
+                continue
+        named = () if declared is None or declared is call else (declared,)
+        yield AssistantMessage("", (*named, call))
+        if result is not None:
+            yield result
+
+
+def _tells_more(declared: ProposedCall, result: ToolMessage) -> bool:
+    return declared.arguments.get("work_item") is not None or result.text.startswith("error")
+
+
+def spell_step(message: AssistantMessage, form: Form) -> str:
+    """Returns what the model would have written."""
+    if not message.calls:
+        return _json({"answer": message.text})
+    none: Mapping[str, JsonValue] = {}
+    declared = next((call.arguments for call in message.calls if call.name == SELECT_INTENT), none)
+    intent: dict[str, JsonValue] = {"intent": declared.get("intent")}
+    item: dict[str, JsonValue] = {"work_item": named} if (named := declared.get("work_item")) is not None else {}
+    calls = [call for call in message.calls if call.name != SELECT_INTENT]
+    if form is Form.TOOL_FIRST and len(calls) == 1:
+        return _json({"tool": calls[0].name, **intent, **item, "arguments": dict(calls[0].arguments)})
+    listed: list[JsonValue] = [{"tool": call.name, "arguments": dict(call.arguments)} for call in calls]
+    return _json({**intent, **item, "calls": listed})
+
+
+def _json(value: JsonValue) -> str:
+    """Without white space: it costs tokens, and a model that may write some can go on with it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+_ENDED: Mapping[Literal["length", "alike"], str] = {
+    "length": "it was cut off at the token limit of a step; write less at once",
+    "alike": "it only went on repeating itself",
+}
+
+
+_MOST_BEFORE = 200
+"""Characters at an answer's beginning in which its text has to begin, else it is told when all of it is there."""
+_ANSWER = re.compile(r'"answer"\s*:\s*"')
+_CHARACTERS = re.compile(
+    r'[^"\\\x00-\x1f\ud800-\udfff]+|\\["\\/bfnrt]|\\u(?![Dd][89A-Fa-f])[0-9A-Fa-f]{4}'
+    r"|\\u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}"
+)
+"""Characters of a text in JSON, each whole: one that is spelled in two halves is none without the other."""
+_LONGEST_CHARACTER = 12
+
+
+@dataclass(slots=True)
+class StepReader:
+    """Reads a step in either form: the answer's text while it comes, calls when all of it is there.
+
+    Each character is read once while it comes and once at the end, however many pieces they come in.
+    """
+
+    shown: int = 0
+    _pieces: list[str] = field(default_factory=list[str])
+    _reading: Literal["before", "answer", "no more"] = "before"
+    _held: str = ""
+
+    def feed(self, more: str) -> Iterator[TextDelta]:
+        """Yields what more there is of the answer's text."""
+        self._pieces.append(more)
+        if self._reading == "no more":
+            return
+        self._held += more
+        if self._reading == "before":
+            self._find_text()
+        if self._reading == "answer" and (text := self._take_text()):
+            self.shown += len(text)
+            yield TextDelta(text)
+
+    def _find_text(self) -> None:
+        """Goes on behind the quote that opens the answer's text."""
+        self._held = self._held.lstrip()
+        beginning = self._held[:_MOST_BEFORE]
+        for found in _ANSWER.finditer(beginning):
+            try:
+                value = cast("JsonValue", from_json(beginning[: found.end()], allow_partial="trailing-strings"))
+            except ValueError:
+                continue
+            if isinstance(value, dict) and value.get("answer") == "":
+                self._reading, self._held = "answer", self._held[found.end() :]
+                return
+        if len(self._held) > _MOST_BEFORE:
+            self._reading, self._held = "no more", ""
+
+    def _take_text(self) -> str:
+        """Returns what is certain of the text; reads no further where it ends, or goes on as no JSON."""
+        end = 0
+        while found := _CHARACTERS.match(self._held, end):
+            end = found.end()
+        certain, self._held = self._held[:end], self._held[end:]
+        if self._held.startswith('"') or len(self._held) >= _LONGEST_CHARACTER:
+            self._reading, self._held = "no more", ""
+        return cast("str", from_json(f'"{certain}"'))
+
+    def finish(self, ended: Literal["stop", "length", "alike"]) -> Iterator[TextDelta | CallProposed]:
+        """Yields what is left; a call that was cut says why. Raises ModelFailed where it is no step."""
+        whole = "".join(self._pieces)
+        try:
+            value = cast("JsonValue", from_json(whole))
+        except ValueError as error:
+            if ended == "stop":
+                raise _no_step(whole) from error
+            if not self.shown:
+                yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": _ENDED[ended]}))
+            return
+        match value:
+            case {"answer": str(answer)}:
+                if len(answer) > self.shown:
+                    yield TextDelta(answer[self.shown :])
+            case {"intent": str()} if ended != "stop":  # whole as JSON, for something closed it: its texts are not
+                yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": _ENDED[ended]}))
+            case {"intent": str(intent), "calls": [*calls], **more}:
+                yield _declared(intent, more.get("work_item"))
+                yield from map(CallProposed, map(_call, calls))
+            case {"intent": str(intent), "tool": str(), **more}:
+                yield _declared(intent, more.get("work_item"))
+                yield CallProposed(_call(value))
+            case _:
+                raise _no_step(whole)
+
+
+def _declared(intent: str, item: object) -> CallProposed:
+    named: dict[str, JsonValue] = {} if item is None else {"work_item": cast("JsonValue", item)}
+    return CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent, **named}))
+
+
+def _call(value: JsonValue) -> ProposedCall:
+    if isinstance(value, dict):
+        tool, arguments = value.get("tool"), value.get("arguments")
+        if isinstance(tool, str) and isinstance(arguments, dict):
+            return ProposedCall(new_call_id(), tool, arguments)
+    raise _no_step(json.dumps(value))
+
+
+def _no_step(text: str) -> ModelFailed:
+    why = f"it is no step: {text[:80]!r}"
+    fix = "use an engine that answers by a JSON schema, or choose its row with REMIT_ENGINE"
+    return ModelFailed("the model's answer cannot be used", why, fix)

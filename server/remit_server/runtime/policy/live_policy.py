@@ -15,9 +15,8 @@ from typing import Literal
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError, PolicyError
-from remit_governance.permissions.answer_scope import rule_text
-from remit_governance.permissions.permission_file import ListName, NoPlace, parse_permissions, with_rule
 from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
+from remit_governance.permissions.remembered import ListName, NoPlace, parse_permissions, rule_text, with_rule
 from remit_governance.policy.language.load import read_source
 from remit_governance.rulebook import Rulebook
 from remit_server.contract import ErrorPayload

@@ -16,7 +16,7 @@ from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.canonical import Json
 from remit_governance.errors import AuditError
 from remit_governance.intents import Matrix
-from remit_governance.policy.editing.hits import count_decisions
+from remit_governance.policy.editing.hover import count_decisions
 from remit_governance.policy.language.compile import Source
 from remit_governance.policy.review.listing import ListedRule, list_rules
 from remit_governance.policy.review.replay import LAST, Change, PastCalls, Replay, past_calls, replay

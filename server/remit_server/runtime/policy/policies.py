@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from remit_governance.errors import ExtensionError, PolicyError, Problem
-from remit_governance.permissions.permission_file import parse_permissions
-from remit_governance.permissions.permissions import PermissionConfig
-from remit_governance.permissions.workspace_identity import WorkspaceIdentity, in_workspace
+from remit_governance.permissions.permissions import PermissionConfig, WorkspaceIdentity, in_workspace
+from remit_governance.permissions.remembered import parse_permissions
 from remit_governance.policy.decision.extension import ExtensionRule, with_extension
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.load import (
@@ -28,7 +27,7 @@ from remit_governance.policy.language.load import (
 )
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.rules import Policy
-from remit_governance.work_items.items import WorkItems
+from remit_governance.work_items import WorkItems
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.extensions.host import ExtensionHost

@@ -20,8 +20,7 @@ from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.recorded import record_judgement
 from remit_governance.policy.language.compile import Source
 from remit_governance.policy.review.replay import replay
-from remit_governance.policy.review.settings_changes import changed_settings
-from remit_governance.policy.review.update import SYSCALL, Proposal, update_action
+from remit_governance.policy.review.update import SYSCALL, Proposal, changed_settings, update_action
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Decision, Reason, Verdict
 from remit_server.contract import ErrorCode

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.models.finding.choices import Choice, find_choices
+from remit_server.models.finding import Choice, find_choices
 from remit_server.runtime.connecting import connect_model, describe_connected
 from remit_server.runtime.settings import Settings
 from remit_server.transports.lsp.command_params import read_asked, wrong_arguments

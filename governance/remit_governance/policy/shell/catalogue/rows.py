@@ -1,9 +1,13 @@
-"""What is known of one program, as values: what its words do, which options it has, and what it starts."""
+"""What is known of one program, as values: what its words do, which options it has, and what it starts.
+
+Beside Remit's own rows stand those of the person, which replace what they name, and those of a project, which only
+add to what a program is known to do (CMD-10).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -201,3 +205,28 @@ class Program:
     def known(self) -> bool:
         """Whether anything is known of what it does."""
         return bool(self.entries or self.otherwise or self.judge)
+
+
+Rows = Mapping[str, Program]
+"""Rows by the name of a program, or by how a file of the project is called: `./scripts/lint.sh`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnRows:
+    """The rows of a person and of a project; two are the same only where they are one.
+
+    `texts` are what they were read from, each with whether it is a project's, and `files` where that lies.
+    """
+
+    person: Rows = field(default_factory=dict[str, Program])
+    project: Rows = field(default_factory=dict[str, Program])
+    texts: tuple[tuple[bool, str], ...] = ()
+    files: tuple[str, ...] = ()
+
+    def without_project(self) -> OwnRows:
+        """Returns the rows of the person, without those of the project."""
+        return replace(self, project={})
+
+
+NO_ROWS = OwnRows()
+"""Remit's own rows alone."""

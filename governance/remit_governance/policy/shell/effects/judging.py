@@ -11,17 +11,25 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from remit_governance.policy.shell.catalogue.packaged import packaged
+from remit_governance.policy.shell.catalogue.files import packaged
 from remit_governance.policy.shell.catalogue.rows import Effect, JudgeName, Program, strongest
-from remit_governance.policy.shell.effects.code.interpreters import of_julia, of_node, of_perl, of_r, of_ruby
-from remit_governance.policy.shell.effects.code.languages import of_code, of_sql, of_sql_file
-from remit_governance.policy.shell.effects.network import of_curl, of_wget
+from remit_governance.policy.shell.effects.inline_code import (
+    of_code,
+    of_julia,
+    of_node,
+    of_perl,
+    of_r,
+    of_ruby,
+    of_sql,
+    of_sql_file,
+)
 from remit_governance.policy.shell.effects.program_row import Given, effect_in, in_every_reading, written_by
 from remit_governance.policy.shell.effects.system import (
     of_activate,
     of_chmod,
     of_cloud,
     of_copy,
+    of_curl,
     of_fzf,
     of_git,
     of_kill,
@@ -35,6 +43,7 @@ from remit_governance.policy.shell.effects.system import (
     of_rsync,
     of_shell,
     of_sysctl,
+    of_wget,
 )
 from remit_governance.policy.shell.effects.tasks import of_cargo, of_go_run, of_make, of_maven, of_tasks, of_tool_name
 
@@ -196,21 +205,8 @@ def _runner(*before: str, flags: str = "", own: frozenset[str] = frozenset()) ->
 
 _SCRIPTS = frozenset(
     [
-        "build",
-        "check",
-        "cov",
-        "coverage",
-        "dev",
-        "docs",
-        "fmt",
-        "format",
-        "lint",
-        "start",
-        "style",
-        "test",
-        "tests",
-        "types",
-        "typing",
+        *("build", "check", "cov", "coverage", "dev", "docs", "fmt", "format", "lint", "start", "style", "test"),
+        *("tests", "types", "typing"),
     ]
 )
 """Names that projects give their scripts, where a runner of tools starts these, too."""
@@ -264,10 +260,6 @@ def _manager(program: str) -> Judge:
     return judge
 
 
-def _bundle(arguments: Words) -> Effect | None:
-    return _run_tool(arguments[1:], frozenset()) if arguments[:1] in (("exec",), ["exec"]) else None
-
-
 def _php(arguments: Words) -> Effect | None:
     match list(arguments):
         case ["-r", code]:
@@ -282,18 +274,6 @@ def _php(arguments: Words) -> Effect | None:
             return effect_in_project((script, *rest))
         case _:
             return None
-
-
-def _gradle(arguments: Words) -> Effect | None:
-    return of_tasks("gradle", arguments, _row("gradle"))
-
-
-def _sbt(arguments: Words) -> Effect | None:
-    return of_tasks("sbt", arguments, _row("sbt"))
-
-
-def _task_runner(arguments: Words) -> Effect | None:
-    return of_tasks("task", arguments, _row("task"))
 
 
 def _row(name: str) -> Program:
@@ -317,7 +297,7 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
     {
         "activate": of_activate,
         "bun": _manager("bun"),
-        "bundle": _bundle,
+        "bundle": _runner("exec"),
         "cargo": lambda arguments: of_cargo(arguments, _row("cargo")),
         "chmod": of_chmod,
         "cloud": of_cloud,
@@ -326,7 +306,7 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
         "fzf": of_fzf,
         "git": lambda arguments: of_git(arguments, _row("git")),
         "go": of_go_run,
-        "gradle": _gradle,
+        "gradle": lambda arguments: of_tasks("gradle", arguments, _row("gradle")),
         "julia": of_julia,
         "kill": of_kill,
         "kubernetes": of_kubernetes,
@@ -350,12 +330,12 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
         "remove": of_remove,
         "rsync": of_rsync,
         "ruby": of_ruby,
-        "sbt": _sbt,
+        "sbt": lambda arguments: of_tasks("sbt", arguments, _row("sbt")),
         "shell": of_shell,
         "sql": of_sql,
         "sql_file": of_sql_file,
         "sysctl": of_sysctl,
-        "tasks": _task_runner,
+        "tasks": lambda arguments: of_tasks("task", arguments, _row("task")),
         "uv": _uv,
         "uvx": _runner(),
         "wget": of_wget,

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
-from remit_governance.policy.shell.catalogue.own_rows import OwnRows, Rows
-from remit_governance.policy.shell.catalogue.packaged import packaged
-from remit_governance.policy.shell.catalogue.rows import Effect, Entry, Program, strongest
+from remit_governance.policy.shell.catalogue.files import packaged
+from remit_governance.policy.shell.catalogue.rows import Effect, Entry, OwnRows, Program, Rows, strongest
 from remit_governance.policy.shell.effects.judging import effect_in_project, effect_of, plain_name
 from remit_governance.policy.shell.effects.program_row import (
     Given,

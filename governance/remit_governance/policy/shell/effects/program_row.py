@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import islice
 
 from remit_governance.policy.shell.catalogue.rows import Effect, Entry, Program, strongest
-from remit_governance.policy.shell.options.parse_options import MOST_READINGS, Call, calls_of, family_of, row_of
+from remit_governance.policy.shell.options import MOST_READINGS, Call, calls_of, family_of, row_of
 from remit_governance.policy.shell.reading import UNKNOWN
 
 
@@ -66,9 +66,9 @@ def _one_names(path: tuple[str, ...], own: Program | None) -> Callable[[str], st
     return lambda option: known.get(option, option)
 
 
-def effect_in(program: Program, name: str, arguments: Sequence[str], own: Program | None = None) -> Effect:
+def effect_in(program: Program, name: str, arguments: Sequence[str]) -> Effect:
     """What a row says of this command."""
-    return in_every_reading(name, arguments, partial(_effect_of, program), own)
+    return in_every_reading(name, arguments, partial(_effect_of, program))
 
 
 def in_every_reading(

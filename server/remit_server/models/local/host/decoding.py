@@ -14,8 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, cast
 
-from remit_server.models.local.host.cache.token_caches import Cache, load_mlx_lm
+from remit_server.models.local.host.caches import shared_prefix
 from remit_server.models.local.host.speculation import Drafter
+from remit_server.models.local.host.token_caches import Cache, load_mlx_lm
 
 _CLEARED_EVERY = 256
 """The number of tokens after which MLX's cached buffers are freed, as in mlx-lm."""
@@ -216,7 +217,7 @@ class Row:
                 return [*written, *self._decide_again(guess, right)]
             more = self._take(token)
             written += more
-            agreed = _common(more, guess[right:])
+            agreed = shared_prefix(more, guess[right:])
             right += agreed
             if agreed < len(more) or self._left == 0 or token in self._end_tokens:
                 break
@@ -323,11 +324,6 @@ def _lead(scores: Any) -> float:
 
     second, first = np.partition(scores, -2)[-2:]
     return float(first - second)
-
-
-def _common(left: Sequence[int], right: Sequence[int]) -> int:
-    shorter = min(len(left), len(right))
-    return next((i for i in range(shorter) if left[i] != right[i]), shorter)
 
 
 def _apply_mask(logits: Any, allowed: bytes | None, end: int) -> Any:

@@ -16,14 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from remit_server.models.local.host.cache.cache_files import CacheStore
-from remit_server.models.local.host.cache.session_caches import Sessions, resume
-from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host.caches import CacheStore, Sessions, resume
 from remit_server.models.local.host.generation import Emit, Generation
 from remit_server.models.local.host.grammar.step_grammar import GrammarError
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
 from remit_server.models.local.host.model_adapter import ModelAdapter
+from remit_server.models.local.host.token_caches import Cache
 from remit_server.models.local.wire import Error, FinishedFrame, Generate, Priority, Stats
 from remit_server.scheduling.schedule import Limits, Schedule, Task, advance, end, enqueue, yielded
 

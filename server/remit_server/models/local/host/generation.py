@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from remit_server.models.local.host.cache.session_caches import CHUNK, Prompt, Session
-from remit_server.models.local.host.cache.token_caches import Cache
+from remit_server.models.local.host.caches import CHUNK, Prompt, Session
 from remit_server.models.local.host.decoding import Row
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel, memory_bytes
 from remit_server.models.local.host.model_adapter import KeyedGuide
 from remit_server.models.local.host.output.output_reader import OutputReader
 from remit_server.models.local.host.speculation import Drafter
+from remit_server.models.local.host.token_caches import Cache
 from remit_server.models.local.wire import FinishedFrame, Frame, Generate, ProgressFrame
 
 Emit = Callable[[Frame], None]

@@ -1,7 +1,7 @@
 """Loads MLX and a model, and runs it (MOD-02).
 
 MLX, mlx-lm, transformers and NumPy have no usable types. They are used only here, in `decoding.py` and in
-`cache/token_caches.py`, which are checked leniently and return typed values only. All of it must be called from one
+`token_caches.py`, which are checked leniently and return typed values only. All of it must be called from one
 thread: MLX's streams belong to the thread that created them.
 """
 # pyright: basic
@@ -18,15 +18,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from remit_server.models.dialects.dialect import Dialect
-from remit_server.models.local.host.cache.token_caches import Cache, load_mlx_lm
+from remit_server.models.dialects.table import Dialect
 from remit_server.models.local.host.decoding import Row, Sampling, TokenConstraint, read
-from remit_server.models.local.host.fill_in import FillIn, find_fill_in
-from remit_server.models.local.host.grammar.lark import Spelling
-from remit_server.models.local.host.output.formats import FOREIGN, ToolFormat, dialect_formats, foreign_format
-from remit_server.models.local.host.output.thinking import ThinkMarkers
-from remit_server.models.local.host.prompts import Template, TemplateMessage, split_at_seams
+from remit_server.models.local.host.grammar.arguments import Spelling
+from remit_server.models.local.host.output.native import FOREIGN, ToolFormat, dialect_formats, foreign_format
+from remit_server.models.local.host.output.output_reader import ThinkMarkers
+from remit_server.models.local.host.prompts import FillIn, Template, TemplateMessage, find_fill_in, split_at_seams
 from remit_server.models.local.host.speculation import Drafter
+from remit_server.models.local.host.token_caches import Cache, load_mlx_lm
 from remit_server.models.local.wire import Effort
 
 _LOAD_REPORTS = 20

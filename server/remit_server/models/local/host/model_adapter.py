@@ -7,20 +7,16 @@ from functools import lru_cache
 
 from remit_server.models.dialects.read import Schemas
 from remit_server.models.dialects.table import HARMONY
-from remit_server.models.local.host.fill_in import spell_gap
-from remit_server.models.local.host.grammar.guide import Guide
-from remit_server.models.local.host.grammar.lark import Spelling
+from remit_server.models.local.host.grammar.arguments import Spelling
+from remit_server.models.local.host.grammar.guide import AnswerReader, Guide, Unguided
 from remit_server.models.local.host.grammar.schemas import SELECT, selection_schema
 from remit_server.models.local.host.grammar.step_grammar import GrammarError, Grammars, Paths, Thinking
-from remit_server.models.local.host.grammar.unguided import AnswerReader, Unguided
 from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
-from remit_server.models.local.host.output.formats import held_format
 from remit_server.models.local.host.output.harmony import HarmonyReader
-from remit_server.models.local.host.output.native import NativeReader
-from remit_server.models.local.host.output.output_reader import OutputReader, Reader, Verbatim
-from remit_server.models.local.host.output.thinking import ThoughtReader
-from remit_server.models.local.host.prompts import Renderer, renderer, with_schema
+from remit_server.models.local.host.output.native import NativeReader, held_format
+from remit_server.models.local.host.output.output_reader import OutputReader, Reader, ThoughtReader, Verbatim
+from remit_server.models.local.host.prompts import Renderer, renderer, spell_gap, with_schema
 from remit_server.models.local.host.speculation import MOST_SOURCES, Drafter, Source, find_files, make_source
 from remit_server.models.local.wire import Generate
 

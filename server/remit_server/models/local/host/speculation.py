@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from remit_server.models.dialects.dialect import Encoding, JsonObject
+from remit_server.models.dialects.table import Encoding, JsonObject
 
 MATCHED = 3
 """Tokens that have to agree before anything is guessed."""

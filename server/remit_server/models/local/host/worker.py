@@ -11,7 +11,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from remit_server.models.local.host.cache.cache_files import CacheStore, fingerprint
+from remit_server.models.local.host.caches import CacheStore, fingerprint
 from remit_server.models.local.host.loading import HostError, load_model
 from remit_server.models.local.host.mlx_backend import memory_bytes, on_gpu, release
 from remit_server.models.local.wire import AskStats, Cancel, Error, Frame, Generate, Load, Loading, Ready
@@ -91,7 +91,7 @@ class Worker:
     def _load(self) -> Engine | None:
         started = time.perf_counter()
         try:
-            model = load_model(self._request, self._progress)
+            model = load_model(self._request, lambda done, total: self._emit(Loading(done=done, total=total)))
             from remit_server.models.local.host.engine import Engine
             from remit_server.models.local.host.model_adapter import ModelAdapter
 
@@ -121,6 +121,3 @@ class Worker:
         if load.cache_folder is None:
             return None
         return CacheStore(Path(load.cache_folder), fingerprint(Path(load.folder)), load.cache_bytes)
-
-    def _progress(self, done: int, total: int) -> None:
-        self._emit(Loading(done=done, total=total))

@@ -1,7 +1,8 @@
-"""The Hugging Face cache on this machine, in the layout of the hub's own client, so that all programs share it.
+"""The Hugging Face cache on this machine, in the layout of the hub's own client, so that all programs share it; and
+names of models on the hub: `org/name`, with `@revision` where it is not the main one.
 
-`models--org--name/` holds `blobs/HASH`, `snapshots/COMMIT/FILE` (links to blobs) and `refs/REVISION` (a commit). A blob
-exists only when it is complete and its hash is verified; a partial download is `blobs/HASH.incomplete`.
+`models--org--name/` holds `blobs/HASH`, `snapshots/COMMIT/FILE` (links to blobs) and `refs/REVISION` (a commit). A
+blob exists only when it is complete and its hash is verified; a partial download is `blobs/HASH.incomplete`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-from remit_server.models.local.hub.names import HubName
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _FOLDER = "models--"
@@ -112,3 +111,30 @@ def _put(target: Path, make: Callable[[Path], object]) -> None:
         beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+MAIN = "main"
+_PART = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
+_NAME = re.compile(rf"(?P<repo>{_PART}/{_PART})(?:@(?P<revision>{_PART}(?:/{_PART})*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class HubName:
+    """A repository of the hub at a revision: a branch, a tag or a commit."""
+
+    repo: str
+    revision: str = MAIN
+
+    def __str__(self) -> str:
+        return self.repo if self.revision == MAIN else f"{self.repo}@{self.revision}"
+
+
+def hub_name(reference: str) -> HubName | None:
+    """Returns the name that `reference` spells; None for other references, such as `./folder`, `/folder` or `folder`.
+
+    An existing folder of that name does not matter: no folder in the workspace replaces a model.
+    """
+    found = _NAME.fullmatch(reference)
+    if found is None or ".." in reference:
+        return None
+    return HubName(found["repo"], found["revision"] or MAIN)

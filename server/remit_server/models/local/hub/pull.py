@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING
 
 from remit_server.errors import ModelUnavailable
 from remit_server.machine import free_disk
-from remit_server.models.local.hub.cache import CachedRepo, cached_repo
-from remit_server.models.local.hub.folder import ModelFolder, describe
-from remit_server.models.local.hub.names import HubName
-from remit_server.models.local.hub.plan import SPARE, PullPlan, RemoteFile, needed_files
+from remit_server.models.local.hub.cache import CachedRepo, HubName, cached_repo
+from remit_server.models.local.hub.model_files import SPARE, ModelFolder, PullPlan, RemoteFile, describe, needed_files
 from remit_server.models.local.hub.remote import fetch, list_files
 
 if TYPE_CHECKING:

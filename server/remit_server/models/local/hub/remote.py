@@ -25,9 +25,8 @@ from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils import build_hf_headers, disable_progress_bars  # type: ignore[attr-defined]
 
 from remit_server.errors import ModelUnavailable
-from remit_server.models.local.hub.cache import is_commit
-from remit_server.models.local.hub.names import HubName
-from remit_server.models.local.hub.plan import RemoteFile
+from remit_server.models.local.hub.cache import HubName, is_commit
+from remit_server.models.local.hub.model_files import RemoteFile
 
 # The client would fetch a list of agents too, and tell the hub which of them runs it.
 constants.HF_HUB_DISABLE_TELEMETRY = True

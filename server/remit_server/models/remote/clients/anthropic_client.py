@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -21,21 +20,24 @@ from remit_server.models.ports import (
     ToolSpec,
     UserMessage,
 )
-from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
-from remit_server.models.remote.clients.openai_answer import counted_at, read_call, text_at
-from remit_server.models.remote.clients.service_errors import (
-    RETRIED,
-    TOO_LONG,
-    numbers_in,
+from remit_server.models.remote.ask import (
+    Among,
+    Ask,
+    Busy,
+    Choice,
+    CutOff,
+    Ended,
+    Forced,
+    Piece,
+    Served,
+    Service,
+    not_reached,
     retry_after,
-    told_body,
-    told_cause,
-    without_key,
 )
+from remit_server.models.remote.clients.openai_answer import counted_at, read_call, text_at, told_error
+from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import PROVIDERS
 from remit_server.models.tool_words import shown_parameters
 from remit_server.models.unreadable import well_formed
 
@@ -56,7 +58,7 @@ class AnthropicClient:
         import httpx2
 
         self._anthropic = anthropic
-        self._host, self._key = reference.host, key
+        self._service = Service.of(reference, key)
         self._client = anthropic.AsyncAnthropic(
             api_key=key or "none",
             base_url=reference.endpoint or PROVIDERS["anthropic"].endpoint,
@@ -91,42 +93,21 @@ class AnthropicClient:
     def _failure(self, error: Any) -> Exception:
         """Returns what an error of the library's means."""
         if isinstance(error, self._anthropic.APIStatusError):
-            return self._status(error)
-        if isinstance(error, self._anthropic.APITimeoutError | self._anthropic.APIConnectionError):
-            return Busy(f"it cannot be reached: {told_cause(error)}")
-        fix = "ask again; the server's log says more"
-        return ModelFailed(f"`{self._host}` ended its answer with an error", without_key(str(error), self._key), fix)
-
-    def _status(self, error: Any) -> Exception:
-        said = without_key(_told(error), self._key)
-        if error.status_code < 400:
+            said = self._service.words(told_error(error))
+            if error.status_code >= 400:
+                return self._service.refusal(error.status_code, said, retry_after(error.response.headers))
             return self._in_stream(error, said)
-        if error.status_code in {400, 413} and TOO_LONG.search(said):
-            window, tokens = numbers_in(said)
-            what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
-            return PromptTooLong(what, said, fix, tokens=tokens, window=window)
-        if error.status_code in RETRIED:
-            return Busy(f"it answered {error.status_code}: {said}", retry_after(error.response.headers))
-        if error.status_code in {401, 403}:
-            fix = "store a key with `remit auth set anthropic`, or set ANTHROPIC_API_KEY"
-            why = f"it answered {error.status_code}"
-            return ModelUnavailable(f"`{self._host}` does not accept the key", why, fix)
-        fix = "see `remit model check`, and the server's log"
-        return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
+        if isinstance(error, self._anthropic.APITimeoutError | self._anthropic.APIConnectionError):
+            return not_reached(error)
+        return self._service.broken_off(self._service.words(str(error)))
 
     def _in_stream(self, error: Any, said: str) -> Exception:
-        """An error that came as an event of the stream."""
+        """Returns what an error means that came as an event of the stream."""
         match error.body:
             case {"error": {"type": str(kind)}} if kind in _MAY_PASS:
                 return Busy(f"it says: {said}")
             case _:
-                fix = "ask again; the server's log says more"
-                return ModelFailed(f"`{self._host}` ended its answer with an error", said, fix)
-
-
-def _told(error: Any) -> str:
-    """Returns the service's own words; the library's have the status among them, which is no count of tokens."""
-    return told_body(error.body) or str(error.message)
+                return self._service.broken_off(said)
 
 
 def _request(ask: Ask) -> dict[str, Any]:
@@ -215,8 +196,7 @@ class _Heard:
     def finish(self) -> Iterator[Piece]:
         """Yields the end. Raises ModelFailed where the stream was cut."""
         if self.reason is None:
-            why = "the stream ended without saying how the answer ends"
-            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+            raise CutOff
         cut = self.reason == "max_tokens"
         yield Ended("length" if cut else "stop", self.prompt, self.cached, self.completion, self.written)
 

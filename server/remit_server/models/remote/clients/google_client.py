@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
+from remit_server.errors import ModelFailed
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -23,19 +23,22 @@ from remit_server.models.ports import (
     UserMessage,
     new_call_id,
 )
-from remit_server.models.remote.ask import Among, Ask, Busy, Choice, Ended, Forced, Piece, Served
-from remit_server.models.remote.clients.service_errors import (
-    RETRIED,
-    TOO_LONG,
-    numbers_in,
+from remit_server.models.remote.ask import (
+    Among,
+    Ask,
+    Choice,
+    CutOff,
+    Ended,
+    Forced,
+    Piece,
+    Served,
+    Service,
+    not_reached,
     retry_after,
-    told_cause,
-    without_key,
 )
+from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import PROVIDERS
 from remit_server.models.tool_words import shown_parameters
 from remit_server.models.unreadable import unreadable
 
@@ -64,7 +67,7 @@ class GoogleClient:
         from google.genai.client import DebugConfig
 
         self._errors, self._lost = errors, httpx2.TransportError
-        self._host, self._key = reference.host, key
+        self._service = Service.of(reference, key)
         self._signatures: dict[str, bytes] = {}
         options = http_options(reference, patience, key, httpx2)
         options["event_hooks"]["response"].append(_note_answer)
@@ -91,8 +94,7 @@ class GoogleClient:
                 raise self._status(error) from error
             return Served("gemini", None)
         except self._lost as error:
-            what, fix = f"`{self._host}` cannot be reached", "start the server, or correct its address"
-            raise ModelUnavailable(what, told_cause(error), fix) from error
+            raise self._service.unreachable(error, "start the server, or correct its address") from error
         return Served("gemini", found.input_token_limit)
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
@@ -112,7 +114,7 @@ class GoogleClient:
         except self._errors.APIError as error:
             raise self._status(error) from error
         except self._lost as error:
-            raise Busy(f"it cannot be reached: {told_cause(error)}") from error
+            raise not_reached(error) from error
         finally:
             for each in opened:
                 await each.aclose()
@@ -124,19 +126,11 @@ class GoogleClient:
         await self._http.aclose()
 
     def _status(self, error: Any) -> Exception:
-        """Returns what an error of the service's means."""
-        said = without_key(str(error.message), self._key)
-        if error.code in {400, 413} and TOO_LONG.search(said):
-            window, tokens = numbers_in(said)
-            what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
-            return PromptTooLong(what, said, fix, tokens=tokens, window=window)
-        if error.code in RETRIED:
-            return Busy(f"it answered {error.code}: {said}", _pause(error))
-        if error.code in {401, 403} or "API key" in said:
-            fix = "store a key with `remit auth set google`, or set GEMINI_API_KEY"
-            return ModelUnavailable(f"`{self._host}` does not accept the key", f"it answered {error.code}", fix)
-        fix = "see `remit model check`, and the server's log"
-        return ModelFailed(f"`{self._host}` refused the request ({error.code})", said, fix)
+        """Returns what an error of the service's means: a key that it does not know is a request that is wrong."""
+        said = self._service.words(str(error.message))
+        meant = self._service.refusal(error.code, said, _pause(error))
+        unknown_key = type(meant) is ModelFailed and "API key" in said
+        return self._service.refused_key(error.code) if unknown_key else meant
 
 
 async def _note_answer(answer: Any) -> None:
@@ -221,8 +215,7 @@ class _Heard:
     def finish(self) -> Iterator[Piece]:
         """Yields the end. Raises ModelFailed where the stream was cut, or the answer held back."""
         if self.reason is None:
-            why = "the stream ended without saying how the answer ends"
-            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+            raise CutOff
         if self.reason in _UNREADABLE:
             yield CallProposed(unreadable(f"the service could not read it ({self.reason})", self.why))
         elif self.reason not in {"STOP", "MAX_TOKENS"}:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import aclosing
 from typing import Any, assert_never
 
-from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
+from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
@@ -19,21 +19,12 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
-from remit_server.models.remote.ask import Ask, Busy, CannotFill, Ended, GapAsk, Piece, Served
+from remit_server.models.remote.ask import Ask, CutOff, Ended, GapAsk, Piece, Served, Service, not_reached
 from remit_server.models.remote.clients.openai_answer import read_call
 from remit_server.models.remote.clients.openai_client import spell_tool
-from remit_server.models.remote.clients.service_errors import (
-    CANNOT_FILL,
-    RETRIED,
-    TOO_LONG,
-    numbers_in,
-    told_cause,
-    without_key,
-)
+from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import PROVIDERS
 from remit_server.models.unreadable import well_formed
 
 MOST_CONTEXT = 32_768
@@ -51,8 +42,8 @@ class OllamaClient:
         import httpx
         import ollama
 
-        self._ollama = ollama
-        self._host, self._key = reference.host, key
+        self._ollama, self._lost = ollama, httpx.TransportError
+        self._service = Service.of(reference, key)
         self._window: int | None = None
         self._client = ollama.AsyncClient(
             reference.endpoint or PROVIDERS["ollama"].endpoint,
@@ -67,7 +58,7 @@ class OllamaClient:
             raise self._unavailable(error, model) from error
         except ConnectionError as error:
             fix = "start it with `ollama serve`, or correct its address"
-            raise ModelUnavailable(f"`{self._host}` cannot be reached", told_cause(error), fix) from error
+            raise self._service.unreachable(error, fix) from error
         self._window = context_of(shown.modelinfo or {}, shown.parameters or "")
         weights = (shown.modelinfo or {}).get("general.parameter_count")
         fills = None if shown.capabilities is None else "insert" in shown.capabilities
@@ -101,10 +92,8 @@ class OllamaClient:
                 async for piece in answer:
                     yield piece
         except self._ollama.ResponseError as error:
-            said = without_key(str(error.error), self._key)
-            if error.status_code in CANNOT_FILL and not TOO_LONG.search(said):
-                raise CannotFill(self._host, said) from error
-            raise self._status(error, ask.model) from error
+            cannot = self._service.cannot_fill(error.status_code, self._service.words(str(error.error)))
+            raise cannot or self._status(error, ask.model) from error
 
     async def _lines(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yields the lines of an answer, not by the library's types: what servers send is not always of them (MOD-19).
@@ -137,23 +126,15 @@ class OllamaClient:
                             ended = piece
                         else:
                             yield piece
-        except ConnectionError as error:
-            raise Busy(f"it cannot be reached: {told_cause(error)}") from error
-        except self._transport_errors() as error:
-            raise Busy(f"it cannot be reached: {told_cause(error)}") from error
+        except (ConnectionError, self._lost) as error:
+            raise not_reached(error) from error
         if ended is None:
-            why = "the stream ended without saying how the answer ends"
-            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+            raise CutOff
         yield ended
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()  # type: ignore[no-untyped-call]
-
-    def _transport_errors(self) -> type[Exception]:
-        import httpx
-
-        return httpx.TransportError
 
     def _request(self, ask: Ask) -> dict[str, Any]:
         wanted = {"temperature": ask.temperature, "top_p": ask.top_p, "num_ctx": self._window}
@@ -199,35 +180,26 @@ class OllamaClient:
         if self._window is not None and prompt >= self._window:
             why = f"its prompt fills all {self._window:,} tokens of the context, so the beginning was left out"
             fix = "set `num_ctx` in the model's file to more, or ask for less at once"
-            raise ModelFailed(f"`{self._host}` has cut the conversation", why, fix)
+            raise ModelFailed(f"`{self._service.host}` has cut the conversation", why, fix)
         cut = chunk.get("done_reason") == "length"
         return Ended("length" if cut else "stop", prompt_tokens=prompt, completion_tokens=completion)
 
     def _status(self, error: Any, model: str) -> Exception:
-        said = without_key(str(error.error), self._key)
-        if error.status_code in {400, 413, 500} and TOO_LONG.search(said):
-            window, tokens = numbers_in(said)
-            what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
-            return PromptTooLong(what, said, fix, tokens=tokens, window=window)
+        said = self._service.words(str(error.error))
         if error.status_code < 0:  # in the stream
-            fix = "ask again; the server's log says more"
-            return ModelFailed(f"`{self._host}` ended its answer with an error", said, fix)
-        if error.status_code in RETRIED:
-            return Busy(f"it answered {error.status_code}: {said}")
-        if error.status_code in {401, 403, 404}:
+            return self._service.broken_off(said)
+        if error.status_code == 404:
             return self._unavailable(error, model)
-        fix = "see `remit model check`, and the server's log"
-        return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
+        return self._service.refusal(error.status_code, said, too_long=(400, 413, 500))
 
     def _unavailable(self, error: Any, model: str) -> ModelUnavailable:
-        said = without_key(str(error.error), self._key)
+        said = self._service.words(str(error.error))
         if error.status_code == 404:
             fix = f"fetch it with `ollama pull {model}`"
-            return ModelUnavailable(f"`{self._host}` has no model `{model}`", said, fix)
+            return ModelUnavailable(f"`{self._service.host}` has no model `{model}`", said, fix)
         if error.status_code in {401, 403}:
-            fix = "store a key with `remit auth set ollama`"
-            return ModelUnavailable(f"`{self._host}` does not accept the key", f"it answered {error.status_code}", fix)
-        return ModelUnavailable(f"`{self._host}` cannot be used", said, "see the server's log")
+            return self._service.refused_key(error.status_code)
+        return ModelUnavailable(f"`{self._service.host}` cannot be used", said, "see the server's log")
 
 
 def _spelled(call: object) -> tuple[str, str]:

@@ -1,10 +1,12 @@
-"""An answer in OpenAI's protocol, read as other people's servers really send it (MOD-19)."""
+"""An answer in OpenAI's protocol, read as other people's servers really send it (MOD-19); and what stands at a cursor,
+asked of such a server: by `/infill` or by a `suffix` (LSP-12).
+"""
 # pyright: basic
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -12,15 +14,10 @@ from pydantic import JsonValue
 
 from remit_governance.secrets.redaction import map_strings
 from remit_server.errors import ModelFailed
-from remit_server.models.ports import (
-    CallProposed,
-    PromptRead,
-    ProposedCall,
-    ThinkingDelta,
-    new_call_id,
-)
-from remit_server.models.remote.ask import Ended, Piece
-from remit_server.models.remote.thought_aloud import ThoughtAloud
+from remit_server.models.ports import CallProposed, PromptRead, ProposedCall, TextDelta, ThinkingDelta, new_call_id
+from remit_server.models.remote.ask import CutOff, Ended, GapAsk, Piece, told_body
+from remit_server.models.remote.engines import Filling
+from remit_server.models.remote.leaked import ThoughtAloud
 from remit_server.models.unreadable import unreadable, well_formed
 
 
@@ -120,8 +117,7 @@ class Heard:
         """
         yield from self.aloud.finish()
         if self.reason is None and not done:
-            why = "the stream ended without saying how the answer ends"
-            raise ModelFailed("the model's answer is not complete", why, "ask again; the server's log says more")
+            raise CutOff
         if self.reason == "content_filter":
             why = "the server's filter stopped it (`content_filter`)"
             raise ModelFailed("the model's answer is not complete", why, "ask in other words, or another model")
@@ -150,6 +146,11 @@ def _texts(part: Any) -> Iterator[str]:
             pass
 
 
+def told_error(error: Any) -> str:
+    """Returns the service's own words; the library's have the status among them, which is no count of tokens."""
+    return told_body(error.body) or str(error.message)
+
+
 def text_at(value: Any, name: str) -> str:
     """Returns a text, an object as JSON; nothing where it is neither."""
     found = getattr(value, name, None)
@@ -175,3 +176,62 @@ def read_call(name: str, arguments: str) -> ProposedCall:
     if not isinstance(value, dict):
         return unreadable("its arguments are no object", arguments)
     return ProposedCall(new_call_id(), name, cast("dict[str, JsonValue]", value))
+
+
+_FILLS = "insert"
+"""The word for it in a model's `capabilities`, as Ollama has it."""
+
+
+def fills_gaps(row: Mapping[str, object]) -> bool | None:
+    """Returns whether a row of the list of models says that it fills gaps; None where it says nothing of it."""
+    match row.get("capabilities"):
+        case list() as listed:
+            return _FILLS in listed
+        case dict() as named if _FILLS in named:
+            return named[_FILLS] is True
+        case _:
+            return None
+
+
+def gap_request(ask: GapAsk, base_url: str) -> tuple[str, dict[str, object]]:
+    """Returns the address and the body of a request; llama.cpp has its own one beside the `/v1` of the protocol."""
+    common = {"stream": True, "temperature": ask.temperature or 0.0}
+    gap = ask.gap
+    if ask.filling is Filling.INFILL:
+        address = base_url.rstrip("/").removesuffix("/v1") + "/infill"
+        texts = {"input_prefix": gap.before, "input_suffix": gap.after, "n_predict": ask.max_tokens}
+        return address, {**common, **texts, "cache_prompt": True}
+    texts = {"prompt": gap.before, "suffix": gap.after, "max_tokens": ask.max_tokens}
+    return "/completions", {**common, **texts, "model": ask.model}
+
+
+async def read_gap(chunks: AsyncIterator[object]) -> AsyncGenerator[Piece]:
+    """Yields the text of an answer in either form, then its end. Raises ModelFailed where the stream was cut."""
+    ended: Ended | None = None
+    async for chunk in chunks:
+        match chunk:
+            case {"content": str(text)}:
+                ended = _infill_end(cast("dict[str, object]", chunk))
+            case {"choices": [{"text": str(text), "finish_reason": reason}, *_]}:
+                ended = None if reason is None else Ended("length" if reason == "length" else "stop")
+            case _:
+                continue
+        if text:
+            yield TextDelta(text)
+        if ended is not None:
+            break
+    if ended is None:
+        raise CutOff
+    yield ended
+
+
+def _infill_end(chunk: Mapping[str, object]) -> Ended | None:
+    if chunk.get("stop") is not True:
+        return None
+    cut = chunk.get("stop_type") == "limit"
+    read, made = chunk.get("tokens_evaluated"), chunk.get("tokens_predicted")
+    return Ended(
+        "length" if cut else "stop",
+        prompt_tokens=read if isinstance(read, int) else 0,
+        completion_tokens=made if isinstance(made, int) else 0,
+    )

@@ -8,43 +8,27 @@ import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, assert_never
 
-from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
-from remit_server.models.ports import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    ToolSpec,
-    UserMessage,
-)
+from remit_server.errors import ModelUnavailable, PromptTooLong
+from remit_server.models.ports import AssistantMessage, Message, SystemMessage, ToolMessage, ToolSpec, UserMessage
 from remit_server.models.remote.ask import (
+    TOO_LONG,
     Among,
     Ask,
-    Busy,
-    CannotFill,
     Choice,
     Ended,
     Forced,
     GapAsk,
     Piece,
     Served,
-)
-from remit_server.models.remote.clients.openai_answer import Heard
-from remit_server.models.remote.clients.openai_gap import fills_gaps, gap_request, read_gap
-from remit_server.models.remote.clients.service_errors import (
-    CANNOT_FILL,
-    RETRIED,
-    TOO_LONG,
+    Service,
+    not_reached,
     numbers_in,
     retry_after,
-    told_body,
-    told_cause,
-    without_key,
 )
+from remit_server.models.remote.clients.openai_answer import Heard, fills_gaps, gap_request, read_gap, told_error
+from remit_server.models.remote.engines import OWNERS, PROVIDERS, STARTED_WITH, RemoteReference
 from remit_server.models.remote.http_exit import http_options
 from remit_server.models.remote.patience import Patience
-from remit_server.models.remote.reference import RemoteReference
-from remit_server.models.remote.stages import OWNERS, PROVIDERS, STARTED_WITH
 from remit_server.models.tool_words import shown_parameters
 
 _DESCRIBE_S = 10.0
@@ -107,7 +91,7 @@ class OpenAIClient:
         from openai.types.chat import ChatCompletionChunk
 
         self._openai = openai
-        self._host, self._key = reference.host, key
+        self._service = Service.of(reference, key)
         self._own = reference.endpoint is None
         self._left_out: set[str] = set()
         self._any_tool = False
@@ -147,7 +131,7 @@ class OpenAIClient:
         if model or len(listed) == 1:
             return model or listed[0]
         has = f"it has {', '.join(listed[:10])}" if listed else "it lists none"
-        raise ModelUnavailable(f"`{self._host}` was not told which model to ask", has, "name one with --model")
+        raise ModelUnavailable(f"`{self._service.host}` was not told which model to ask", has, "name one with --model")
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
         """Ask, and stream the answer."""
@@ -180,7 +164,7 @@ class OpenAIClient:
                     stream_cls=self._stream,
                 )
             except self._openai.APIStatusError as error:
-                said = self._told(error)
+                said = told_error(error)
                 if error.status_code not in _NOT_TAKEN or not (self._reserve_less(said) or self._leave_out(body, said)):
                     raise
 
@@ -214,10 +198,8 @@ class OpenAIClient:
                 async for piece in read_gap(answer):
                     yield piece
         except self._openai.APIStatusError as error:
-            said = without_key(self._told(error), self._key)
-            if error.status_code in CANNOT_FILL and not TOO_LONG.search(said):
-                raise CannotFill(self._host, said) from error
-            raise self._failure(error) from error
+            cannot = self._service.cannot_fill(error.status_code, self._service.words(told_error(error)))
+            raise cannot or self._failure(error) from error
         except self._openai.APIError as error:
             raise self._failure(error) from error
 
@@ -255,48 +237,30 @@ class OpenAIClient:
         if isinstance(error, self._openai.APIStatusError):
             return self._status(error)
         if isinstance(error, self._openai.APITimeoutError | self._openai.APIConnectionError):
-            return Busy(f"it cannot be reached: {told_cause(error)}")
-        return self._in_stream(error)
-
-    def _in_stream(self, error: Any) -> Exception:
-        """An error that came as a part of the stream, or one that was cut."""
-        said = without_key(str(error), self._key)
+            return not_reached(error)
+        # It came as a part of the stream, or the stream was cut.
+        said = self._service.words(str(error))
         if TOO_LONG.search(said):
-            return self._too_long(said, {})
-        return ModelFailed(
-            f"`{self._host}` ended its answer with an error", said, "ask again; the server's log says more"
-        )
+            return self._service.too_long(said, *numbers_in(said))
+        return self._service.broken_off(said)
 
     def _status(self, error: Any) -> Exception:
-        body = error.body if isinstance(error.body, dict) else {}
-        said = without_key(self._told(error), self._key)
-        if error.status_code in {400, 413, 500} and TOO_LONG.search(said):
-            return self._too_long(said, body)
-        if error.status_code in RETRIED:
-            return Busy(f"it answered {error.status_code}: {said}", retry_after(error.response.headers))
-        if error.status_code in {401, 403}:
-            return self._unavailable(error)
-        fix = "see `remit model check`, and the server's log"
-        if error.status_code == _NOT_THERE:
+        status, said = error.status_code, self._service.words(told_error(error))
+        wait_s = retry_after(error.response.headers)
+        if status == _NOT_THERE:
             fix = "name a model that the server has, or start it with one; its log says more"
-        return ModelFailed(f"`{self._host}` refused the request ({error.status_code})", said, fix)
-
-    def _told(self, error: Any) -> str:
-        return told_body(error.body) or str(error.message)
-
-    def _too_long(self, said: str, body: Mapping[str, Any]) -> PromptTooLong:
-        tokens, window = body.get("n_prompt_tokens"), body.get("n_ctx")
-        if not (isinstance(tokens, int) and isinstance(window, int)):
-            window, tokens = numbers_in(said)
-        what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
-        return PromptTooLong(what, said, fix, tokens=tokens, window=window)
+            return self._service.refusal(status, said, wait_s, fix=fix)
+        meant = self._service.refusal(status, said, wait_s, too_long=(400, 413, 500))
+        match error.body:
+            case {"n_prompt_tokens": int(tokens), "n_ctx": int(window)} if isinstance(meant, PromptTooLong):
+                return self._service.too_long(said, window, tokens)
+            case _:
+                return meant
 
     def _unavailable(self, error: Any) -> ModelUnavailable:
         if isinstance(error, self._openai.AuthenticationError | self._openai.PermissionDeniedError):
-            fix = "store a key with `remit auth set openai`, or set OPENAI_API_KEY"
-            return ModelUnavailable(f"`{self._host}` does not accept the key", f"it answered {error.status_code}", fix)
-        fix = "start the server, or correct its address"
-        return ModelUnavailable(f"`{self._host}` cannot be reached", told_cause(error), fix)
+            return self._service.refused_key(error.status_code)
+        return self._service.unreachable(error, "start the server, or correct its address")
 
 
 def spell_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:

@@ -128,7 +128,7 @@ def _hits(settings: Settings, rule: str) -> str:
     from remit_governance.audit.reading.query import AuditFilter, query_audit
     from remit_governance.audit.record import AuditKind
     from remit_governance.errors import AuditError
-    from remit_governance.policy.editing.hits import CALLS, hits
+    from remit_governance.policy.editing.hover import CALLS, hits
 
     if not settings.audit_database.exists():
         return hits((), rule)

@@ -94,7 +94,7 @@ def _find_in(root: Path | None, wanted: Wanted, buffers: OwnBuffers) -> Found:
 
 
 def _span(text: str, wanted: Wanted) -> Span | None:
-    from remit_governance.policy.editing.rule_places import line_span, rule_span
+    from remit_governance.policy.editing.hover import line_span, rule_span
 
     named = rule_span(text, wanted.rule) if wanted.rule is not None else None
     told = wanted.line if wanted.file is not None else None

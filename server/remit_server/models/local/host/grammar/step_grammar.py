@@ -17,12 +17,11 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from pydantic import JsonValue
 
 from remit_server.models.limits import limit_properties
-from remit_server.models.local.host.grammar.arguments import ArgumentRules
+from remit_server.models.local.host.grammar.arguments import ArgumentRules, Spelling, literal, text_without
 from remit_server.models.local.host.grammar.json_closer import JsonCloser, room_needed
 from remit_server.models.local.host.grammar.json_schema import Schema, SchemaError, write_out
-from remit_server.models.local.host.grammar.lark import Spelling, literal, text_without
 from remit_server.models.local.host.grammar.schemas import SELECT, Bounds, bound_schema, selection_schema
-from remit_server.models.local.host.output.thinking import ThinkMarkers
+from remit_server.models.local.host.output.output_reader import ThinkMarkers
 from remit_server.models.local.wire import ToolSchema
 
 Intents = Mapping[str, Sequence[ToolSchema]]

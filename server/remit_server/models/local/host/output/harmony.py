@@ -11,9 +11,15 @@ from collections.abc import Iterator
 from remit_server.models.dialects.quotation import Place, place_of
 from remit_server.models.dialects.read import ReadCall, UnreadableCall, read_calls
 from remit_server.models.dialects.table import HARMONY
-from remit_server.models.local.host.output.last_calls import MOST_SHOWN, MOST_STARTS, LastCalls, Unreadable
-from remit_server.models.local.host.output.markers import JsonStrings, partial_marker_length
-from remit_server.models.local.host.output.thinking import Thought
+from remit_server.models.local.host.output.output_reader import (
+    MOST_SHOWN,
+    MOST_STARTS,
+    JsonStrings,
+    LastCalls,
+    Thought,
+    Unreadable,
+    partial_marker_length,
+)
 
 _BODY = "<|message|>"
 _ENDS = ("<|end|>", "<|call|>", "<|return|>")

@@ -1,0 +1,251 @@
+"""What an answer would remember: as a sentence for the session, as an exact rule for good, and that rule in the text of
+a permission file, which is read with the same care as a policy (APP-04).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from remit_governance.canonical import digest_bytes
+from remit_governance.errors import PolicyError
+from remit_governance.permissions.permissions import (
+    Override,
+    PermissionConfig,
+    PermissionRule,
+    Standing,
+    StandingRule,
+    WorkspaceIdentity,
+    decide,
+    is_edit,
+    permits_standing,
+    standing_rule,
+)
+from remit_governance.policy.language.parse_form import parse_form
+from remit_governance.policy.matching.commands import is_script
+from remit_governance.values import Action, Decision, strictest
+from remit_governance.visible import visible
+
+ApprovalScope = Literal["once", "session", "edits", "always", "everywhere"]
+
+MAX_RULE = 1_000
+"""Characters of a rule that a person is offered to write: a longer one is not read."""
+MAX_COMMAND = 200
+"""Characters of a command in a sentence. A longer one stands whole in the question, and is named by its digest."""
+
+_VERBS = {"fs.read": "reading", "fs.list": "listing", "fs.write": "writing", "process.exec": "running"}
+_PLAIN = re.compile(r"(?:[A-Za-z_/]|\.(?![0-9]))[A-Za-z0-9_./@%+=-]*", re.ASCII)
+_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The memory of an answer beyond `once`: these rules for the session, this one for good in this workspace.
+
+    `edits` is whether the answer can be about every edit of the session.
+    """
+
+    standing: tuple[StandingRule, ...] = ()
+    always: PermissionRule | None = None
+    edits: bool = False
+
+    @property
+    def scopes(self) -> tuple[ApprovalScope, ...]:
+        """The scopes a question may offer."""
+        if not self.standing:
+            return ("once",)
+        edits: tuple[ApprovalScope, ...] = ("edits",) if self.edits else ()
+        for_good: tuple[ApprovalScope, ...] = () if self.always is None else ("always", "everywhere")
+        return ("once", "session", *edits, *for_good)
+
+    @property
+    def everywhere(self) -> PermissionRule | None:
+        """The rule for good in every workspace: the same one, which names none."""
+        if self.always is None:
+            return None
+        return self.always.model_copy(update={"workspace": None, "workspace_id": None})
+
+
+def offer_for(
+    judged: Iterable[tuple[Action, Decision]], config: PermissionConfig, here: WorkspaceIdentity | None
+) -> Offer:
+    """Makes the offer about actions of one call that a person is asked about.
+
+    Nothing beyond `once` where a rule wants to be asked each time or an action has nothing exact to remember; `always`
+    only where one rule says it all, can be read, where having it in the file would answer the question, and where the
+    workspace has an id to bind it to; `edits` only for edits, where that would answer the question.
+    """
+    pairs = tuple(judged)
+    rules = tuple(standing_rule(action) for action, _ in pairs)
+    exact = tuple(rule for rule in rules if rule is not None)
+    if len(exact) < len(rules) or not permits_standing(strictest(decision for _, decision in pairs)):
+        return Offer()
+    always = None if here is None or here.id is None else exact_rule(exact)
+    if always is not None and here is not None:
+        always = always.model_copy(update={"workspace": here.path, "workspace_id": here.id})
+    if always is not None and len(rule_text(always)) > MAX_RULE:
+        always = None
+    if always is not None:
+        with_it = config.model_copy(update={"allow": (*config.allow, always)})
+        if any(decide(with_it, Standing(), *pair).word != "allow" for pair in pairs):
+            always = None
+    edits = Standing(edits=True)
+    return Offer(
+        exact, always, all(is_edit(pair[0]) and decide(config, edits, *pair).word == "allow" for pair in pairs)
+    )
+
+
+EVERY_EDIT = "every file change in this workspace, until this session ends or you type `/edits each`"
+"""What an answer about edits remembers, in words. What has to be asked about each time still is."""
+
+
+def exact_rule(rules: tuple[StandingRule, ...]) -> PermissionRule | None:
+    """One rule for exactly these: one tool on one path, or one argv in one folder; None where they differ in more."""
+    first = rules[0]
+    if len({(rule.tool, rule.path, rule.command, rule.cwd) for rule in rules}) > 1:
+        return None
+    return PermissionRule(
+        tool=(first.tool,),
+        syscall=tuple(dict.fromkeys(rule.syscall for rule in rules)),
+        path=None if first.path is None else (first.path,),
+        argv=first.command,
+        cwd=first.cwd,
+    )
+
+
+def rule_text(rule: PermissionRule) -> str:
+    """The rule as it stands in a file, on one line of YAML; nothing in it is hidden from whoever reads it."""
+    given = ((name, getattr(rule, name)) for name in type(rule).model_fields)
+    return f"{{{', '.join(f'{name}: {_value(name, value)}' for name, value in given if value is not None)}}}"
+
+
+def sentence(rules: Iterable[StandingRule]) -> str:
+    """Says in words what the rules are about: `writing src/a.py with write_file, any change`."""
+    return "; ".join(_phrases(tuple(rules)))
+
+
+def _phrases(rules: tuple[StandingRule, ...]) -> Iterator[str]:
+    verbs: dict[tuple[str, str | None, tuple[str, ...] | None, str | None], list[str]] = {}
+    for rule in rules:
+        about = (rule.tool, rule.path, rule.command, rule.cwd)
+        verbs.setdefault(about, []).append(_VERBS.get(rule.syscall, rule.syscall))
+    for (tool, path, command, cwd), words in verbs.items():
+        doing = " and ".join(dict.fromkeys(words))
+        if command is not None:
+            line = command[2] if is_script(command) and len(command) == 3 else shlex.join(command)
+            place = "the workspace" if cwd in (None, ".") else f"`{visible(cwd or '', 'show')}`"
+            yield f"{doing} {_quote_command(line)} in {place}, even if its files change"
+        else:
+            change = ", any change" if "writing" in words else ""
+            yield f"{doing} `{visible(path or '', 'show')}` with {visible(tool, 'show')}{change}"
+
+
+def _quote_command(command: str) -> str:
+    if len(command) <= MAX_COMMAND and "\n" not in command:
+        return f"`{visible(command, 'show')}`"
+    return f"exactly this command ({len(command):,} characters, {digest_bytes(command.encode(errors='replace'))[:19]})"
+
+
+def _value(name: str, value: str | tuple[str, ...]) -> str:
+    if isinstance(value, str):
+        return _word(value)
+    if len(value) == 1 and name != "argv":
+        return _word(value[0])
+    return f"[{', '.join(map(_word, value))}]"
+
+
+def _word(text: str) -> str:
+    """A plain word as it is, anything else in double quotes; what would not be seen as its number."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED:
+        return text
+    return f'"{"".join(map(_shown, text))}"'
+
+
+def _shown(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if visible(character, "show") == character:
+        return character
+    number = ord(character)
+    return f"\\U{number:08X}" if number > 0xFFFF else f"\\u{number:04X}"
+
+
+ListName = Literal["allow", "deny"]
+
+_FORMS: Mapping[str, type[BaseModel]] = {
+    "final_deny": PermissionRule,
+    "overrides": Override,
+    "deny": PermissionRule,
+    "allow": PermissionRule,
+}
+
+
+class NoPlace(Exception):
+    """The text has no place where exactly this rule can be added; the message says why."""
+
+
+def parse_permissions(file: str, text: str) -> PermissionConfig:
+    """A permission file's content; an empty one is the default. Raises PolicyError with every problem found."""
+    return parse_form(file, text, PermissionConfig, _FORMS)[1]
+
+
+def with_rule(file: str, text: str, name: ListName, rule: PermissionRule) -> str:
+    """The text with this rule at the end of its list `name`, and everything else in it untouched.
+
+    Raises PolicyError where the text is no permission file, NoPlace where it cannot be told that the result says
+    exactly this one rule more.
+    """
+    before = parse_permissions(file, text)
+    rules: tuple[PermissionRule, ...] = getattr(before, name)
+    if rule in rules:
+        return text
+    longer = _add_line(text, name, rule_text(rule))
+    try:
+        after = parse_permissions(file, longer)
+    except PolicyError as error:
+        raise NoPlace(f"its list `{name}` cannot be added to: {error.why}") from None
+    if after != before.model_copy(update={name: (*rules, rule)}):
+        raise NoPlace(f"adding to its list `{name}` would change more than that list")
+    return longer
+
+
+def _add_line(text: str, name: ListName, line: str) -> str:
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if root is None or (isinstance(root, ScalarNode) and not root.value):
+        return f"{_end_with_newline(text)}{name}:\n  - {line}\n"
+    if not isinstance(root, MappingNode) or root.flow_style:
+        raise NoPlace("it is written as JSON")
+    found = next((value for key, value in root.value if key.value == name), None)
+    if found is None:
+        margin = " " * root.start_mark.column
+        return f"{_end_with_newline(text)}{margin}{name}:\n{margin}  - {line}\n"
+    if not isinstance(found, SequenceNode):
+        raise NoPlace(f"its `{name}` is no list")
+    if found.flow_style:
+        end = found.end_mark.index - 1
+        return f"{text[:end]}{', ' if found.value else ''}{line}{text[end:]}"
+    margin = " " * found.start_mark.column
+    end = text.find("\n", _end(found))
+    if end < 0:
+        return f"{_end_with_newline(text)}{margin}- {line}\n"
+    return f"{text[: end + 1]}{margin}- {line}\n{text[end + 1 :]}"
+
+
+def _end(node: Node) -> int:
+    """Finds where the text of a node ends: a block's own end mark stands behind the comments after it."""
+    if isinstance(node, SequenceNode) and not node.flow_style and node.value:
+        return _end(node.value[-1])
+    if isinstance(node, MappingNode) and not node.flow_style and node.value:
+        return _end(node.value[-1][1])
+    return int(node.end_mark.index)
+
+
+def _end_with_newline(text: str) -> str:
+    return text if not text or text.endswith("\n") else text + "\n"

@@ -1,0 +1,151 @@
+"""What policy files and work items say besides rules. Pure.
+
+Files that are tests besides the usual ones, and those that are none, become rules of the workflow (FLW-03), scopes of
+work items rules that deny (INT-10). Of the intent matrix the person's file replaces rows, a project's only narrows
+them (INT-08).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from remit_governance.errors import Problem
+from remit_governance.intents import INTENT_TOOLS, PERSONS_OWN, IntentRow, Matrix, canonical_tool
+from remit_governance.policy.language.document import Document
+from remit_governance.policy.language.policy_form import IntentForm, IntentsForm, MatchForm, RuleForm
+from remit_governance.policy.matching.paths import compile_globs
+from remit_governance.policy.rules import Condition, Rule, Subject
+from remit_governance.values import Intent, Verdict
+from remit_governance.work_items import SCOPE_RULES, WorkItem, WorkItems
+from remit_governance.workflow.test_files import TEST_GLOBS
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTests:
+    """What `tdd_tests` names: the person's are tests, and so are they for every rule; a project's are locked only.
+
+    So that a project cannot make of its source what may be written before a test has failed. `excluded` is what the
+    person says is no test; what the project has locked stays so.
+    """
+
+    person: tuple[tuple[str, ...], ...] = ()
+    project: tuple[tuple[str, ...], ...] = ()
+    excluded: tuple[str, ...] = ()
+
+    @property
+    def tests(self) -> tuple[tuple[str, ...], ...]:
+        """What is a test for every rule, a list for each file: an exclusion in one takes nothing out of another."""
+        return tuple(self.without_excluded(globs) for globs in (TEST_GLOBS, *self.person))
+
+    @property
+    def locked(self) -> tuple[tuple[str, ...], ...]:
+        """What is locked with the tests."""
+        return (*self.tests, *self.project)
+
+    def without_excluded(self, globs: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns globs that match none of what is no test."""
+        return (*globs, *(f"!{glob}" for glob in self.excluded))
+
+
+def with_own_tests(rule: RuleForm, own: OwnTests) -> tuple[RuleForm, ...]:
+    """Returns a packaged rule of the workflow, and those that hold files named besides as it holds the usual tests."""
+    if rule.match.path_glob == TEST_GLOBS:
+        return tuple(_locking(rule, globs, number) for number, globs in enumerate(own.locked))
+    return (_excepting(rule, own),)
+
+
+def _excepting(rule: RuleForm, own: OwnTests) -> RuleForm:
+    if not any(match.path_glob == TEST_GLOBS for match in rule.except_):
+        return rule
+    others = tuple(match for match in rule.except_ if match.path_glob != TEST_GLOBS)
+    tests = tuple(MatchForm(path_glob=globs) for globs in own.tests)
+    return _changed_rule(rule, own, {"except_": (*others, *tests)})
+
+
+def _locking(rule: RuleForm, globs: tuple[str, ...], number: int) -> RuleForm:
+    match = rule.match.model_copy(update={"path_glob": globs})
+    if globs == TEST_GLOBS:
+        return rule
+    name = f"{rule.name}.{number}" if number else rule.name
+    return rule.model_copy(update={"name": name, "match": match, "examples": type(rule.examples)()})
+
+
+def _changed_rule(rule: RuleForm, own: OwnTests, update: dict[str, object]) -> RuleForm:
+    """Returns the rule; its examples are of everybody's tests, and need not hold where a person takes some out."""
+    return rule.model_copy(update=update | ({"examples": type(rule.examples)()} if own.excluded else {}))
+
+
+def change_matrix(matrix: Matrix, form: IntentsForm, *, narrow: bool) -> Matrix:
+    """Returns the matrix with the rows of a file; with `narrow` a row keeps what both have."""
+    rows = {intent: _changed(row, _row_of(form, intent), narrow=narrow) for intent, row in matrix.items()}
+    return MappingProxyType(rows)
+
+
+def find_widened(matrix: Matrix, form: IntentsForm, document: Document) -> Iterator[Problem]:
+    """Yields what a project's file would open that `matrix` does not."""
+    for intent, row in matrix.items():
+        if (given := _row_of(form, intent)) is None:
+            continue
+        more = [name for name in given.tools or () if canonical_tool(name) not in row.tools]
+        more += [effect.value for effect in given.effects or () if effect not in row.external]
+        if more:
+            yield document.problem(
+                ("intents", intent.value),
+                f"{intent} would open {', '.join(more)}, and a project's policy may only narrow",
+                "leave it out, or move it to your own policy file",
+            )
+
+
+def find_unknown_tools(form: IntentsForm, document: Document) -> Iterator[Problem]:
+    """Yields a warning for each name that is no tool of Remit's: it opens nothing, unless such a tool is added."""
+    known = {name for row in INTENT_TOOLS.values() for name in row.tools}
+    for intent in INTENT_TOOLS:
+        given = _row_of(form, intent)
+        for position, name in enumerate(given.tools or () if given else ()):
+            if canonical_tool(name) not in known:
+                place = ("intents", intent.value, "tools", position)
+                yield document.problem(place, f"`{name}` is no tool of Remit's own", "correct it, if it is not added")
+
+
+def _row_of(form: IntentsForm, intent: Intent) -> IntentForm | None:
+    found: IntentForm | None = getattr(form, intent.value)
+    return found
+
+
+def _changed(row: IntentRow, form: IntentForm | None, *, narrow: bool) -> IntentRow:
+    if form is None:
+        return row
+    own = [name for name in row.tools if name in PERSONS_OWN]
+    tools = row.tools if form.tools is None else tuple(dict.fromkeys((*map(canonical_tool, form.tools), *own)))
+    effects = row.external if form.effects is None else frozenset(form.effects)
+    if narrow:
+        return IntentRow(tuple(name for name in row.tools if name in tools), row.external & effects)
+    return IntentRow(tools, effects)
+
+
+def scope_rules(items: WorkItems, fold_case: bool) -> Iterator[Rule]:
+    """Yields for each item the rule that denies a step of it all writes outside its scope."""
+    for item in items.values():
+        yield Rule(
+            name=f"{SCOPE_RULES}{item.id}",
+            verdict=Verdict.DENY,
+            reason=f"it is outside the owned_scope of work item {item.id}: {', '.join(item.owned_scope)}"[:500],
+            matches=_outside_scope(item, fold_case),
+            syscalls=frozenset({"fs.write"}),
+            file=item.file,
+            line=item.line,
+        )
+
+
+def _outside_scope(item: WorkItem, fold_case: bool) -> Condition:
+    inside = compile_globs(item.owned_scope, fold_case)
+
+    def matches(subject: Subject) -> bool:
+        if subject.action.work_item != item.id:
+            return False
+        path = subject.folded if fold_case else subject.path
+        return path is None or not inside(path)
+
+    return matches

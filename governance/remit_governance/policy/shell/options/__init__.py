@@ -1,1 +1,0 @@
-"""The options of well-known programs, read as sets."""

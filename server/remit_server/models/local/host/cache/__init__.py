@@ -1,1 +1,0 @@
-"""Prompt caches of sessions, in memory and in files."""
