@@ -50,6 +50,7 @@ def test_LSP_12_what_the_document_has_behind_the_cursor_is_not_offered_again(sai
 
 
 @given(TEXTS, TEXTS, GAPS)
+@example("\n\x1b", " :", Gap(" ", ""))  # what is hidden is no line to the left
 def test_LSP_12_an_answer_that_has_ended_is_offered_the_same_however_it_goes_on(said: str, more: str, gap: Gap) -> None:
     if has_ended(said, gap):
         assert fit(said, gap) == fit(said + more, gap)

@@ -78,7 +78,8 @@ def redacted_gap(text: str, offset: int, redact: Callable[[str], str], window: i
 
 def has_ended(answer: str, gap: Gap) -> bool:
     """Returns whether nothing more of an answer would be offered, however it goes on."""
-    return len(answer) > MOST_ANSWER or _end(answer, gap) < len(answer)
+    clean = without_hidden(answer[:MOST_ANSWER])
+    return len(answer) > MOST_ANSWER or _end(clean, gap) < len(clean)
 
 
 def fit(answer: str, gap: Gap) -> str:
