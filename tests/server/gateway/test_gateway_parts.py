@@ -16,6 +16,7 @@ from small_model import small_model
 
 from remit_server.errors import ModelFailed
 from remit_server.installed import how_to_install
+from remit_server.line_streams import LineBuffer
 from remit_server.models.answers import Answered, value_of
 from remit_server.models.availability import (
     memory_problem,
@@ -27,7 +28,6 @@ from remit_server.models.availability import (
 from remit_server.models.ports import AssistantMessage, Finished, SystemMessage, UserMessage
 from remit_server.models.recorded.scripted import ScriptedProvider, ScriptedStep
 from remit_server.transports.gateway.conversation import MOST_EXCHANGES, Listener, converse
-from remit_server.transports.gateway.lines import LineBuffer
 from remit_server.transports.gateway.protocol import Ask, CloseSession, Failed, Piece, parse, spell
 from remit_server.transports.gateway.server import Gateway, Limits
 from remit_server.transports.gateway.sessions import MOST_SESSIONS, Exchange, Session, Sessions, TooManySessions
