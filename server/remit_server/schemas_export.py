@@ -21,6 +21,7 @@ from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
 from remit_governance.work_items import WorkItemsForm
 from remit_server import contract
+from remit_server.contract.streamed import ClientMessage, ServerMessage
 from remit_server.harness.writes.agent_trace import AgentTraceLine
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, page_of, project_may, variable_of, written
 from remit_server.tools.spec import AnyTool
@@ -56,6 +57,12 @@ CONTRACT: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
     ("ChatReply", contract.ChatReply, "validation"),
     ("ChatProposal", contract.ChatProposal, "serialization"),
 )
+
+STREAMED: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
+    ("ClientMessage", ClientMessage, "validation"),
+    ("ServerMessage", ServerMessage, "serialization"),
+)
+"""What goes over `remit stdio`, for programs in any language (TRN-01)."""
 
 FILES: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
     ("Config", ConfigForm, "validation"),
@@ -101,7 +108,7 @@ def files(root: Path) -> dict[Path, str]:
     """Every generated file's text, by its path below the repository `root`."""
     described = {name: _schema(name, kind, mode) for name, kind, mode in CONTRACT}
     texts = {SCHEMAS / f"{name}.json": _text_of(schema) for name, schema in described.items()}
-    written = {name: _schema(name, kind, mode) for name, kind, mode in FILES}
+    written = {name: _schema(name, kind, mode) for name, kind, mode in (*STREAMED, *FILES)}
     texts |= {SCHEMAS / f"{name}.json": _text_of(schema) for name, schema in written.items()}
     package = _text(root / PACKAGE)
     manifest = {} if package is None else {PACKAGE: with_tools(package)}

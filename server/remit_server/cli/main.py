@@ -35,6 +35,7 @@ from remit_server.cli.commands import (
     sandbox,
     serve,
     session,
+    stdio,
 )
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -83,6 +84,7 @@ COMMANDS: dict[str, Row] = {
     "sandbox": Row(sandbox, "test this machine's sandbox, or run a command in it"),
     "session": Row(session, "list, show, copy, search, export and undo this folder's sessions"),
     "serve": Row(serve, "run the language server on stdin and stdout"),
+    "stdio": Row(stdio, "run turns for scripts, as JSON lines on stdin and stdout"),
 }
 
 SUBCOMMANDS: dict[str, tuple[str, ...]] = {

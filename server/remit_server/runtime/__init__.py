@@ -10,5 +10,6 @@ says where what is kept, and `folder_record.py` which folder that is for and whe
 the person's own files, `completing.py` completes at the cursor and answers by itself, `outcome.py` says what a turn
 came to or why one is not run, `ended_calls.py` how a call ended. `runtime/policy/` replaces policy and permissions
 while it runs and adds a rule to the person's file (`live_policy.py`); `audit_service.py` is the log as commands and
-editors ask for it, and `told_call.py` one call of it. Absent: any transport.
+editors ask for it, and `told_call.py` one call of it; `turn_streams.py` has turns followed from any event on, and
+`streamed_client.py` runs them for one client by messages. Absent: any transport.
 """

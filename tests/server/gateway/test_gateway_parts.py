@@ -16,6 +16,7 @@ from small_model import small_model
 
 from remit_server.errors import ModelFailed
 from remit_server.installed import how_to_install
+from remit_server.line_streams import LineBuffer
 from remit_server.models.answers import Answered, value_of
 from remit_server.models.availability import (
     memory_problem,
@@ -36,7 +37,6 @@ from remit_server.transports.gateway.conversation import (
     TooManySessions,
     converse,
 )
-from remit_server.transports.gateway.lines import LineBuffer
 from remit_server.transports.gateway.protocol import Ask, CloseSession, Failed, Piece, parse, spell
 from remit_server.transports.gateway.server import Gateway, Limits
 

@@ -12,11 +12,11 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from remit_server import streams
+from remit_server.line_streams import LineReader, LineWriter
 from remit_server.log_lines import PrefixedLines, ThreadedHandler
 from remit_server.models.availability import unavailable_because
 from remit_server.models.choose import choose_provider
 from remit_server.models.remote.engines import PROVIDERS, parse_reference
-from remit_server.transports.gateway.lines import LineReader, LineWriter
 from remit_server.transports.gateway.server import Gateway, Limits
 
 log = logging.getLogger(__name__)

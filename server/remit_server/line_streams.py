@@ -71,7 +71,7 @@ class LineReader:
 
     def start(self) -> None:
         """Starts reading. The thread is a daemon: a read that never returns must not keep the process alive."""
-        threading.Thread(target=self._work, name="remit-gateway-reader", daemon=True).start()
+        threading.Thread(target=self._work, name="remit-reader", daemon=True).start()
 
     def _work(self) -> None:
         buffer = LineBuffer()
@@ -124,7 +124,7 @@ class LineWriter:
     def start(self) -> None:
         """Starts writing, and watching for the other end to close."""
         for work in (self._work, self._watch):
-            threading.Thread(target=work, name="remit-gateway-writer", daemon=True).start()
+            threading.Thread(target=work, name="remit-writer", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
         """Writes bytes, and waits until they are written: a client that does not read is not served further."""

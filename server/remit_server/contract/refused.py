@@ -1,0 +1,30 @@
+"""What a client is told whose message is none of the contract's (AGT-08)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from remit_server.contract.values import ErrorCode, ErrorPayload
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_PROBLEMS_SHOWN = 8
+
+
+def refuse_request(what: str, why: str, fix: str) -> ErrorPayload:
+    """Returns the error of a message that cannot be used."""
+    return ErrorPayload(code=ErrorCode.INVALID_REQUEST, message=f"{what}: {why}", what=what, why=why, fix=fix)
+
+
+def describe_problems(error: ValidationError) -> str:
+    """Returns every field that the contract refuses, and its problem; never the value, which may be a secret."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    problems = [(e["loc"], e["msg"].removeprefix("Value error, ")) for e in found[:_PROBLEMS_SHOWN]]
+    shown = [f"`{_where(place)}`: {why[:1].lower()}{why[1:]}" if place else why for place, why in problems]
+    more = f"; and {len(found) - _PROBLEMS_SHOWN} more" if len(found) > _PROBLEMS_SHOWN else ""
+    return "; ".join(shown) + more
+
+
+def _where(place: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in place)

@@ -1,0 +1,168 @@
+"""One client that runs turns by messages, whatever carries them: lines on a pipe, or a WebSocket (TRN-01, TRN-03).
+
+Every message is answered, by as many messages as it takes, and what one reader does not take holds up no turn. Absent:
+bytes and connections, which the transports know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import ValidationError
+
+from remit_server.contract import (
+    ApprovalAnswer,
+    ApprovalRequired,
+    ApprovalResolved,
+    ErrorCode,
+    ErrorPayload,
+    Event,
+)
+from remit_server.contract.refused import describe_problems, refuse_request
+from remit_server.contract.streamed import ClientMessage, MessageId, ServerMessage
+from remit_server.errors import RemitError
+from remit_server.harness.ports import AskingStyle
+from remit_server.json_bounds import has_too_many_values
+from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.turn_streams import TurnStream, TurnStreams
+
+log = logging.getLogger(__name__)
+
+NOBODY_LEFT = "the client sends nothing any more, so nobody can answer"
+Approving = Literal["ask", "never", "session"]
+Send = Callable[[ServerMessage], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class StreamAnswers:
+    """How the client of a stream is asked: by its events, until it sends nothing any more; `session` says yes to every
+    question, `never` to none."""
+
+    approving: Approving = "ask"
+
+    @property
+    def style(self) -> AskingStyle:
+        """How a question is put from now on."""
+        styles: dict[Approving, AskingStyle] = {"ask": "stream", "never": "never", "session": "beforehand"}
+        return styles[self.approving]
+
+    async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
+        """Returns the yes to exactly this question that was given beforehand."""
+        return ApprovalAnswer(approval_id=question.approval_id, decision="allow", digest=question.digest)
+
+
+def read_message(data: bytes) -> ClientMessage | ErrorPayload:
+    """Reads one message, else returns the error that its sender is told."""
+    what = "this message was not used"
+    if has_too_many_values(data):
+        return refuse_request(what, "it holds too many values", "send less in one message")
+    try:
+        given = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        return refuse_request(what, f"it is not JSON: {error}", "send one JSON object")
+    try:
+        return ClientMessage.model_validate(given)
+    except ValidationError as error:
+        return refuse_request(what, describe_problems(error), "send what the contract's JSON Schema describes")
+
+
+class StreamedClient:
+    """One connected client. `send` writes one message, and waits where the reader is slow."""
+
+    def __init__(self, runtime: AgentRuntime, turns: TurnStreams, send: Send, approving: Approving = "ask") -> None:
+        self._runtime, self._turns, self._send = runtime, turns, send
+        self._answers = StreamAnswers(approving)
+        self._unanswered: set[str] = set()
+        self._working: set[asyncio.Task[None]] = set()
+        self.shut_down = asyncio.Event()
+
+    def take(self, data: bytes) -> asyncio.Task[None] | None:
+        """Handles one message; the task ends when it is answered. None: its answer takes as long as a turn, and what
+        comes after it may be what that waits for."""
+        message = read_message(data)
+        if isinstance(message, ErrorPayload):
+            return self._begin(self._refuse(None, message))
+        task = self._begin(self._work(message))
+        return task if message.run is None and message.resume is None else None
+
+    def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+        return task
+
+    async def finish(self) -> None:
+        """Handles the end of what the client sends: what runs goes on and is sent, and nobody is asked any more.
+
+        After a `shutdown` what runs was told to end.
+        """
+        self._answers.approving = "never" if self._answers.approving == "ask" else self._answers.approving
+        for approval_id in tuple(self._unanswered):
+            self._runtime.withdraw(approval_id, NOBODY_LEFT)
+        while self._working:
+            await asyncio.wait(tuple(self._working))
+
+    async def close(self) -> None:
+        """Stops sending. Turns go on: they are the runtime's."""
+        for task in tuple(self._working):
+            task.cancel()
+        while self._working:
+            await asyncio.wait(tuple(self._working))
+
+    async def _work(self, message: ClientMessage) -> None:
+        try:
+            await self._answer(message)
+        except RemitError as error:
+            await self._refuse(message.id, error.payload())
+        except Exception:
+            log.exception("a message could not be answered")
+            why, fix = "an error that was not expected; the log has the details", "report it with the log"
+            what = "this message was not answered"
+            payload = ErrorPayload(code=ErrorCode.INTERNAL, message=f"{what}: {why}", what=what, why=why, fix=fix)
+            await self._refuse(message.id, payload)
+
+    async def _answer(self, message: ClientMessage) -> None:
+        """Answers a message. Raises RemitError where there is no answer but why not."""
+        answered = ServerMessage(id=message.id)
+        if message.run is not None:
+            for notice in await self._runtime.reload():
+                log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
+            await self._stream(self._turns.run(message.run, self._answers), 0, message.id)
+        elif message.resume is not None:
+            asked = message.resume
+            await self._stream(self._turns.find(asked.session_id, asked.turn_id), asked.after, message.id)
+        elif message.approve is not None:
+            await self._send(answered.model_copy(update={"receipt": self._runtime.answer(message.approve)}))
+        elif message.cancel is not None:
+            told = self._runtime.cancel(message.cancel.session_id, message.cancel.turn_id)
+            await self._send(answered.model_copy(update={"cancelled": told}))
+        elif message.status is not None:
+            status = self._runtime.status(message.status.session_id)
+            await self._send(answered.model_copy(update={"status": status}))
+        else:
+            self._runtime.cancel()
+            self.shut_down.set()
+
+    async def _stream(self, turn: TurnStream, after: int, message_id: MessageId | None) -> None:
+        async with aclosing(turn.after(after)) as events:
+            async for event in events:
+                self._note(event)
+                # It is one of the contract's already: reading it once more would cost more than sending it.
+                await self._send(ServerMessage.model_construct(id=message_id, event=event))
+        await self._send(ServerMessage(id=message_id, result=await turn.result()))
+
+    def _note(self, event: Event) -> None:
+        """Notes the questions that are open for this client."""
+        if isinstance(event, ApprovalRequired):
+            self._unanswered.add(event.approval_id)
+        elif isinstance(event, ApprovalResolved):
+            self._unanswered.discard(event.approval_id)
+
+    async def _refuse(self, message_id: MessageId | None, error: ErrorPayload) -> None:
+        await self._send(ServerMessage(id=message_id, error=error))

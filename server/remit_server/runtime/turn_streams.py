@@ -1,0 +1,106 @@
+"""The turns of one runtime as clients read them that may go away and come back: by number, from any event on (TRN-02).
+
+A turn belongs to nobody's connection: it goes on when its reader is gone. Events are kept while the turn runs, and of
+the last turns after that; a reader takes them at its own pace, and holds up nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+
+from remit_server.contract import Event, RunRequest, RunResult
+from remit_server.errors import RemitError
+from remit_server.harness.ports import Asker
+from remit_server.runtime.ports import AgentRuntime
+
+KEPT_TURNS = 32
+"""Ended turns whose events are kept."""
+
+Done = Callable[[], None]
+
+
+@dataclass(eq=False, slots=True)
+class TurnStream:
+    """One turn: its events so far, and how it ended. `task` ends with its result, or with the error of what was no
+    turn."""
+
+    request: RunRequest
+    events: list[Event] = field(default_factory=list[Event])
+    task: asyncio.Task[RunResult] | None = None
+    _more: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take(self, event: Event) -> None:
+        """Keeps an event, and wakes those who wait for it."""
+        self.events.append(event)
+        self._wake()
+
+    async def after(self, seq: int) -> AsyncGenerator[Event]:
+        """Yields the events that come after number `seq`, until the last one."""
+        at = seq
+        while True:
+            for event in self.events[at:]:
+                at += 1
+                yield event
+            if at >= len(self.events):
+                if self.ended:
+                    return
+                await self._more.wait()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the turn has ended."""
+        return self.task is not None and self.task.done()
+
+    async def result(self) -> RunResult:
+        """Returns how the turn ended, once it has. Raises RemitError where it was none; cancelling this cancels no
+        turn."""
+        assert self.task is not None, "it was begun"
+        return await asyncio.shield(self.task)
+
+    def begin(self, run: Callable[[Callable[[Event], None]], asyncio.Task[RunResult]]) -> None:
+        """Starts the turn, once."""
+        self.task = run(self.take)
+        self.task.add_done_callback(lambda _: self._wake())
+
+    def _wake(self) -> None:
+        self._more.set()
+        self._more = asyncio.Event()
+
+
+class TurnStreams:
+    """The turns that were begun here, by session and turn id."""
+
+    def __init__(self, runtime: AgentRuntime) -> None:
+        self._runtime = runtime
+        self._turns: OrderedDict[tuple[str, str], TurnStream] = OrderedDict()
+
+    def run(self, request: RunRequest, asker: Asker) -> TurnStream:
+        """Begins a turn, or returns the one that was begun by the same request. Raises RemitError where its ids were
+        used for another one."""
+        key = (request.session_id, request.turn_id)
+        known = self._turns.get(key)
+        if known is not None and known.request == request:
+            return known
+        stream = TurnStream(request)
+        # Where the ids are used for another request, the runtime says so: `known` keeps its place.
+        stream.begin(lambda emit: asyncio.create_task(self._runtime.run(request, emit, asker)))
+        if known is None:
+            self._turns[key] = stream
+            self._forget()
+        return stream
+
+    def find(self, session_id: str, turn_id: str) -> TurnStream:
+        """Returns a turn that was begun here. Raises RemitError where nothing of it is kept."""
+        known = self._turns.get((session_id, turn_id))
+        if known is None:
+            why = f"turn `{turn_id}` of session `{session_id}` was not begun here, or its events are no longer kept"
+            raise RemitError("there is nothing to resume", why, "read the session: `remit session show`")
+        return known
+
+    def _forget(self) -> None:
+        over = len(self._turns) - KEPT_TURNS
+        for key in [key for key, turn in self._turns.items() if turn.ended][: max(over, 0)]:
+            del self._turns[key]

@@ -1,0 +1,73 @@
+"""`remit stdio` as a process: one client, lines of JSON in and out, until its input ends (TRN-04)."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from remit_server import streams
+from remit_server.contract.refused import refuse_request
+from remit_server.contract.streamed import ServerMessage
+from remit_server.line_streams import LONGEST_LINE, LineReader, LineWriter
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.settings import Settings
+from remit_server.runtime.streamed_client import Approving, StreamedClient
+from remit_server.runtime.turn_streams import TurnStreams
+from remit_server.workspace.ports import NoDocuments
+
+_END_S = 10.0
+"""How long a turn that was told to end, and a reader, may take at the end of the process."""
+
+_TOO_LONG = refuse_request(
+    "this line was not used", f"it has more than {LONGEST_LINE >> 20} MiB", "attach files by their names"
+)
+
+
+def serve(read: Callable[[], Settings], approving: Approving) -> int:
+    """Serves one client on the standard streams. Returns 0 however it ends. Raises SetupError."""
+    in_fd, out_fd = streams.claim()
+    return asyncio.run(_converse(read, approving, in_fd, out_fd))
+
+
+async def _converse(read: Callable[[], Settings], approving: Approving, in_fd: int, out_fd: int) -> int:
+    runtime = await open_runtime(read(), NoDocuments(), read_again=read)
+    input_ended, lost = asyncio.Event(), asyncio.Event()
+    writer = LineWriter(out_fd, lost.set)
+
+    async def send(message: ServerMessage) -> None:
+        await writer.write(message.to_json() + b"\n")
+
+    client = StreamedClient(runtime, TurnStreams(runtime), send, approving)
+
+    def take(line: bytes | None) -> asyncio.Task[None] | None:
+        return asyncio.create_task(send(ServerMessage(error=_TOO_LONG))) if line is None else client.take(line)
+
+    def stop() -> None:
+        runtime.cancel()
+        client.shut_down.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    writer.start()
+    LineReader(in_fd, take, input_ended.set).start()
+    try:
+        await _first(input_ended, client.shut_down, lost)
+        finishing = asyncio.create_task(client.finish())
+        # Whoever sends nothing more still reads, and may be told to go by a signal meanwhile.
+        await _first(lost, finishing) if client.shut_down.is_set() else await _first(lost, client.shut_down, finishing)
+        if not lost.is_set():
+            await asyncio.wait((finishing,), timeout=_END_S)
+            await asyncio.wait((asyncio.create_task(send(ServerMessage(bye=True))),), timeout=_END_S)
+    finally:
+        await runtime.close()
+        await client.close()
+    return 0
+
+
+async def _first(*ends: asyncio.Event | asyncio.Task[None]) -> None:
+    """Waits for the first of these."""
+    waiting = {each if isinstance(each, asyncio.Task) else asyncio.create_task(each.wait()) for each in ends}
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting - {each for each in ends if isinstance(each, asyncio.Task)}:
+        task.cancel()

@@ -1,0 +1,276 @@
+"""The doors by which turns are run, each as its own bytes over a real process: what one client sends, and all that it is
+sent.
+
+A door speaks no type of ours: it reads and writes JSON as its wire has it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from command_line import REMIT
+
+PATIENCE_S = 20.0
+Json = Any
+
+
+class Door:
+    """One connected client. `events` are all events of a turn that came, `answers` what ended each request."""
+
+    arguments: tuple[str, ...]
+    resumes = False
+
+    def __init__(self, workspace: Path, environment: Mapping[str, str], *options: str) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            [str(REMIT), *self.arguments, *options],
+            cwd=workspace,
+            env={**os.environ, **environment},
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+        )
+        self.workspace = workspace
+        self.received: list[Json] = []
+        self.ended = False
+        self._numbers = itertools.count(1)
+        self._changed = threading.Condition()
+        self._reading = threading.Event()
+        self._reading.set()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+        self.connect()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reading.set()
+        self._thread.join(PATIENCE_S)
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()
+
+    # What each door says in its own way.
+
+    def connect(self) -> None:
+        """Begins, where a wire has a beginning."""
+
+    def frame(self, message: Json) -> bytes:
+        """One message as bytes."""
+        raise NotImplementedError
+
+    def messages(self) -> Iterator[Json]:
+        """The messages that come, until the end."""
+        raise NotImplementedError
+
+    def run(self, request: Json) -> str:
+        """Starts a turn; returns the name of the request."""
+        raise NotImplementedError
+
+    def events(self, name: str) -> list[Json]:
+        """The events that came for a request."""
+        raise NotImplementedError
+
+    def answer(self, name: str) -> Json | None:
+        """`{"result": …}` or `{"error": …}` once a request has ended."""
+        raise NotImplementedError
+
+    def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
+        """Answers a question; returns the receipt."""
+        raise NotImplementedError
+
+    def cancel(self, name: str, request: Json) -> None:
+        """Ends a turn."""
+        raise NotImplementedError
+
+    # What all of them share.
+
+    def send(self, message: Json) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(self.frame(message))
+        self.process.stdin.flush()
+
+    def name(self) -> str:
+        return f"r{next(self._numbers)}"
+
+    def until(self, found: Callable[[], Any]) -> Any:
+        """Waits for something in what was received."""
+        deadline = time.monotonic() + PATIENCE_S
+        with self._changed:
+            while not (value := found()):
+                assert not self.ended, f"the process ended: {self.received[-3:]}"
+                assert self._changed.wait(max(0.0, deadline - time.monotonic())), f"waited: {self.received[-3:]}"
+        return value
+
+    def kinds(self, name: str) -> list[str]:
+        return [event["kind"] for event in self.events(name)]
+
+    def question(self, name: str) -> Json:
+        """The first question of a turn, once it is asked."""
+        (asked, *_) = self.until(lambda: [e for e in self.events(name) if e["kind"] == "approval_required"])
+        return asked
+
+    def result(self, name: str) -> Json:
+        return self.until(lambda: self.answer(name))["result"]
+
+    def pause_reading(self) -> None:
+        self._reading.clear()
+
+    def go_on_reading(self) -> None:
+        self._reading.set()
+
+    def leave(self) -> None:
+        """Goes away as a killed client does: both pipes are closed. No thread is reading: one would hold the pipe."""
+        self.pause_reading()
+        seen = len(self.received)
+        self.run(request("leaving", session="leaving"))
+        self.until(lambda: len(self.received) > seen)
+        for stream in (self.process.stdout, self.process.stdin):
+            assert stream is not None
+            stream.close()
+
+    def _until_left(self) -> Iterator[Json]:
+        with contextlib.suppress(ValueError):  # the pipe was closed here
+            yield from self.messages()
+
+    def _read(self) -> None:
+        try:
+            for message in self._until_left():
+                with self._changed:
+                    self.received.append(message)
+                    self._changed.notify_all()
+                self._reading.wait()
+        finally:
+            with self._changed:
+                self.ended = True
+                self._changed.notify_all()
+
+
+class StdioDoor(Door):
+    """`remit stdio`: a line a message."""
+
+    arguments = ("stdio",)
+    resumes = True
+
+    def frame(self, message: Json) -> bytes:
+        return json.dumps(message).encode() + b"\n"
+
+    def messages(self) -> Iterator[Json]:
+        assert self.process.stdout is not None
+        yield from map(json.loads, self.process.stdout)
+
+    def _ask(self, **message: Json) -> str:
+        name = self.name()
+        self.send({"id": name, **message})
+        return name
+
+    def _to(self, name: str) -> list[Json]:
+        return [each for each in self.received if each.get("id") == name]
+
+    def run(self, request: Json) -> str:
+        return self._ask(run=request)
+
+    def resume(self, request: Json, after: int) -> str:
+        return self._ask(resume={"session_id": request["session_id"], "turn_id": request["turn_id"], "after": after})
+
+    def events(self, name: str) -> list[Json]:
+        return [each["event"] for each in self._to(name) if "event" in each]
+
+    def answer(self, name: str) -> Json | None:
+        return next((each for each in self._to(name) if "event" not in each), None)
+
+    def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
+        given = {"approval_id": question["approval_id"], "decision": decision, "digest": question["digest"], **more}
+        name = self._ask(approve=given)
+        return self.until(lambda: self.answer(name))["receipt"]
+
+    def cancel(self, name: str, request: Json) -> None:
+        self._ask(cancel={"session_id": request["session_id"], "turn_id": request["turn_id"]})
+
+
+class LspDoor(Door):
+    """`remit serve`: JSON-RPC behind Content-Length."""
+
+    arguments = ("serve",)
+
+    def connect(self) -> None:
+        folder = {"uri": self.workspace.as_uri(), "name": "shop"}
+        options = {"remit": {"approvals": "stream"}}
+        given = {"processId": None, "rootUri": folder["uri"], "capabilities": {}, "workspaceFolders": [folder]}
+        name = self._ask("initialize", {**given, "initializationOptions": options})
+        self.until(lambda: self.answer(name))
+        self.send({"method": "initialized", "params": {}})
+
+    def frame(self, message: Json) -> bytes:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+    def messages(self) -> Iterator[Json]:
+        assert self.process.stdout is not None
+        while line := self.process.stdout.readline():
+            length = int(line.split(b":")[1])
+            while self.process.stdout.readline().strip():
+                pass
+            yield json.loads(self.process.stdout.read(length))
+
+    def _ask(self, method: str, params: Json, name: str | None = None) -> str:
+        name = self.name() if name is None else name
+        self.send({"id": name, "method": method, "params": params})
+        return name
+
+    def run(self, request: Json) -> str:
+        name = self.name()
+        return self._ask("remit/run", {**request, "partialResultToken": name}, name)
+
+    def events(self, name: str) -> list[Json]:
+        sent = (each["params"] for each in self.received if each.get("method") == "$/progress")
+        return [params["value"] for params in sent if params["token"] == name]
+
+    def answer(self, name: str) -> Json | None:
+        found = (each for each in self.received if each.get("id") == name and "method" not in each)
+        return next(found, None)
+
+    def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
+        given = {"approval_id": question["approval_id"], "decision": decision, "digest": question["digest"], **more}
+        name = self._ask("remit/approval/respond", given)
+        return self.until(lambda: self.answer(name))["result"]
+
+    def cancel(self, name: str, request: Json) -> None:
+        self.send({"method": "$/cancelRequest", "params": {"id": name}})
+
+
+DOORS = {"stdio": StdioDoor, "lsp": LspDoor}
+
+
+@contextmanager
+def opened(kind: str, folder: Path, *steps: Json, options: tuple[str, ...] = ()) -> Iterator[Any]:
+    """Yields a door into a new workspace whose model plays these steps."""
+    workspace = folder / "shop"
+    workspace.mkdir(exist_ok=True)
+    (workspace / "a.py").write_text("total = 1\n")
+    script = folder / "script.json"
+    script.write_text(json.dumps(steps))
+    named = {"STATE": folder / "state", "CONFIG": folder / "config", "DATA": folder / "data"}
+    environment = {f"REMIT_{name}_DIR": str(path) for name, path in named.items()}
+    environment |= {"HOME": str(folder), "REMIT_MODEL": f"script:{script}"}
+    with DOORS[kind](workspace, environment, *options) as door:
+        yield door
+
+
+def request(turn: str, text: str = "go", session: str = "s") -> Json:
+    """A turn of text."""
+    return {"session_id": session, "turn_id": turn, "input": {"type": "text", "text": text}}
