@@ -17,12 +17,12 @@ from typing import Literal
 from pydantic import ValidationError
 
 from remit_server.contract import (
+    AgentEvent,
     ApprovalAnswer,
     ApprovalRequired,
     ApprovalResolved,
     ErrorCode,
     ErrorPayload,
-    Event,
 )
 from remit_server.contract.refused import describe_problems, refuse_request
 from remit_server.contract.streamed import ClientMessage, MessageId, ServerMessage
@@ -153,11 +153,10 @@ class StreamedClient:
         async with aclosing(turn.after(after)) as events:
             async for event in events:
                 self._note(event)
-                # It is one of the contract's already: reading it once more would cost more than sending it.
-                await self._send(ServerMessage.model_construct(id=message_id, event=event))
+                await self._send(ServerMessage(id=message_id, event=event))
         await self._send(ServerMessage(id=message_id, result=await turn.result()))
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: AgentEvent) -> None:
         """Notes the questions that are open for this client."""
         if isinstance(event, ApprovalRequired):
             self._unanswered.add(event.approval_id)

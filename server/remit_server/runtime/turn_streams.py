@@ -10,16 +10,15 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
+from typing import cast
 
-from remit_server.contract import Event, RunRequest, RunResult
+from remit_server.contract import AgentEvent, Event, RunRequest, RunResult
 from remit_server.errors import RemitError
 from remit_server.harness.ports import Asker
 from remit_server.runtime.ports import AgentRuntime
 
 KEPT_TURNS = 32
 """Ended turns whose events are kept."""
-
-Done = Callable[[], None]
 
 
 @dataclass(eq=False, slots=True)
@@ -28,16 +27,16 @@ class TurnStream:
     turn."""
 
     request: RunRequest
-    events: list[Event] = field(default_factory=list[Event])
+    events: list[AgentEvent] = field(default_factory=list[AgentEvent])
     task: asyncio.Task[RunResult] | None = None
     _more: asyncio.Event = field(default_factory=asyncio.Event)
 
     def take(self, event: Event) -> None:
         """Keeps an event, and wakes those who wait for it."""
-        self.events.append(event)
+        self.events.append(cast("AgentEvent", event))  # every event is one of the closed union
         self._wake()
 
-    async def after(self, seq: int) -> AsyncGenerator[Event]:
+    async def after(self, seq: int) -> AsyncGenerator[AgentEvent]:
         """Yields the events that come after number `seq`, until the last one."""
         at = seq
         while True:
