@@ -124,3 +124,59 @@ def test_no_layer_has_two_public_classes_of_one_name() -> None:
             classes = (node for node in ast.parse(file.read_bytes()).body if isinstance(node, ast.ClassDef))
             found.update((".".join(name.split(".")[:2]), each.name) for each in classes if each.name[0] != "_")
     assert [each for each, count in found.items() if count > 1] == []
+
+
+NO_VERBS = frozenset(
+    [
+        "A",
+        "All",
+        "An",
+        "Another",
+        "Anything",
+        "Both",
+        "Each",
+        "Every",
+        "Everything",
+        "How",
+        "Its",
+        "None",
+        "Nobody",
+        "Nothing",
+        "One",
+        "Other",
+        "Some",
+        "That",
+        "The",
+        "Their",
+        "This",
+        "Those",
+        "Two",
+        "What",
+        "Whatever",
+        "Where",
+        "Whether",
+        "Which",
+        "Who",
+        "Whoever",
+        "Why",
+    ]
+)
+"""Words that a docstring may begin with which says what a function is, and not what it does."""
+
+
+def begins_without_verb(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
+            told = ast.get_docstring(node)
+            if (
+                told
+                and told.split()[0] in NO_VERBS
+                and not any("property" in ast.unparse(d) for d in node.decorator_list)
+            ):
+                yield f"{file.relative_to(ROOT)}:{node.name}"
+
+
+def test_a_public_docstring_begins_with_what_is_done() -> None:
+    assert [
+        found for file in modules().values() if INSIDE not in str(file) for found in begins_without_verb(file)
+    ] == []

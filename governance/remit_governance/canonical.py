@@ -17,7 +17,7 @@ Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json
 
 
 def canonical(value: Json) -> bytes:
-    """Canonical JSON: keys sorted by code point, no spaces, UTF-8; equal values give equal bytes.
+    """Returns canonical JSON: keys sorted by code point, no spaces, UTF-8; equal values give equal bytes.
 
     Lone surrogates (names that are no UTF-8 on disk) stay as JSON escapes. Raises ValueError for NaN, infinities and
     cycles, TypeError for what JSON cannot say, mappings with keys that are no strings included.
@@ -38,7 +38,7 @@ def digest_bytes(data: bytes) -> str:
 
 
 def _plain(value: Json) -> Json:
-    """The value in the containers `json` knows; it would quietly turn the keys `1` and `None` into strings."""
+    """Returns the value in the containers `json` knows; it would quietly turn the keys `1` and `None` into strings."""
     if isinstance(value, Mapping):
         keys: list[object] = list(value)
         for key in keys:

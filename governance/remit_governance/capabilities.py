@@ -61,7 +61,7 @@ class Claim:
     now: float
 
     def refusal(self, action: Action, policy_version: str) -> Invalid | None:
-        """Why the token does not cover this action, or None."""
+        """Returns why the token does not cover this action, or None."""
         token = self.token
         if self.now >= token.expires:
             return "expired"
@@ -101,7 +101,8 @@ class TokenBook:
         max_ops: int = DEFAULT_MAX_OPS,
         approved: bool = False,
     ) -> Token | NotMinted:
-        """A token for actions that `policy` allowed outright, or whose review a person `approved`; a deny gets none."""
+        """Returns a token for actions that `policy` allowed outright, or whose review a person `approved`; a deny gets
+        none."""
         pairs = tuple(judged)
         enough = (Verdict.ALLOW, Verdict.REQUIRE_REVIEW) if approved else (Verdict.ALLOW,)
         refused = next((decision for _, decision in pairs if decision.verdict not in enough), None)
@@ -123,8 +124,8 @@ class TokenBook:
     def attenuate(
         self, nonce: int, holder: Holder, actions: Iterable[Action], now: float, *, max_ops: int
     ) -> Token | None:
-        """A token for another holder, of a part of this one's authority: of these `actions` those that it covers, no
-        more uses than it has left, which are taken from it, and no longer. None where it is not in force.
+        """Returns a token for another holder, of a part of this one's authority: of these `actions` those that it
+        covers, no more uses than it has left, which are taken from it, and no longer. None where it is not in force.
 
         It ends with its parent (APP-12).
         """
@@ -146,24 +147,26 @@ class TokenBook:
         return token
 
     def claim(self, nonce: int, holder: Holder, now: float) -> Claim | None:
-        """The token as this holder shows it at this time; None where there is none, or none any more."""
+        """Returns the token as this holder shows it at this time; None where there is none, or none any more."""
         token = self._tokens.get(nonce)
         return None if token is None else Claim(token, self._left[nonce], holder, now)
 
     def check(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
-        """Why the token does not cover this action now, or None. `now` was read once, before anything was judged."""
+        """Returns why the token does not cover this action now, or None. `now` was read once, before anything was
+        judged."""
         claim = self.claim(nonce, holder, now)
         return "unknown" if claim is None else claim.refusal(action, policy.version)
 
     def use(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
-        """The same, and one use less of the token."""
+        """Returns the same, and one use less of the token."""
         invalid = self.check(nonce, holder, action, policy, now)
         if invalid is None:
             self._left[nonce] -= 1
         return invalid
 
     def state(self, nonce: int, now: float) -> Ended:
-        """Whether a token is in force, has come to its end, or was revoked: by another policy, or with its parent."""
+        """Returns whether a token is in force, has come to its end, or was revoked: by another policy, or with its
+        parent."""
         token = self._tokens.get(nonce)
         if token is None:
             return "revoked"
@@ -177,7 +180,7 @@ class TokenBook:
             self.revoke(child)
 
     def revoke_other_policies(self, version: str) -> int:
-        """A policy change ends every token of another policy; how many there were."""
+        """Ends every token of another policy than the one in force; returns how many there were."""
         old = [token.nonce for token in self._tokens.values() if token.policy_version != version]
         for nonce in old:
             self.revoke(nonce)
@@ -185,6 +188,6 @@ class TokenBook:
 
 
 def scope_of(action: Action) -> Action:
-    """The action as a token names it: its path in one spelling, its size apart."""
+    """Returns the action as a token names it: its path in one spelling, its size apart."""
     path = None if action.path is None else normalise(action.path)
     return action if action.size is None and path == action.path else replace(action, path=path, size=None)

@@ -32,14 +32,14 @@ _re2 = cast("Any", re2)
 
 
 def escape_glob(text: str) -> str:
-    """A glob that stands for this text alone."""
+    """Returns a glob that stands for this text alone."""
     # A space at the end of a glob would be dropped.
     escaped: str = GitIgnoreSpecPattern.escape(text)
     return escaped.replace(" ", "\\ ")
 
 
 def glob_expression(glob: str, *, below: bool = True) -> str | None:
-    """The regular expression, in RE2's syntax, for the paths that a glob stands for; None where there are none.
+    """Returns the regular expression, in RE2's syntax, for the paths that a glob stands for; None where there are none.
 
     With `below` a folder that the glob names stands for everything in it, as in `.gitignore`; without it only the path
     itself counts.
@@ -62,7 +62,8 @@ def glob_expression(glob: str, *, below: bool = True) -> str | None:
 
 
 def match_any(expressions: Iterable[str]) -> PathMatcher | None:
-    """A matcher of paths that one of the expressions matches from the path's beginning on; None where there are none.
+    """Returns a matcher of paths that one of the expressions matches from the path's beginning on; None where there are
+    none.
 
     The expressions are those of `glob_expression`.
     """
@@ -96,7 +97,7 @@ def _chunks(expressions: Iterable[str]) -> Iterable[str]:
 
 
 def _compile(expression: str) -> Any:
-    """None where RE2 takes it for no expression, as with a range that ends before it begins."""
+    """Returns none where RE2 takes it for no expression, as with a range that ends before it begins."""
     options = _re2.Options()
     options.log_errors = False
     options.never_capture = True

@@ -52,7 +52,8 @@ def parse_endpoint(text: str, *, needs_port: bool = False) -> Endpoint:
 
 
 def host_and_port(text: str) -> tuple[str, int | None]:
-    """The same of a text that may name no host: then it is its own name. The port is None where none is given."""
+    """Returns the same of a text that may name no host: then it is its own name. The port is None where none is
+    given."""
     try:
         endpoint = parse_endpoint(text)
     except ValueError:

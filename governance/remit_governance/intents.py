@@ -105,7 +105,7 @@ PERSONS_OWN = frozenset({"undo_changes", "set_mode"})
 
 
 def canonical_tool(name: str) -> str:
-    """The name a tool is governed under: an alias means the tool it stands for."""
+    """Returns the name a tool is governed under: an alias means the tool it stands for."""
     return ALIASES.get(name, name)
 
 

@@ -37,7 +37,7 @@ class RemitError(Exception):
             self.code = code
 
     def payload(self) -> ErrorPayload:
-        """The same as it crosses the wire."""
+        """Returns the same as it crosses the wire."""
         return ErrorPayload(
             code=self.code,
             message=f"{self.what}: {self.why}",

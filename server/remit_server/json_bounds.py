@@ -12,12 +12,13 @@ _SEPARATORS = (b",", b"[", b"{")
 
 
 def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
-    """Whether a JSON text holds more than `most` values. Linear in its length, and nothing of it is built."""
+    """Returns whether a JSON text holds more than `most` values. Linear in its length, and nothing of it is built."""
     if _separators(data) <= most:  # strings counted with the rest: never fewer than there are
         return False
     return _separators(_STRING.sub(b"", data)) > most
 
 
 def _separators(data: bytes) -> int:
-    """How many values begin, the outermost one not counted: each follows a comma or opens a list or an object."""
+    """Returns how many values begin, the outermost one not counted: each follows a comma or opens a list or an
+    object."""
     return sum(map(data.count, _SEPARATORS))

@@ -26,7 +26,7 @@ class PrefixedLines(logging.Formatter):
         self._prefix = prefix
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one or more lines."""
+        """Returns the record as one or more lines."""
         level = "" if record.levelno <= logging.INFO else f"{record.levelname.capitalize()}: "
         lines = super().format(record).removesuffix("\n").split("\n")
         return "\n".join(f"{self._prefix} {level}{_UNSEEN.sub(_spell_match, line)}" for line in lines)

@@ -105,7 +105,7 @@ class AsWritten(GenerateJsonSchema):
 
 
 def files(root: Path) -> dict[Path, str]:
-    """Every generated file's text, by its path below the repository `root`."""
+    """Returns every generated file's text, by its path below the repository `root`."""
     described = {name: _schema(name, kind, mode) for name, kind, mode in CONTRACT}
     texts = {SCHEMAS / f"{name}.json": _text_of(schema) for name, schema in described.items()}
     written = {name: _schema(name, kind, mode) for name, kind, mode in (*STREAMED, *FILES)}
@@ -140,7 +140,7 @@ def _setting_row(section: str, name: str) -> str:
 
 
 def with_tools(package: str) -> str:
-    """The extension's manifest with the tools that it offers to other agents of the editor (EDI-11).
+    """Returns the extension's manifest with the tools that it offers to other agents of the editor (EDI-11).
 
     Each takes, besides its own arguments, the intent that it is called with, of those that it belongs to.
     """
@@ -187,7 +187,7 @@ def typescript(described: Mapping[str, Schema]) -> str:
 
 
 def stale(root: Path) -> list[Path]:
-    """The generated files below `root` that are missing, differ, or are no longer generated."""
+    """Returns the generated files below `root` that are missing, differ, or are no longer generated."""
     wanted = files(root)
     changed = [path for path, text in wanted.items() if _text(root / path) != text]
     left_over = [p.relative_to(root) for p in (root / SCHEMAS).glob("*.json") if p.relative_to(root) not in wanted]

@@ -1,4 +1,4 @@
-"""This process's standard streams: all there however it was started, and two of them for a protocol alone
+"""The standard streams of this process: all there however it was started, and two of them for a protocol alone
 (LSP-03)."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ unwritten: list[OSError] = []
 
 
 def prepare() -> None:
-    """None is missing afterwards, and no sign fails to be printed, whatever a file name or a locale brings."""
+    """Opens those that are missing, and has no sign fail to be printed, whatever a file name or a locale brings."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # what is opened now gets its number, which programs started here inherit
             _closed.append(name)
@@ -35,7 +35,8 @@ def prepare() -> None:
 
 
 def piped_in() -> int | None:
-    """The descriptor of standard input where that is a pipe, a file or a socket: not a terminal, and not nothing."""
+    """Returns the descriptor of standard input where that is a pipe, a file or a socket: not a terminal, and not
+    nothing."""
     try:
         descriptor = sys.stdin.fileno()
         mode = os.fstat(descriptor).st_mode
@@ -45,7 +46,7 @@ def piped_in() -> int | None:
 
 
 def brings_something() -> bool:
-    """Whether something is piped in. Waits for the first byte, or for the end."""
+    """Returns whether something is piped in. Waits for the first byte, or for the end."""
     descriptor = piped_in()
     if descriptor is None:
         return False
@@ -56,7 +57,7 @@ def brings_something() -> bool:
 
 
 def forget_stdout() -> None:
-    """Nobody reads it any more: what is still written to it goes nowhere."""
+    """Sends what is still written to it nowhere: nobody reads it any more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 
 def free_bytes(folder: Path) -> int:
-    """What the disk has left."""
+    """Returns what the disk has left."""
     return shutil.disk_usage(folder).free
 
 
@@ -186,8 +186,8 @@ class Maintenance:
         self.log.append(event)
 
     def _sealed(self) -> Segment:
-        """The active segment, of a log whose beginning is vouched for. The head is on the disk before a checkpoint says
-        as much."""
+        """Returns the active segment, of a log whose beginning is vouched for. The head is on the disk before a
+        checkpoint says as much."""
         while True:
             self._begin()
             self.log.seal(durable=True)
@@ -258,7 +258,7 @@ class Maintenance:
 
 
 def _archive(ordinal: int, file: Path) -> Archive:
-    """A closed segment, with the time of its last record; where that cannot be read, that of the file."""
+    """Returns a closed segment, with the time of its last record; where that cannot be read, that of the file."""
     size = file.stat()
     try:
         with closing(connect(file, read_only=True)) as connection:

@@ -130,7 +130,7 @@ class AuditRecord:
     event: AuditEvent
 
     def json(self) -> dict[str, Json]:
-        """The record as exports and `--json` show it, hashes included."""
+        """Returns the record as exports and `--json` show it, hashes included."""
         return {
             **_content(self.number, self.timestamp, self.event),
             "prev_hash": self.prev_hash,
@@ -139,7 +139,7 @@ class AuditRecord:
 
 
 def genesis_hash(started_ms: int, previous: str = "") -> str:
-    """The `prev_hash` of the first record of a segment started at this time (milliseconds since the epoch).
+    """Returns the `prev_hash` of the first record of a segment started at this time (milliseconds since the epoch).
 
     `previous` is the last hash of the segment before it, empty for a log's first.
     """
@@ -148,7 +148,7 @@ def genesis_hash(started_ms: int, previous: str = "") -> str:
 
 
 def chain_hash(prev_hash: str, content: bytes) -> str:
-    """The hash of a record whose canonical JSON is `content`."""
+    """Returns the hash of a record whose canonical JSON is `content`."""
     return hashlib.sha256(prev_hash.encode() + content).hexdigest()
 
 
@@ -173,7 +173,7 @@ class Entry:
         return cls(timestamp, event, _joined(_BEFORE, _FIRST(event), nothing), _joined(_AFTER, later, nothing))
 
     def content(self, number: int) -> bytes:
-        """The canonical JSON of the record with this number."""
+        """Returns the canonical JSON of the record with this number."""
         return b'{%b,"number":%d,%b}' % (self.before, number, self.after)
 
 
@@ -207,7 +207,7 @@ def read_content(content: str) -> tuple[int, int, AuditEvent]:
 
 
 def _well_typed(given: Mapping[str, Any]) -> bool:
-    """Whether no field holds what no field can: a chain can be made whole again around anything."""
+    """Returns whether no field holds what no field can: a chain can be made whole again around anything."""
     metadata = given.get("metadata", {})
     others = (value for name, value in given.items() if name != "metadata")
     return (

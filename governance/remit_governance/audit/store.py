@@ -132,12 +132,12 @@ class AuditLog:
         return self._chain.begun
 
     def segment(self) -> Segment:
-        """The active segment as it is now. Raises AuditError."""
+        """Returns the active segment as it is now. Raises AuditError."""
         with self._lock:
             return self._chain.segment()
 
     def used_bytes(self) -> int:
-        """What the active segment takes on the disk. Raises AuditError."""
+        """Returns what the active segment takes on the disk. Raises AuditError."""
         with self._lock:
             return self._chain.used_bytes()
 
@@ -187,7 +187,7 @@ class AuditLog:
             return Chain(self.path, self.clock())
 
     def _renewed(self, chain: Chain | None, error: AuditError) -> Chain:
-        """The log that takes the place of one that cannot be used (`error` says why), which is set aside.
+        """Returns the log that takes the place of one that cannot be used (`error` says why), which is set aside.
 
         Raises the error where that helps nothing, or may not be done.
         """
@@ -213,7 +213,7 @@ class AuditLog:
             return new
 
     def _another(self) -> Chain | None:
-        """The log that another process has begun in the meantime, if there is one."""
+        """Returns the log that another process has begun in the meantime, if there is one."""
         try:
             return self._opened()
         except AuditError:
@@ -342,7 +342,7 @@ class Presence:
 
     @contextmanager
     def alone(self) -> Generator[bool]:
-        """Whether nobody else is there; if so, nobody comes until this is left, by whoever asked first."""
+        """Yields whether nobody else is there; if so, nobody comes until this is left, by whoever asked first."""
         if self._alone:
             yield True
             return

@@ -93,7 +93,6 @@ class PermissionRule(Form):
         """Tells whether every key holds. `stops` says how certain it has to be that a command is meant; None: exactly
         it.
         """
-
         return (
             (self.tool is None or action.tool in self.tool)
             and (self.syscall is None or action.syscall in self.syscall)
@@ -175,7 +174,8 @@ class Answer:
 
 
 def standing_rule(action: Action) -> StandingRule | None:
-    """The exact rule a session answer about this action would be; None where there is nothing exact to remember."""
+    """Returns the exact rule a session answer about this action would be; None where there is nothing exact to
+    remember."""
     if action.tool is None or (action.path is None and action.command is None):
         return None
     path = None if action.path is None else normalise(action.path)
@@ -183,7 +183,7 @@ def standing_rule(action: Action) -> StandingRule | None:
 
 
 def remember(memory: Standing, rules: tuple[StandingRule, ...], decision: Literal["allow", "deny"]) -> Standing:
-    """The memory with these answers; the latest answer about a rule counts."""
+    """Returns the memory with these answers; the latest answer about a rule counts."""
     new = frozenset(rules)
     if decision == "allow":
         return replace(memory, allowed=memory.allowed | new, denied=memory.denied - new)
@@ -213,7 +213,7 @@ def decide(
     policy_decision: Decision,
     fold_case: bool = FOLDS_CASE,
 ) -> Answer:
-    """The answer for one action, in the seed's order; never laxer than the policy's decision.
+    """Returns the answer for one action, in the seed's order; never laxer than the policy's decision.
 
     `fold_case` is whether the workspace's file system ignores case.
     """
@@ -246,7 +246,7 @@ def _unclear(action: Action) -> bool:
 
 
 def _standing_answer(config: PermissionConfig, memory: Standing, action: Action, fold_case: bool) -> Answer | None:
-    """The person's answer for the session about exactly this, in knowledge of what it may be."""
+    """Returns the person's answer for the session about exactly this, in knowledge of what it may be."""
     rule = standing_rule(action)
     if rule in memory.denied:
         return Answer("deny", "you refused this for the session", "session")
@@ -257,7 +257,7 @@ def _standing_answer(config: PermissionConfig, memory: Standing, action: Action,
 
 
 def _configured_answer(config: PermissionConfig, action: Action, doubt: Match, fold_case: bool) -> Answer:
-    """The configuration's own word, in the seed's order after the session's.
+    """Returns the configuration's own word, in the seed's order after the session's.
 
     `doubt` is how certain it is that something before it stops the action: what may be stopped is not allowed unasked.
     """
@@ -279,7 +279,7 @@ def _configured_answer(config: PermissionConfig, action: Action, doubt: Match, f
 
 
 def _unless(doubt: Match, answer: Answer) -> Answer:
-    """The answer, or a question where it allows what something before it may stop."""
+    """Returns the answer, or a question where it allows what something before it may stop."""
     if doubt is Match.NO or answer.word != "allow":
         return answer
     return Answer("ask", "it may be what your configuration denies, in a spelling that is not known", "deny")
@@ -296,7 +296,7 @@ class WorkspaceIdentity:
 def in_workspace(
     config: PermissionConfig, here: WorkspaceIdentity, real_path: Callable[[str], str]
 ) -> PermissionConfig:
-    """The rules of a configuration that hold in this workspace.
+    """Returns the rules of a configuration that hold in this workspace.
 
     `real_path` resolves a path that a person wrote. A rule that allows also needs the id, where it names one;
     a rule that stops holds by the path alone, for what replaced a folder is not trusted more than what was there.

@@ -107,7 +107,8 @@ EVERY_EDIT = "every file change in this workspace, until this session ends or yo
 
 
 def exact_rule(rules: tuple[StandingRule, ...]) -> PermissionRule | None:
-    """One rule for exactly these: one tool on one path, or one argv in one folder; None where they differ in more."""
+    """Returns one rule for exactly these: one tool on one path, or one argv in one folder; None where they differ in
+    more."""
     first = rules[0]
     if len({(rule.tool, rule.path, rule.command, rule.cwd) for rule in rules}) > 1:
         return None
@@ -121,7 +122,7 @@ def exact_rule(rules: tuple[StandingRule, ...]) -> PermissionRule | None:
 
 
 def rule_text(rule: PermissionRule) -> str:
-    """The rule as it stands in a file, on one line of YAML; nothing in it is hidden from whoever reads it."""
+    """Returns the rule as it stands in a file, on one line of YAML; nothing in it is hidden from whoever reads it."""
     given = ((name, getattr(rule, name)) for name in type(rule).model_fields)
     return f"{{{', '.join(f'{name}: {_value(name, value)}' for name, value in given if value is not None)}}}"
 
@@ -162,7 +163,7 @@ def _value(name: str, value: str | tuple[str, ...]) -> str:
 
 
 def _word(text: str) -> str:
-    """A plain word as it is, anything else in double quotes; what would not be seen as its number."""
+    """Returns a plain word as it is, anything else in double quotes; what would not be seen as its number."""
     if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED:
         return text
     return f'"{"".join(map(_shown, text))}"'
@@ -192,12 +193,12 @@ class NoPlace(Exception):
 
 
 def parse_permissions(file: str, text: str) -> PermissionConfig:
-    """A permission file's content; an empty one is the default. Raises PolicyError with every problem found."""
+    """Returns a permission file's content; an empty one is the default. Raises PolicyError with every problem found."""
     return parse_form(file, text, PermissionConfig, _FORMS)[1]
 
 
 def with_rule(file: str, text: str, name: ListName, rule: PermissionRule) -> str:
-    """The text with this rule at the end of its list `name`, and everything else in it untouched.
+    """Returns the text with this rule at the end of its list `name`, and everything else in it untouched.
 
     Raises PolicyError where the text is no permission file, NoPlace where it cannot be told that the result says
     exactly this one rule more.

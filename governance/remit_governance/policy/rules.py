@@ -33,7 +33,7 @@ class Subject(NamedTuple):
 
     @classmethod
     def of(cls, action: Action) -> Subject:
-        """The subject of this action."""
+        """Returns the subject of this action."""
         return cls(action, NO_PATH if action.path is None else forms_of_path(action.path))
 
     @property
@@ -133,7 +133,7 @@ class IndexedRule:
     says: Reason
 
     def reason(self, code: str, verdict: Verdict, message: str) -> Reason:
-        """Another reason of this rule."""
+        """Returns another reason of this rule."""
         rule = self.rule
         return Reason(code, message, verdict, self.layer, rule.name, rule.file, rule.line)
 
@@ -162,13 +162,13 @@ class Layer:
 
     @classmethod
     def of(cls, name: LayerName, rules: Iterable[Rule]) -> Layer:
-        """The layer of these rules. Their order means nothing: it becomes the order of their names."""
+        """Returns the layer of these rules. Their order means nothing: it becomes the order of their names."""
         ordered = tuple(sorted(rules, key=lambda rule: rule.name))
         entries = ((_index_rule(rule, name, rank), rule.syscalls, rule.keys) for rank, rule in enumerate(ordered))
         return cls(name, ordered, Index(entries))
 
     def candidates(self, subject: Subject) -> Sequence[IndexedRule]:
-        """The rules that could speak about this subject, by name."""
+        """Returns the rules that could speak about this subject, by name."""
         found = self.index.find(subject.action, subject.forms)
         if len(found) < 2:
             return found[0] if found else ()

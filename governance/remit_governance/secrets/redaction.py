@@ -97,7 +97,7 @@ class Redactor:
         self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
 
     def redact(self, text: str, *, keep_lines: bool = False) -> str:
-        """The text with each secret replaced by what it was, such as `[redacted github token]`.
+        """Returns the text with each secret replaced by what it was, such as `[redacted github token]`.
 
         With `keep_lines` what follows a secret of several lines keeps its line number.
         """
@@ -117,7 +117,8 @@ class Redactor:
         return self._own(text, keep_lines=keep_lines)
 
     def redact_json(self, value: _Json) -> _Json:
-        """The JSON value with every string in it redacted, keys included; the same object where there is no secret."""
+        """Returns the JSON value with every string in it redacted, keys included; the same object where there is no
+        secret."""
         return value if self.finds_nothing(_strings_in(value)) else map_strings(value, self.redact)
 
     def finds_nothing(self, texts: Iterable[str]) -> bool:
@@ -133,7 +134,7 @@ class Redactor:
         return self._secrets is not None and self._secrets.search(text) is not None
 
     def _present(self, text: str) -> tuple[tuple[str, str], ...]:
-        """The patterns that can match, by their markers."""
+        """Returns the patterns that can match, by their markers."""
         if len(text) < _LONG:
             if self._short_marker(text) is None:
                 return ()
@@ -154,7 +155,8 @@ class Redactor:
 
 
 def _without_ends(text: str, *, keep_lines: bool) -> str:
-    """The text without the last lines of private keys whose first ones were cut off, in a selection or an output.
+    """Returns the text without the last lines of private keys whose first ones were cut off, in a selection or an
+    output.
 
     Each line is looked at once, back from an end: an expression would try all that may be one again at each line.
     """
@@ -175,7 +177,8 @@ def _without_ends(text: str, *, keep_lines: bool) -> str:
 
 @lru_cache(maxsize=256)
 def _join(patterns: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    """One expression of those that can match at all: each further one is tried at every character of a large text."""
+    """Returns one expression of those that can match at all: each further one is tried at every character of a large
+    text."""
     return re.compile("|".join(f"(?P<k{i}>{pattern})" for i, (_, pattern) in enumerate(patterns)))
 
 
@@ -184,7 +187,7 @@ def _kind(patterns: tuple[tuple[str, str], ...], match: re.Match[str]) -> str:
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Values of variables whose names say they are secret, at least `MINIMUM_SECRET` characters long."""
+    """Returns values of variables whose names say they are secret, at least `MINIMUM_SECRET` characters long."""
     return tuple(
         value
         for name, value in environment.items()
@@ -208,7 +211,7 @@ def _strings_in(value: Any) -> Iterator[str]:
 
 
 def map_strings(value: Any, change: Callable[[str], str]) -> Any:
-    """A JSON value with every string in it changed, keys included."""
+    """Returns a JSON value with every string in it changed, keys included."""
     match value:
         case str():
             return change(value)
@@ -240,7 +243,8 @@ def _note(omitted: int) -> str:
 
 
 def _spellings(secret: str) -> set[str]:
-    """The secret as it is and as JSON, URL, hex and base64 spell it, the latter at each of its three alignments."""
+    """Returns the secret as it is and as JSON, URL, hex and base64 spell it, the latter at each of its three
+    alignments."""
     if len(secret) < MINIMUM_SECRET:
         return set()
     data = secret.encode("utf-8", "surrogateescape")

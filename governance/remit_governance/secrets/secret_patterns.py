@@ -44,7 +44,7 @@ class SecretPattern:
         object.__setattr__(self, "_compiled", _compile(self.pattern))
 
     def redact(self, text: bytes, *, keep_lines: bool) -> bytes:
-        """The text with each match replaced by its name."""
+        """Returns the text with each match replaced by its name."""
 
         def label(match: Any) -> bytes:
             found: bytes = match.group()

@@ -87,7 +87,8 @@ def _is_literal(value: bytes) -> bool:
 
 
 def _is_plain_literal(value: bytes) -> bool:
-    """The same for a text without quotes, which may be code: no dot, no call, no name that just has a number."""
+    """Returns the same for a text without quotes, which may be code: no dot, no call, no name that just has a
+    number."""
     return _is_literal(value) and _LIKE_CODE.fullmatch(value) is None
 
 
@@ -245,7 +246,7 @@ def may_hold_shapes(text: str) -> bool:
 
 
 def redact_shapes(text: str, *, keep_lines: bool) -> str:
-    """The text with each secret that has one of the forms replaced by what it was."""
+    """Returns the text with each secret that has one of the forms replaced by what it was."""
     data = text.encode("utf-8", "surrogatepass")
     if _compile_shapes().marked.search(data) is None:
         return text

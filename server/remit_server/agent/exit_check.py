@@ -73,5 +73,5 @@ class ExitCheck:
 
 
 def _named(seen: Seen) -> tuple[str, str]:
-    """What an error is known by: lines move when files are edited."""
+    """Returns what an error is known by: lines move when files are edited."""
     return seen.path, seen.finding.message if isinstance(seen.finding, Problem) else ""

@@ -97,7 +97,7 @@ class Agent:
     generation: Generation
 
     def limited(self, max_steps: int | None) -> Agent:
-        """The same agent with at most `max_steps` steps a turn; a run may only tighten its limits."""
+        """Returns the same agent with at most `max_steps` steps a turn; a run may only tighten its limits."""
         return self if max_steps is None else replace(self, max_steps=min(max_steps, self.max_steps))
 
     async def answer(
@@ -283,7 +283,8 @@ class Agent:
         return replace(reply, message=replace(reply.message, calls=tuple(calls)))
 
     def _items(self) -> WorkItems:
-        """The work items that a step may name; none for a model that takes any name for the one that is meant."""
+        """Returns the work items that a step may name; none for a model that takes any name for the one that is
+        meant."""
         items = self.dispatcher.parts.rulebook.policy.work_items if self.provider.reads_context else None
         return items or {}
 
@@ -332,7 +333,7 @@ class Agent:
 
 
 def _chars_left(more: str, left: int) -> int:
-    """How many characters of a step are left after these. Raises RemitError with `limit_reached`."""
+    """Returns how many characters of a step are left after these. Raises RemitError with `limit_reached`."""
     if len(more) > left:
         raise limit("the model said far more in one step than its token limit", "ask for less at once")
     return left - len(more)
@@ -367,7 +368,8 @@ def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
 
 
 def observed_calls(calls: Sequence[ToolCall], results: Sequence[CallResult | None]) -> tuple[Seen, ...]:
-    """What came of a step's calls. Intents count where nothing else was called: they stand before every first call."""
+    """Returns what came of a step's calls. Intents count where nothing else was called: they stand before every first
+    call."""
     ended = [
         (canonical_tool(call.name), result) for call, result in zip(calls, results, strict=False) if result is not None
     ]
@@ -376,10 +378,10 @@ def observed_calls(calls: Sequence[ToolCall], results: Sequence[CallResult | Non
 
 
 def loop_warning(loop: Loop) -> str:
-    """What a model is told with its last result."""
+    """Returns what a model is told with its last result."""
     return f"warning: you {loop.what}. Do something else now, or answer with what you know."
 
 
 def limit(what: str, fix: str) -> RemitError:
-    """The end of a turn that would otherwise go on without end."""
+    """Returns the end of a turn that would otherwise go on without end."""
     return RemitError(what, "a turn must end", fix, code=ErrorCode.LIMIT_REACHED)

@@ -37,7 +37,7 @@ async def nameable_paths(
     messages: Sequence[Message],
     readable: Callable[[str], bool],
 ) -> Nameable | None:
-    """The workspace's files that are `readable`, and what the person called so.
+    """Returns the workspace's files that are `readable`, and what the person called so.
 
     None where the files cannot be listed, or are too many: then any path may be named. Where there are no files, only
     what the person said may be.
@@ -63,7 +63,8 @@ def _list_files(
 
 
 def find_named_paths(messages: Sequence[Message]) -> Iterator[str]:
-    """Words of the person's own that look like a path, and such texts in quotes, each once, the last message first."""
+    """Yields words of the person's own that look like a path, and such texts in quotes, each once, the last message
+    first."""
     known: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, UserMessage):

@@ -32,13 +32,13 @@ When the work is done, answer in a sentence or two without calling a tool.
 
 
 def user_text(request: TextInput, attached: Sequence[str] = (), context: ContextPayload | None = None) -> str:
-    """What the person asked, with what was read for it and what their editor shows below it."""
+    """Returns what the person asked, with what was read for it and what their editor shows below it."""
     shown = _context(context) if context else ""
     return "\n\n".join([request.text, *attached, *([shown] if shown else [])])
 
 
 def own_call_text(call: CallInput, result: str) -> str:
-    """What is told of a call that the person, or another agent, made: what was run, and what came of it."""
+    """Returns what is told of a call that the person, or another agent, made: what was run, and what came of it."""
     arguments = truncate(visible(json.dumps(call.arguments, ensure_ascii=False), "show"), MAX_NAME, "middle")
     ran = f"{call.tool} {arguments}"
     who = f"I ran {ran} myself." if call.by == "person" else f"Another agent ran {ran}."
@@ -47,7 +47,8 @@ def own_call_text(call: CallInput, result: str) -> str:
 
 
 def work_items_text(items: Iterable[WorkItem]) -> str:
-    """What is told of the work items that a step may name; the rest of one is told when it is named (INT-09)."""
+    """Returns what is told of the work items that a step may name; the rest of one is told when it is named
+    (INT-09)."""
     listed = "\n".join(f"- {item.id}: {', '.join(item.owned_scope)[:MAX_NAME]}" for item in items)
     return (
         f"Work items of this workspace, with the files that they own. Name the one that a step works on as `work_item` "
@@ -56,7 +57,7 @@ def work_items_text(items: Iterable[WorkItem]) -> str:
 
 
 def attached_names(request: TextInput) -> tuple[str, ...]:
-    """What is told of attachments to a model that reads none: their names."""
+    """Returns what is told of attachments to a model that reads none: their names."""
     paths = (each.path for each in request.attachments if isinstance(each, FileAttachment | SelectionAttachment))
     return tuple(f"Attached file: {path}" for path in paths)
 

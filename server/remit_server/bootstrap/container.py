@@ -131,7 +131,8 @@ def remove_orphans(program: str) -> list[str]:
 
 
 def _user_options(workspace: Workspace, rootless: bool) -> tuple[str, ...]:
-    """Whoever started us, also inside: what is written stays theirs. In Docker without root, that is its root."""
+    """Returns whoever started us, also inside: what is written stays theirs. In Docker without root, that is its
+    root."""
     if rootless and workspace.program == "docker":
         return ("--user", "0:0")
     kept = ("--userns", "keep-id") if rootless else ()
@@ -145,7 +146,7 @@ def _limit(kind: str, number: int, most: int) -> str:
 
 
 def _mount(source: Path, place: Path) -> tuple[str, str]:
-    """A folder, its fields quoted: a path may hold commas and colons."""
+    """Returns a folder, its fields quoted: a path may hold commas and colons."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(("type=bind", f"src={source}", f"dst={place}"))
     return ("--mount", line.getvalue())

@@ -76,7 +76,7 @@ def _model_of(chat: Chat) -> str:
 
 
 async def _models(chat: Chat) -> Sequence[str]:
-    """The lines of a list: asked for, so it looks at the usual ports of this machine."""
+    """Returns the lines of a list: asked for, so it looks at the usual ports of this machine."""
     now, choices = _model_of(chat), await find_choices(os.environ, chat.settings.config.model.name)
     host = sent_to(chat.model) if chat.model else chat.runtime.status().sent_to
     chat.found = tuple(each.reference for each in choices if each.problem is None)

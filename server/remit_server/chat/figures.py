@@ -130,7 +130,7 @@ def _plots(figures: SessionStatistics) -> Iterator[str]:
 
 
 def _plot(heading: str, bars: Bars, key: Sequence[str], shown: Callable[[float], str]) -> str:
-    """One horizontal bar each, its parts side by side, with its sum behind it."""
+    """Returns one horizontal bar each, its parts side by side, with its sum behind it."""
     most = max((sum(parts) for parts in bars.values()), default=0) or 1
     scale = (WIDTH - NAME - 100) / most
     drawn = "".join(_bar(row, name, parts, scale, shown(sum(parts))) for row, (name, parts) in enumerate(bars.items()))

@@ -39,7 +39,7 @@ class Prompt:
         return visible(self.text.lstrip("# \n").partition("\n")[0][:80], "show")
 
     def is_new(self) -> bool:
-        """Whether it comes with the project, and nobody was shown it as it is now."""
+        """Returns whether it comes with the project, and nobody was shown it as it is now."""
         return self.shown_in is not None and self._digest not in _shown(self.shown_in)
 
     def note_shown(self) -> None:

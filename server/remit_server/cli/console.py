@@ -205,7 +205,7 @@ def _changes(result: RunResult, undo: str) -> Iterable[str]:
 
 
 def _cost(usage: TokenUsage | None) -> Iterable[str]:
-    """Tokens and price, where a service is paid for them."""
+    """Yields tokens and price, where a service is paid for them."""
     if usage is not None and usage.price_usd != 0:
         yield f"{usage.prompt_tokens + usage.completion_tokens:,} tokens"
         yield "price unknown" if usage.price_usd is None else f"${usage.price_usd:.4f}"
@@ -234,7 +234,7 @@ def _result(event: ToolResultEvent) -> Iterable[str]:
 
 
 def _would(data: Mapping[str, Any]) -> Iterable[str]:
-    """What a dry run would have done."""
+    """Yields what a dry run would have done."""
     if data.get("command"):
         yield f"    $ {visible_again(str(data['command']))}"
     for file in data.get("diffs", ()):

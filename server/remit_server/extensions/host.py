@@ -55,7 +55,8 @@ class ExtensionHost:
         self._thread.start()
 
     def ask(self, names: Sequence[str], facts: Facts) -> Json:
-        """Their answers, in that order. Raises ExtensionError: it crashed, took too long, or there is no sandbox."""
+        """Returns their answers, in that order. Raises ExtensionError: it crashed, took too long, or there is no
+        sandbox."""
         answer: Future[Json] = Future()
         with self._lock:
             if self._closed:
@@ -70,7 +71,7 @@ class ExtensionHost:
         self._loaded.result()
 
     def unanswerable(self) -> ExtensionError | None:
-        """Why they cannot be asked now; None where they can."""
+        """Returns why they cannot be asked now; None where they can."""
         try:
             self.ask((), facts_of(_WARM_UP))
         except ExtensionError as error:
@@ -127,7 +128,7 @@ class ExtensionHost:
             raise ExtensionError("your extension rules gave no answer", why, fix) from failed
 
     def _restart(self) -> RuleProcess | None:
-        """The process, started again where there is none and that may be; None where there is still none."""
+        """Returns the process, started again where there is none and that may be; None where there is still none."""
         if self._process is None and not self._closed and self._failures.wait_s(time.monotonic()) == 0:
             try:
                 self._start()
@@ -197,7 +198,7 @@ def _closing() -> ExtensionError:
 
 
 def _problem(rule: ExtensionRule, fault: Json) -> Problem:
-    """What a file's own top level did wrong, as the process told it; at 1:1 where it told something else."""
+    """Returns what a file's own top level did wrong, as the process told it; at 1:1 where it told something else."""
     told = fault if isinstance(fault, dict) else {}
     line, column, error = (told.get(key) for key in ("line", "column", "error"))
     at = (line, column) if isinstance(line, int) and isinstance(column, int) else (1, 1)
@@ -221,7 +222,7 @@ class Failures:
         return Failures((*(time for time in self.times if now - time < WITHIN_S), now))
 
     def wait_s(self, now: float) -> float:
-        """Seconds until it may be started: none below three failures in five minutes, then ever longer ones."""
+        """Returns seconds until it may be started: none below three failures in five minutes, then ever longer ones."""
         recent = [time for time in self.times if now - time < WITHIN_S]
         if len(recent) < AT_ONCE:
             return 0.0

@@ -62,7 +62,7 @@ class RuleProcess:
         return process
 
     def ask(self, message: dict[str, Json], seconds: float) -> Json:
-        """Its answer. Raises ProcessFailed; QuestionTooLong where the message is over MAX_QUESTION bytes."""
+        """Returns its answer. Raises ProcessFailed; QuestionTooLong where the message is over MAX_QUESTION bytes."""
         name = secrets.token_hex(8)
         body = json.dumps({"id": name, **message}).encode()
         if len(body) > MAX_QUESTION:

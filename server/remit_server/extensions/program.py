@@ -61,13 +61,13 @@ def loaded(rules: dict[str, tuple[str, Rule]], source: dict[str, str]) -> dict[s
 
 
 def asked(rules: dict[str, tuple[str, Rule]], question: dict[str, Any]) -> list[dict[str, Any]]:
-    """What each of the named rules says; every one gets an action of its own."""
+    """Returns what each of the named rules says; every one gets an action of its own."""
     action = json.dumps(question["action"])
     return [verdict(*rules[name], json.loads(action)) for name in question["rules"]]
 
 
 def verdict(file: str, rule: Rule, action: dict[str, Any]) -> dict[str, Any]:
-    """One rule's answer, or why there is none."""
+    """Returns one rule's answer, or why there is none."""
     try:
         word, reason = spelled(rule(action))
     except BaseException as error:
@@ -78,7 +78,7 @@ def verdict(file: str, rule: Rule, action: dict[str, Any]) -> dict[str, Any]:
 
 
 def spelled(result: object) -> tuple[str, str | None]:
-    """The word and the reason in what a rule returned; no word where it is something else."""
+    """Returns the word and the reason in what a rule returned; no word where it is something else."""
     match result:
         case str(word) | (str(word), None):
             return str(word), None
@@ -89,7 +89,7 @@ def spelled(result: object) -> tuple[str, str | None]:
 
 
 def said(error: BaseException) -> str:
-    """The error in words, whatever its own text does."""
+    """Returns the error in words, whatever its own text does."""
     try:
         text = str(error)
     except BaseException:
@@ -98,13 +98,13 @@ def said(error: BaseException) -> str:
 
 
 def place(error: BaseException, file: str) -> tuple[int, int]:
-    """Line and column, from 1, of the last thing that this file did."""
+    """Returns line and column, from 1, of the last thing that this file did."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return (frames[-1].lineno or 1, (frames[-1].colno or 0) + 1) if frames else (1, 1)
 
 
 def received(source: int) -> dict[str, Any] | None:
-    """The next message; None at the end."""
+    """Returns the next message; None at the end."""
     head = exactly(source, 4)
     body = exactly(source, struct.unpack(">I", head)[0]) if head else b""
     return json.loads(body) if body else None

@@ -65,7 +65,7 @@ def describe_selected(declared: Declaration, turn: Turn, parts: Parts) -> str:
 
 
 def _rules(policy: Policy, intent: Intent) -> Iterator[str]:
-    """The rules that speak of this intent by name; what holds for all is not repeated with each."""
+    """Yields the rules that speak of this intent by name; what holds for all is not repeated with each."""
     rules = (rule for layer in policy.layers for rule in layer.rules if intent in (rule.intents or ()))
     stopping = [rule for rule in rules if rule.verdict in _STOPS]
     yield from (f"policy, {_STOPS[rule.verdict]}: {rule.reason} ({rule.name})" for rule in stopping[:MAX_RULES])

@@ -20,7 +20,7 @@ AskingStyle = Literal["stream", "callback", "beforehand", "never"]
 
 
 class CannotAsk(ToolError):
-    """This question cannot be put by the means of this transport: it is a deny, and not the person's."""
+    """A question that cannot be put by the means of this transport: it is a deny, and not the person's."""
 
     code = ErrorCode.APPROVAL_UNAVAILABLE
 

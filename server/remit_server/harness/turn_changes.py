@@ -71,11 +71,12 @@ class TurnChanges:
         return FileOutcome(path=path, how=how, added=added, removed=removed)
 
     def _is_now_elsewhere(self, path: str, after: Side) -> bool:
-        """Whether a file that is gone stands under another path now, which says so."""
+        """Returns whether a file that is gone stands under another path now, which says so."""
         return after == NO_FILE and any(self._source(place) == path for place in self.moved)
 
     def _source(self, path: str) -> str | None:
-        """Where a file was before the turn that is new at its path; None where it was nowhere, or is not there now."""
+        """Returns where a file was before the turn that is new at its path; None where it was nowhere, or is not there
+        now."""
         before, after = self.files[path]
         source = self.moved.get(path)
         if source is None or before != NO_FILE or after == NO_FILE:

@@ -107,7 +107,7 @@ class ServerRecord:
 
 
 def audit_rules(settings: Settings) -> AuditRules:
-    """How long and how large the workspace's log is kept."""
+    """Returns how long and how large the workspace's log is kept."""
     return AuditRules(settings.config.audit.days, settings.config.audit.mib << 20)
 
 
@@ -126,18 +126,18 @@ def send_checkpoint(settings: Settings, target: str) -> None:
 
 
 def last_vouched(settings: Settings, database: Path) -> Mapping[str, str]:
-    """What head and checkpoints last said of a log, unchecked: its id, its `count` and its last hash; nothing where
-    there are none."""
+    """Returns what head and checkpoints last said of a log, unchecked: its id, its `count` and its last hash; nothing
+    where there are none."""
     return _notary(settings, database).last_said()
 
 
 def checkpoint_file(settings: Settings, database: Path) -> Path:
-    """Where the checkpoints of the log at `database` are: named for the workspace, outside the log's folder."""
+    """Returns where the checkpoints of the log at `database` are: named for the workspace, outside the log's folder."""
     return settings.data_folder / "checkpoints" / f"{database.absolute().parent.name}.jsonl"
 
 
 def head_file(settings: Settings, database: Path) -> Path:
-    """Where the signed head of the log at `database` is, beside its checkpoints."""
+    """Returns where the signed head of the log at `database` is, beside its checkpoints."""
     return checkpoint_file(settings, database).with_suffix(".head")
 
 
@@ -154,20 +154,21 @@ def verify_log(settings: Settings, database: Path, elsewhere: bytes | None = Non
 
 
 def verify_workspace(settings: Settings) -> tuple[bool, str]:
-    """Whether the workspace's log is whole, and a sentence that names the first bad record or says how many hold."""
+    """Returns whether the workspace's log is whole, and a sentence that names the first bad record or says how many
+    hold."""
     verified = verify_log(settings, settings.audit_database)
     return verified.good, "; ".join((verified.message, *verified.notes))
 
 
 def query(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
-    """The last records that fit, oldest first. Raises SetupError where there is no log to read."""
+    """Returns the last records that fit, oldest first. Raises SetupError where there is no log to read."""
     with _setup_errors(ErrorCode.NOT_FOUND):
         return tuple(record_json(record) for record in query_audit(database, wanted))
 
 
 def list_calls(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
-    """The last calls that fit, newest first: each as the record made before it ran. One that has ended says whether it
-    `failed`, and what it `came_to`. Raises SetupError where there is no log to read."""
+    """Returns the last calls that fit, newest first: each as the record made before it ran. One that has ended says
+    whether it `failed`, and what it `came_to`. Raises SetupError where there is no log to read."""
     calls = query(database, replace(wanted, kind=AuditKind.TOOL_INTENT))
     if not calls:
         return ()
@@ -214,12 +215,12 @@ def export_to(file: Path, database: Path, wanted: AuditFilter) -> int:
 
 
 def record_json(record: AuditRecord) -> dict[str, Json]:
-    """A record with its time in RFC 3339."""
+    """Returns a record with its time in RFC 3339."""
     return {**record.json(), "time": _moment(record.timestamp)}
 
 
 def _maintenance(settings: Settings) -> Maintenance:
-    """The workspace's log, open, with what an earlier process left settled. Raises AuditError."""
+    """Returns the workspace's log, open, with what an earlier process left settled. Raises AuditError."""
     notary = _notary(settings, settings.audit_database)
     sealer = Sealer(notary, wall_clock_ms)
     log = AuditLog(settings.audit_database, sealer=sealer, known=notary.last_said)

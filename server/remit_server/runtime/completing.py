@@ -208,12 +208,13 @@ class Completer:
         return fit(answer, gap)
 
     def _is_taken(self, settings: Settings, model: ModelProvider) -> bool:
-        """Whether a turn may be waiting for it: a model process sees to that itself, a server answers in any order."""
+        """Returns whether a turn may be waiting for it: a model process sees to that itself, a server answers in any
+        order."""
         shared = settings.config.completion.model in (None, settings.config.model.name)
         return shared and not isinstance(model, LocalEngine) and self.turns_run()
 
     async def _may_see(self, settings: Settings, path: str) -> bool:
-        """Whether the folder is not one that waits for the person's trust, and policy lets the file be read."""
+        """Returns whether the folder is not one that waits for the person's trust, and policy lets the file be read."""
         if settings.trusted is False or (settings.trusted is None and brought(settings.workspace)):
             return False
         turn = Turn(SESSION, SessionMemory(SESSION), lambda event: None, NobodyToAsk())
@@ -230,7 +231,7 @@ GENERATING = "remit/generate"
 
 
 async def generate(provider: ModelProvider, request: GenerationRequest, on_text: OnText | None) -> GenerationResult:
-    """One answer. Raises ModelUnavailable and ModelFailed; cancelling stops the model."""
+    """Returns one answer. Raises ModelUnavailable and ModelFailed; cancelling stops the model."""
     standing = (SystemMessage(request.instructions),) if request.instructions else ()
     question = request.prompt if request.content is None else full_prompt(request.prompt, request.content)
     answer = await stream_answer(

@@ -88,7 +88,7 @@ def _placed(text: str, key: Key, spelled: str) -> str:
 
 
 def _with_pair(text: str, mapping: MappingNode, key: str, flow: str, block: str) -> str:
-    """The text with a pair at the beginning of a mapping, as JSON where that is how it is written."""
+    """Returns the text with a pair at the beginning of a mapping, as JSON where that is how it is written."""
     at = mapping.start_mark.index
     if mapping.flow_style:
         return f"{text[: at + 1]}{json.dumps(key)}: {flow}{', ' if mapping.value else ''}{text[at + 1 :]}"

@@ -12,7 +12,7 @@ CUT = "the output was too long to keep; to get all of it, let the command write 
 
 
 def duration(milliseconds: float) -> str:
-    """A time as people say it: `85 ms`, `3.2 s`, `2 min 5 s`."""
+    """Returns a time as people say it: `85 ms`, `3.2 s`, `2 min 5 s`."""
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms"
     if milliseconds < 60_000:
@@ -22,7 +22,8 @@ def duration(milliseconds: float) -> str:
 
 
 def remarks(event: ToolResultEvent) -> tuple[str, ...]:
-    """What is to be said of a command besides what it printed: its changes, its network, and that not all is kept."""
+    """Returns what is to be said of a command besides what it printed: its changes, its network, and that not all is
+    kept."""
     notes = event.data.get("notes")
     told = tuple(str(note) for note in notes) if isinstance(notes, list) else ()
     return (*told, CUT) if event.data.get("truncated") is True and ran_program(event) else told

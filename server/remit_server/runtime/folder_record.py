@@ -87,7 +87,8 @@ def write_trust(root: Path, *, trusted: bool, environment: Mapping[str, str] | N
 
 
 def _known(root: Path, environment: Mapping[str, str] | None) -> list[str]:
-    """What was asked about before: a file that goes and comes back with another branch is not asked about again."""
+    """Returns what was asked about before: a file that goes and comes back with another branch is not asked about
+    again."""
     known = _read_answer(root, environment).get("brought")
     return [str(name) for name in cast("list[object]", known)] if isinstance(known, list) else []
 

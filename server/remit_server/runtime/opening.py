@@ -79,7 +79,8 @@ async def open_runtime(
 
 
 def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence, shared: Shared) -> Runtime:
-    """Whatever was opened is closed again, last first: where something cannot be opened, or when the runtime closes."""
+    """Returns whatever was opened is closed again, last first: where something cannot be opened, or when the runtime
+    closes."""
     settings = configured.now
     with ExitStack() as opened:
         record_workspace(settings.workspace, settings.state)

@@ -43,7 +43,7 @@ def _no_room(why: str, fix: str) -> RemitError:
 
 
 def reused_id_error(request: RunRequest) -> RemitError:
-    """The refusal of ids that already belong to another request."""
+    """Returns the refusal of ids that already belong to another request."""
     return RemitError(
         f"turn `{request.turn_id}` was not run",
         "this turn id was already used in its session for another request",
@@ -53,7 +53,7 @@ def reused_id_error(request: RunRequest) -> RemitError:
 
 
 def another_workspace(request: RunRequest, workspace: Path) -> str | None:
-    """The folder that the request's context names as its workspace, where that is another one than this."""
+    """Returns the folder that the request's context names as its workspace, where that is another one than this."""
     folder = request.context.workspace_folder if request.context else None
     if folder is None or ("\0" not in folder and os.path.realpath(folder) == os.path.realpath(workspace)):
         return None
@@ -61,7 +61,7 @@ def another_workspace(request: RunRequest, workspace: Path) -> str | None:
 
 
 def wrong_workspace(folder: str, workspace: Path) -> RemitError:
-    """The refusal of a request that was meant for another folder."""
+    """Returns the refusal of a request that was meant for another folder."""
     return RemitError(
         "the turn was not run",
         f"it is for the workspace `{folder}`, and this server works in `{workspace}`",
@@ -71,14 +71,14 @@ def wrong_workspace(folder: str, workspace: Path) -> RemitError:
 
 
 def cancelled_error() -> ErrorPayload:
-    """The error of a turn that was stopped."""
+    """Returns the error of a turn that was stopped."""
     return RemitError(
         "the turn was stopped", "it was cancelled", "ask again to go on", code=ErrorCode.CANCELLED, retryable=True
     ).payload()
 
 
 def time_out_error(seconds: float) -> ErrorPayload:
-    """The error of a turn that took too long."""
+    """Returns the error of a turn that took too long."""
     return RemitError(
         "the turn was stopped",
         f"it took longer than {seconds:g} seconds",
@@ -89,7 +89,7 @@ def time_out_error(seconds: float) -> ErrorPayload:
 
 
 def internal() -> ErrorPayload:
-    """The error of a defect in Remit: no traceback crosses the wire."""
+    """Returns the error of a defect in Remit: no traceback crosses the wire."""
     return RemitError(
         "the turn failed", "something went wrong inside Remit", "look into the server's log and report it"
     ).payload()
@@ -170,7 +170,7 @@ def _not_done(calls: Sequence[EndedCall]) -> str | None:
 
 
 def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], *, declined: bool) -> bool:
-    """Whether a refusal kept the turn from its work.
+    """Returns whether a refusal kept the turn from its work.
 
     A read does so only where the model gives up; what policy denies does not where the model found another way.
     """

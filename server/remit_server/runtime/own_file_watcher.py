@@ -80,7 +80,8 @@ async def _stirrings(places: Iterable[Path]) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def _begin_watching(watching: AsyncGenerator[object]) -> AsyncGenerator[asyncio.Task[object]]:
-    """Its first event, with the watch in place: its first step makes that. What changed before it is not told."""
+    """Yields its first event, with the watch in place: its first step makes that. What changed before it is not
+    told."""
     first = asyncio.ensure_future(anext(watching))
     try:
         await asyncio.sleep(0)
@@ -105,7 +106,8 @@ def _stamp(path: Path) -> Stamp | None:
 
 
 def _places(roots: Iterable[Path], alone: Iterable[Path]) -> set[Path]:
-    """The folders where something may happen that counts: those of the files, of what links lead to, and one above."""
+    """Returns the folders where something may happen that counts: those of the files, of what links lead to, and one
+    above."""
     found = {_existing(place.parent) for path in alone for place in (path, Path(os.path.realpath(path)))}
     for root in roots:
         real = Path(os.path.realpath(root))
@@ -115,12 +117,12 @@ def _places(roots: Iterable[Path], alone: Iterable[Path]) -> set[Path]:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists."""
+    """Returns the folder, or the nearest one above it that exists."""
     return next((place for place in (folder, *folder.parents) if place.is_dir()), Path("/"))
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """What lies in the folder and in the folders directly in it."""
+    """Yields what lies in the folder and in the folders directly in it."""
     entries = sorted(_entries(root))
     for path in entries:
         yield path

@@ -29,7 +29,7 @@ def rewrite(file: Path, change: Callable[[str], str], read: Callable[[Path], str
 
 @contextmanager
 def _alone(folder: Path) -> Generator[int]:
-    """The folder's descriptor, while no other Remit writes there."""
+    """Yields the folder's descriptor, while no other Remit writes there."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

@@ -76,7 +76,7 @@ class AgentRuntime(Protocol):
         ...
 
     def asked(self, approval_id: str) -> bool:
-        """Whether this approval is pending here."""
+        """Returns whether this approval is pending here."""
         ...
 
     def withdraw(self, approval_id: str, why: str) -> bool:
@@ -84,12 +84,13 @@ class AgentRuntime(Protocol):
         ...
 
     def proposed(self, approval_id: str, path: str, left_out: Sequence[LeftOut]) -> ProposedText | None:
-        """The texts of a file that a pending approval is about, without what is left out; None where it is not."""
+        """Returns the texts of a file that a pending approval is about, without what is left out; None where it is
+        not."""
         ...
 
     def status(self, session_id: str | None = None, model: str | None = None) -> StatusResult:
-        """What a status bar shows: mode and state of the named session, else of the last used one, and the model of
-        the session's next message, which is `model` where the person just chose it.
+        """Returns what a status bar shows: mode and state of the named session, else of the last used one, and the
+        model of the session's next message, which is `model` where the person just chose it.
         """
         ...
 
@@ -110,7 +111,7 @@ class AgentRuntime(Protocol):
         ...
 
     async def model_stats(self) -> ModelStats | None:
-        """What the local model's process holds and has done; None where there is none."""
+        """Returns what the local model's process holds and has done; None where there is none."""
         ...
 
     async def reload(self) -> tuple[Notice, ...]:

@@ -134,12 +134,13 @@ class Runtime:
         return sum(not turn.task.done() for turn in self._turns.values())
 
     def _position_of(self, session_id: str | None) -> Position:
-        """Where a session stands in the workflow, else the one that was used last; a new one, where it will begin."""
+        """Returns where a session stands in the workflow, else the one that was used last; a new one, where it will
+        begin."""
         session = self._known(session_id)
         return Position(Mode(self._settings.config.workflow.mode)) if session is None else session.memory.position
 
     def _known(self, session_id: str | None) -> Session | None:
-        """The session with this id, for None the one that was used last; None where there is none here."""
+        """Returns the session with this id, for None the one that was used last; None where there is none here."""
         return next(reversed(self._sessions.values()), None) if session_id is None else self._sessions.get(session_id)
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
@@ -201,7 +202,7 @@ class Runtime:
         return self._desk.answer(answer)
 
     def asked(self, approval_id: str) -> bool:
-        """Whether this approval is pending here."""
+        """Returns whether this approval is pending here."""
         return self._desk.asks(approval_id)
 
     def withdraw(self, approval_id: str, why: str) -> bool:
@@ -209,11 +210,11 @@ class Runtime:
         return self._desk.withdraw(approval_id, why)
 
     def proposed(self, approval_id: str, path: str, left_out: Sequence[LeftOut]) -> ProposedText | None:
-        """The texts of a file that a pending approval is about."""
+        """Returns the texts of a file that a pending approval is about."""
         return proposed_text(self._desk.changes(approval_id), path, left_out)
 
     def status(self, session_id: str | None = None, model: str | None = None) -> StatusResult:
-        """What a status bar shows; see `AgentRuntime.status`."""
+        """Returns what a status bar shows; see `AgentRuntime.status`."""
         known = self._sessions.get(session_id or "")
         chosen = model or (known.model if known else None)
         asked: ModelProvider | None = self._agent.provider if chosen is None else self._models.opened.get(chosen)
@@ -250,7 +251,7 @@ class Runtime:
             self._forget_old()
 
     def budget(self) -> tuple[str, ...]:
-        """How the coverage budget stands; see `AgentRuntime.budget`."""
+        """Returns how the coverage budget stands; see `AgentRuntime.budget`."""
         return tell_budget(read_account(self._settings.coverage_file), self._settings.workflow.thresholds)
 
     def edits(self, session_id: str, asked: EditsAsked | None = None) -> EditsAsked:
@@ -268,7 +269,7 @@ class Runtime:
         return (session and session.review) or self._settings.config.review.when
 
     async def model_stats(self) -> ModelStats | None:
-        """What the local model's process holds and has done; None where there is none."""
+        """Returns what the local model's process holds and has done; None where there is none."""
         provider = self._agent.provider
         stats = await provider.stats() if isinstance(provider, LocalEngine) else None
         return None if stats is None else ModelStats(**asdict(stats))
@@ -481,8 +482,8 @@ class Runtime:
             log.warning("the last audit records wait to be written: %s: %s", error.what, error.why)
 
     async def _own_call(self, part: CallInput, number: int, session: Session, turn: Turn) -> bool:
-        """A call of the person's own, or of another agent's model (EDI-11): declared, dispatched and audited like any
-        other. The model is told of it with its next request. Returns whether it was carried out."""
+        """Returns a call of the person's own, or of another agent's model (EDI-11): declared, dispatched and audited
+        like any other. The model is told of it with its next request. Returns whether it was carried out."""
         turn.begin_step()
         turn.caller = "human" if part.by == "person" else "agent"
         turn.own_call = True

@@ -153,7 +153,7 @@ class Settings:
 
     @staticmethod
     def of_places(workspace: Path, environment: Mapping[str, str] | None = None) -> Settings:
-        """Where everything of `workspace` is, with the default of every setting: no configuration is read.
+        """Returns where everything of `workspace` is, with the default of every setting: no configuration is read.
 
         `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders. Raises SetupError where the
         workspace is no folder.
@@ -212,7 +212,7 @@ def engine_options(form: ConfigForm) -> EngineOptions:
 
 
 def existing_folder(workspace: Path) -> Path:
-    """The workspace with its symlinks resolved. Raises SetupError where it is no readable folder."""
+    """Returns the workspace with its symlinks resolved. Raises SetupError where it is no readable folder."""
     try:
         root = workspace.resolve(strict=True)
     except OSError as error:
@@ -227,7 +227,8 @@ def existing_folder(workspace: Path) -> Path:
 
 
 def path_through_links(workspace: Path, root: Path, environment: Mapping[str, str]) -> Path | None:
-    """The absolute path by which a person knows `root`, if it is another one: as given, below where their shell is."""
+    """Returns the absolute path by which a person knows `root`, if it is another one: as given, below where their shell
+    is."""
     try:
         here, shell = Path.cwd(), Path(environment.get("PWD", ""))
     except OSError:  # the folder that this was started in is gone
@@ -239,7 +240,7 @@ def path_through_links(workspace: Path, root: Path, environment: Mapping[str, st
 
 
 def unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """A sentence for each variable that is spelled like a setting and is none, with the nearest that is one."""
+    """Returns a sentence for each variable that is spelled like a setting and is none, with the nearest that is one."""
     from difflib import get_close_matches
 
     found: list[str] = []

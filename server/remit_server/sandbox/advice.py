@@ -57,13 +57,13 @@ MOST = "user.max_user_namespaces"
 
 
 def this_machine() -> Machine:
-    """What can be read here; nothing where there is nothing to be read."""
+    """Returns what can be read here; nothing where there is nothing to be read."""
     settings = {name: _read(Path("/proc/sys", *name.split("."))).strip() for name in (APPARMOR, CLONE, MOST)}
     return Machine(sys.platform, distribution_ids(_read(Path("/etc/os-release"))), settings)
 
 
 def distribution_ids(os_release: str) -> tuple[str, ...]:
-    """The ids of a distribution in os-release(5), its own before those it is like."""
+    """Returns the ids of a distribution in os-release(5), its own before those it is like."""
     found: dict[str, str] = {}
     for line in os_release.splitlines():
         name, _, value = line.partition("=")
@@ -75,7 +75,7 @@ def distribution_ids(os_release: str) -> tuple[str, ...]:
 
 
 def sandbox_advice(machine: Machine) -> str:
-    """What is best to install for a sandbox here."""
+    """Returns what is best to install for a sandbox here."""
     if machine.platform == "darwin":
         return "use `sandbox-exec`, which comes with macOS: take `/usr/bin` into the PATH, and unset REMIT_SANDBOX"
     if not machine.platform.startswith("linux"):
@@ -87,7 +87,7 @@ def sandbox_advice(machine: Machine) -> str:
 
 
 def missing_advice(machine: Machine, part: str) -> str:
-    """How to install what the sandbox needs besides bubblewrap: `libseccomp`, or `unshare`."""
+    """Returns how to install what the sandbox needs besides bubblewrap: `libseccomp`, or `unshare`."""
     packages = _packages_for(machine)
     if packages is None:
         return f"install {part} with this system's package manager"
@@ -96,7 +96,7 @@ def missing_advice(machine: Machine, part: str) -> str:
 
 
 def namespaces_advice(machine: Machine) -> str:
-    """How to let bubblewrap make namespaces, by the setting that forbids them here."""
+    """Returns how to let bubblewrap make namespaces, by the setting that forbids them here."""
     settings = machine.settings or {}
     if settings.get(APPARMOR) == "1":
         return (
@@ -152,7 +152,7 @@ class Fallback:
         return self._taken.name
 
     def isolation(self) -> Isolation:
-        """That of the sandbox taken; why and fix begin with the best one."""
+        """Returns that of the sandbox taken; why and fix begin with the best one."""
         found = self._taken.isolation()
         if found.available:
             return found
@@ -168,7 +168,7 @@ class Fallback:
 
 
 def no_sandbox(isolation: Isolation) -> ToolError:
-    """The refusal of a command where nothing isolates."""
+    """Returns the refusal of a command where nothing isolates."""
     return ToolError(
         "cannot run the command",
         f"there is no sandbox: {isolation.why}",

@@ -15,7 +15,7 @@ class BoundedOutput:
     _tail: bytearray = field(default_factory=bytearray)
 
     def add(self, chunk: bytes) -> None:
-        """The next bytes of the output."""
+        """Adds the next bytes of the output."""
         self.total += len(chunk)
         room = self.most // 2 - len(self._head)
         if room > 0:
@@ -32,7 +32,7 @@ class BoundedOutput:
         return self.total > len(self._head) + min(len(self._tail), self.most // 2)
 
     def value(self) -> bytes:
-        """Head and tail, with a line between them that says how much is missing."""
+        """Returns head and tail, with a line between them that says how much is missing."""
         tail = bytes(self._tail[-(self.most // 2) :]) if self._tail else b""
         missing = self.total - len(self._head) - len(tail)
         note = b"\n[... %d bytes left out ...]\n" % missing if missing else b""

@@ -33,7 +33,8 @@ def choose_sandbox(
     workspace: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Sandbox:
-    """The adapter that `REMIT_SANDBOX` names in the person's own environment, else the first whose program is there.
+    """Returns the adapter that `REMIT_SANDBOX` names in the person's own environment, else the first whose program is
+    there.
 
     Whether it works here is its own `isolation()` to find out, later. What builds the sandbox is never taken from
     `workspace`.
@@ -51,14 +52,14 @@ def choose_sandbox(
 
 
 def best_runtime(platform: str, is_there: Callable[[str], bool]) -> RuntimeName:
-    """The first of this system's whose program is there, or the first, which then says how to get it."""
+    """Returns the first of this system's whose program is there, or the first, which then says how to get it."""
     order = _ORDER.get(platform, _ELSEWHERE)
     there: RuntimeName | None = next((name for name in order if is_there(_PROGRAMS[name])), None)
     return there or order[0]
 
 
 def sandbox_named(name: RuntimeName, workspace: Path | None = None) -> Sandbox:
-    """That adapter, whatever else there is."""
+    """Returns that adapter, whatever else there is."""
     from remit_server.sandbox.containers.container_sandbox import Containers
     from remit_server.sandbox.seatbelt.seatbelt import Seatbelt
 

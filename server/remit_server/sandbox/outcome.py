@@ -17,7 +17,7 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec
 def command_output(
     ended: ProcessResult, left: tuple[LayerChange, ...] = (), written: tuple[str, ...] = ()
 ) -> CommandOutput:
-    """How a command ended, as the tools are told."""
+    """Returns how a command ended, as the tools are told."""
     return CommandOutput(
         left=left,
         written=written,
@@ -31,7 +31,7 @@ def command_output(
 
 
 def has_never_begun(ended: ProcessResult) -> bool:
-    """Whether the command did not run at all, for reasons of the sandbox's own."""
+    """Returns whether the command did not run at all, for reasons of the sandbox's own."""
     return ended.exit_code is None and not ended.timed_out and ended.stopped is None
 
 
@@ -56,7 +56,8 @@ def trusted_path(*workspaces: Path | None) -> str:
 
 
 def _folder_identity(folder: str) -> tuple[str, int, int]:
-    """The name, and what it is at the moment: another folder than before where a link has come to lead elsewhere."""
+    """Returns the name, and what it is at the moment: another folder than before where a link has come to lead
+    elsewhere."""
     with contextlib.suppress(OSError):
         status = os.stat(folder)  # noqa: PTH116  a name, for each folder before each command
         return folder, status.st_dev, status.st_ino
@@ -70,6 +71,6 @@ def _folders_outside(folders: tuple[tuple[str, int, int], ...], workspaces: tupl
 
 
 def last_line(said: bytes) -> str:
-    """The last thing that a program said, or nothing."""
+    """Returns the last thing that a program said, or nothing."""
     lines = said.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

@@ -21,7 +21,7 @@ _LIBRARIES = (
 
 
 def policy_options(program: int) -> list[str]:
-    """Options and command of bwrap(1): Python runs what the descriptor `program` holds. Looks at what exists.
+    """Returns options and command of bwrap(1): Python runs what the descriptor `program` holds. Looks at what exists.
 
     No workspace, no home but the folders that Python itself may lie in, no /proc, no devices, nothing to write to.
     """
@@ -38,7 +38,8 @@ def policy_options(program: int) -> list[str]:
 
 
 def runtime_folders() -> tuple[Path, ...]:
-    """The interpreter that runs Remit, outside its virtual environment, and the files that it cannot do without."""
+    """Returns the interpreter that runs Remit, outside its virtual environment, and the files that it cannot do
+    without."""
     named = sysconfig.get_config_vars("LIBDIR", "INSTSONAME", "DESTSHARED")
     folder, library, modules = (str(value or "") for value in named)
     executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
@@ -47,7 +48,7 @@ def runtime_folders() -> tuple[Path, ...]:
 
 
 def package_covers(folder: Path) -> list[str]:
-    """An empty folder over what is installed beside the standard library."""
+    """Returns an empty folder over what is installed beside the standard library."""
     covered = [folder / name for name in ("site-packages", "dist-packages")]
     return [
         option

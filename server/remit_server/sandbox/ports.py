@@ -108,7 +108,7 @@ class Sandbox(Protocol):
         ...
 
     def isolation(self) -> Isolation:
-        """What isolates here, found out by trying it once in this process."""
+        """Returns what isolates here, found out by trying it once in this process."""
         ...
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:

@@ -122,7 +122,7 @@ async def _try_limits(sandbox: Sandbox, here: Path, bounded_by: str) -> Property
 
 
 async def _try_layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
-    """A write lands in the layer, or nowhere; never in the workspace."""
+    """Returns a write lands in the layer, or nowhere; never in the workspace."""
     output = await _run(sandbox, here, f"echo x > {_NAME}", writes=True)
     apart = not (here / _NAME).exists()
     if not layers:
@@ -132,7 +132,8 @@ async def _try_layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
 
 
 async def _try_sockets(sandbox: Sandbox, here: Path, isolation: Isolation) -> tuple[Property, ...]:
-    """Both ways, under a layer and without one: a program reaches itself, and no socket of the host (BOX-11)."""
+    """Returns both ways, under a layer and without one: a program reaches itself, and no socket of the host
+    (BOX-11)."""
     python = runtime_folders()
     spec = CommandSpec(
         trial_argv(str(python[0])), here, here, command_environment(os.environ), _PROBE_S, readable=python, writes=True
@@ -156,7 +157,7 @@ async def _run(sandbox: Sandbox, here: Path, script: str, *, writes: bool = Fals
 
 
 def _make_readable(folder: str) -> Path:
-    """A private folder that a user inside may look into; its real name, as macOS compares it."""
+    """Returns a private folder that a user inside may look into; its real name, as macOS compares it."""
     here = Path(folder).resolve()
     here.chmod(0o755)
     return here
@@ -194,7 +195,7 @@ for word, reached in (
 
 
 def trial_argv(python: str) -> tuple[str, ...]:
-    """The command, run where a socket of the host listens: prints a word for all that it reaches, and `end`."""
+    """Returns the command, run where a socket of the host listens: prints a word for all that it reaches, and `end`."""
     return (python, "-I", "-S", "-B", "-c", _TRIAL)
 
 

@@ -47,7 +47,7 @@ class Scheduled:
         return self._sandbox.name
 
     def isolation(self) -> Isolation:
-        """What isolates in the sandbox that commands wait for."""
+        """Returns what isolates in the sandbox that commands wait for."""
         return self._sandbox.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:

@@ -18,19 +18,20 @@ _NAMED = re.compile(r"remit-[a-z]+-(\d+-\d+-\d+)-\w+")
 
 
 def prefix_of(kind: str) -> str:
-    """How the name begins of a folder of this server's, of what kind it says (letters)."""
+    """Returns how the name begins of a folder of this server's, of what kind it says (letters)."""
     return f"remit-{kind}-{this_process()}-"
 
 
 def lasting_folder(kind: str) -> Path:
-    """A private folder that goes with this process. Raises OSError."""
+    """Returns a private folder that goes with this process. Raises OSError."""
     made = Path(tempfile.mkdtemp(prefix=prefix_of(kind)))
     atexit.register(_remove, made, os.getpid())
     return made
 
 
 def clear_all_leftovers(*more: Path) -> list[Path]:
-    """The same below every folder for temporary files, and below `more`: at each start, whether or not a sandbox works.
+    """Returns the same below every folder for temporary files, and below `more`: at each start, whether or not a
+    sandbox works.
 
     Never raises.
     """
@@ -47,7 +48,7 @@ def clear_leftovers(area: Path) -> list[Path]:
 
 
 def find_leftovers(area: Path) -> list[Path]:
-    """The folders below `area` that bear the name of a server that is dead. Never raises."""
+    """Returns the folders below `area` that bear the name of a server that is dead. Never raises."""
     with contextlib.suppress(OSError):
         return [folder for folder in area.glob("remit-*") if _is_leftover(folder)]
     return []

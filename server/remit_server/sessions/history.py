@@ -112,7 +112,8 @@ def _name(record: FilesChanged) -> str:
 
 
 def _rights(change: FileChange) -> tuple[bool, bool] | None:
-    """Whether the file could be executed before, and can be afterwards; None where nothing is to be restored."""
+    """Returns whether the file could be executed before, and can be afterwards; None where nothing is to be
+    restored."""
     was = change.before is not None and is_executable(change.before.mode)
     if change.after is None:
         return (True, False) if was else None

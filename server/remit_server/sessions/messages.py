@@ -25,7 +25,7 @@ from remit_server.sessions.session_file import SessionError
 
 
 def is_message(record: SessionRecord) -> bool:
-    """Whether a record is a message of the person's or the model's; these are counted, from 1."""
+    """Returns whether a record is a message of the person's or the model's; these are counted, from 1."""
     return isinstance(record, UserSaid | AssistantSaid)
 
 

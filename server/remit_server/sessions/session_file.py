@@ -186,7 +186,7 @@ class SessionFile:
             self.end = self.lines = 0
 
     def _is_current(self) -> bool:
-        """Whether the path still leads to the file that is open."""
+        """Returns whether the path still leads to the file that is open."""
         try:
             there = self.path.lstat()
         except FileNotFoundError:

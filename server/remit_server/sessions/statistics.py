@@ -140,7 +140,7 @@ def _changed_files(records: Sequence[SessionRecord]) -> set[str]:
 
 
 def _spent(records: Sequence[SessionRecord], calls: Sequence[CallEnded]) -> TimeSpent:
-    """Where the time of turns went. A call's time has none of its questions in it, which is the person's."""
+    """Returns where the time of turns went. A call's time has none of its questions in it, which is the person's."""
     model = sum(each.duration_ms for each in records if isinstance(each, AssistantSaid))
     person = sum(each.waited_ms for each in records if isinstance(each, QuestionAnswered))
     ended = [each for each in records if isinstance(each, TurnEnded)]

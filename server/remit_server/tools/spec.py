@@ -221,7 +221,7 @@ class CommitPlan:
         return (self.ref or "a detached HEAD").removeprefix("refs/heads/")
 
     def written(self, when: str) -> bytes:
-        """The commit's own object, without header, where `when` is seconds and zone as git writes them."""
+        """Returns the commit's own object, without header, where `when` is seconds and zone as git writes them."""
         lines = [f"tree {self.tree}"] + ([f"parent {self.parent}"] if self.parent else [])
         lines += [f"author {self.author} {when}", f"committer {self.author} {when}", "", self.message]
         return "\n".join(lines).encode()
@@ -265,7 +265,8 @@ class ToolContext:
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:
-        """Where `text` leads, found out once: a link swapped after policy has judged the path leads nowhere else.
+        """Returns where `text` leads, found out once: a link swapped after policy has judged the path leads nowhere
+        else.
 
         Raises ToolError, as `Workspace.resolve` does.
         """
@@ -367,7 +368,7 @@ def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
 
 
 def remove_titles(schema: dict[str, Any]) -> dict[str, Any]:
-    """A JSON Schema without pydantic's generated `title`s, which only cost the model tokens."""
+    """Returns a JSON Schema without pydantic's generated `title`s, which only cost the model tokens."""
 
     def clean(node: Any, in_properties: bool) -> Any:
         if isinstance(node, dict):

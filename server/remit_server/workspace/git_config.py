@@ -37,7 +37,8 @@ def parse_config(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def harmless(settings: tuple[tuple[str, str], ...], branch: str | None) -> tuple[tuple[str, str], ...]:
-    """Those that git may be told: how the tree is read, and what `branch` follows. Nothing in them starts a program."""
+    """Returns those that git may be told: how the tree is read, and what `branch` follows. Nothing in them starts a
+    program."""
     followed = {f"branch.{branch}.remote", f"branch.{branch}.merge"} if branch else set[str]()
     return tuple(
         (name, value)
@@ -63,7 +64,7 @@ def _settings(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _value(rest: str) -> tuple[str, str]:
-    """The value after a key, and what follows its line. A key alone means true."""
+    """Returns the value after a key, and what follows its line. A key alone means true."""
     if not rest.startswith("="):
         return "true", rest.partition("\n")[2]
     found: list[str] = []
@@ -97,7 +98,7 @@ Settings = Mapping[str, str]
 
 
 def settings_of(git: Path, repository: Iterable[tuple[str, str]], environment: Mapping[str, str]) -> Settings:
-    """The last value of each setting, where `repository` are those of the repository whose folder is `git`."""
+    """Returns the last value of each setting, where `repository` are those of the repository whose folder is `git`."""
     found: dict[str, str] = {}
     for path in _files(environment):
         found.update(_read(path, git, environment, _MOST_INCLUDES))
@@ -106,18 +107,18 @@ def settings_of(git: Path, repository: Iterable[tuple[str, str]], environment: M
 
 
 def is_on(settings: Settings, name: str, *, default: bool = False) -> bool:
-    """Whether a setting is true."""
+    """Returns whether a setting is true."""
     value = settings.get(name)
     return default if value is None else value.lower() in _TRUE
 
 
 def home_of(environment: Mapping[str, str]) -> Path | None:
-    """The person's home folder, where there is one."""
+    """Returns the person's home folder, where there is one."""
     return Path(environment["HOME"]) if environment.get("HOME") else None
 
 
 def git_folder_of(environment: Mapping[str, str]) -> Path | None:
-    """Where a person keeps what git looks for beside its config: `ignore` and `attributes`."""
+    """Returns where a person keeps what git looks for beside its config: `ignore` and `attributes`."""
     if base := environment.get("XDG_CONFIG_HOME"):
         return Path(base) / "git"
     home = home_of(environment)
@@ -149,7 +150,7 @@ def _read(path: Path, git: Path, environment: Mapping[str, str], depth: int) -> 
 
 
 def expand_path(value: str, folder: Path, environment: Mapping[str, str]) -> Path:
-    """A path as git's settings spell it: `~/` is the person's home, anything relative is below `folder`."""
+    """Returns a path as git's settings spell it: `~/` is the person's home, anything relative is below `folder`."""
     home = home_of(environment)
     if value.startswith("~/") and home:
         return home / value[2:]
@@ -157,7 +158,7 @@ def expand_path(value: str, folder: Path, environment: Mapping[str, str]) -> Pat
 
 
 def _applies(name: str, path: Path, git: Path, environment: Mapping[str, str]) -> bool:
-    """Whether this is an `includeIf.gitdir:….path` of this repository."""
+    """Returns whether this is an `includeIf.gitdir:….path` of this repository."""
     if not (name.startswith("includeif.gitdir") and name.endswith(".path")):
         return False
     kind, _, pattern = name.removeprefix("includeif.").removesuffix(".path").partition(":")
@@ -172,7 +173,8 @@ def _applies(name: str, path: Path, git: Path, environment: Mapping[str, str]) -
 
 
 def matches(pattern: bytes, path: bytes) -> bool:
-    """Whether one of git's patterns stands for the whole path; never one that git refuses, or that is too long."""
+    """Returns whether one of git's patterns stands for the whole path; never one that git refuses, or that is too
+    long."""
     try:
         return len(pattern) <= MAX_PATTERN_BYTES and compile_git_pattern(pattern)(path)
     except ValueError:

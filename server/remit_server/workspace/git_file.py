@@ -11,7 +11,7 @@ from remit_server.workspace.content.open_files import bytes_at
 
 
 def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
-    """A small regular file; None where there is none. Raises OSError, also for a link and what is too large."""
+    """Returns a small regular file; None where there is none. Raises OSError, also for a link and what is too large."""
     try:
         fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -27,7 +27,7 @@ def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
 
 
 def read_git_beginning(folder: Path, name: str, most: int) -> bytes:
-    """The beginning of a regular file of git's. Raises OSError, also for a link."""
+    """Returns the beginning of a regular file of git's. Raises OSError, also for a link."""
     fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         return os.read(fd, most) if stat.S_ISREG(os.fstat(fd).st_mode) else b""

@@ -43,7 +43,7 @@ class _Place:
     prefix: str
 
     def at(self, name: str) -> WorkspacePath:
-        """The path of that name in it, unresolved: opening it follows no link."""
+        """Returns the path of that name in it, unresolved: opening it follows no link."""
         parts = (part for part in (self.prefix, name) if part)
         return WorkspacePath("/".join(parts) or ".", self.workspace.root)
 
@@ -57,11 +57,11 @@ class GitFiles:
     _common: _Place
 
     def absolute(self, name: str) -> Path:
-        """Where that file is."""
+        """Returns where that file is."""
         return self._place(name).at(name).absolute
 
     def spell(self, name: str) -> str:
-        """How a person is told of that file: by its path in the workspace, else by the whole one."""
+        """Returns how a person is told of that file: by its path in the workspace, else by the whole one."""
         path = self._place(name).at(name)
         return path.relative if self._place(name).prefix else str(path.absolute)
 

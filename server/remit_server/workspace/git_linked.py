@@ -77,8 +77,8 @@ class Folders:
             return []
 
     def parts(self) -> Iterator[Path]:
-        """What there is that git has to read, without settings and hooks; nothing that is a link, where it may lead
-        anywhere."""
+        """Returns what there is that git has to read, without settings and hooks; nothing that is a link, where it may
+        lead anywhere."""
         named = (
             *(self.own / name for name in (*_OWN, *self.shared_indexes())),
             *(self.common / name for name in _COMMON),
@@ -86,19 +86,19 @@ class Folders:
         return (path for path in named if path.exists() and not path.is_symlink())
 
     def shown(self) -> Iterator[Path]:
-        """What there is that commands see of a repository elsewhere: only names that git gives, so that whatever else
-        lies there stays unseen; nothing that is a link."""
+        """Returns what there is that commands see of a repository elsewhere: only names that git gives, so that
+        whatever else lies there stays unseen; nothing that is a link."""
         common = (self.common / name for name in _FOR_COMMANDS)
         own = (self.own / name for name in (*_FOR_COMMANDS_OWN, *self.shared_indexes()))
         named = dict.fromkeys((*common, *own, *self._modules()))
         return (path for path in named if path.exists() and not path.is_symlink())
 
     def name_of(self, path: Path) -> str:
-        """The name in a plain `.git` of a path in one of the folders."""
+        """Returns the name in a plain `.git` of a path in one of the folders."""
         return f"{GIT}/{path.relative_to(self.own if path.is_relative_to(self.own) else self.common).as_posix()}"
 
     def _modules(self) -> Iterator[Path]:
-        """The repositories of submodules; below a repository only of those that are in the workspace."""
+        """Yields the repositories of submodules; below a repository only of those that are in the workspace."""
         modules, root = self.own / "modules", self.top / self.prefix
         if not self.prefix:
             yield modules
@@ -136,7 +136,7 @@ class Folders:
             folder /= first
 
     def config(self) -> tuple[tuple[str, str], ...]:
-        """The repository's settings, in order. Raises OSError."""
+        """Returns the repository's settings, in order. Raises OSError."""
         found = _config_at(self.common, "config")
         if self.linked:
             found = tuple((name, value) for name, value in found if name not in _ELSEWHERE)
@@ -144,7 +144,7 @@ class Folders:
         return (*found, *(_config_at(self.own, "config.worktree") if own else ()))
 
     def head(self) -> str:
-        """What HEAD holds. Raises OSError."""
+        """Returns what HEAD holds. Raises OSError."""
         return (read_git_file(self.own, "HEAD", MAX_CONFIG_BYTES) or b"").decode(errors="replace")
 
 
@@ -158,13 +158,13 @@ class NoRepository:
 
 
 def find_folders(root: Path) -> Folders | None:
-    """The folders of the repository that `root` belongs to; None where there is none that can be believed."""
+    """Returns the folders of the repository that `root` belongs to; None where there is none that can be believed."""
     found = find_repository(root)
     return found if isinstance(found, Folders) else None
 
 
 def find_repository(root: Path) -> Folders | NoRepository:
-    """The folders of the repository that the folder `root` belongs to, or why there are none."""
+    """Returns the folders of the repository that the folder `root` belongs to, or why there are none."""
     if os.path.lexists(root / GIT):
         return _at(root)
     if is_repository(root):
@@ -210,7 +210,8 @@ def _above(root: Path, top: Path) -> Folders | NoRepository:
 
 
 def resolve_pointer(root: Path, pointer: bytes) -> Folders | None:
-    """The folders that `root`'s `.git` file, which holds `pointer`, leads to; None where they do not point back."""
+    """Returns the folders that `root`'s `.git` file, which holds `pointer`, leads to; None where they do not point
+    back."""
     try:
         own = _named_by(root, pointer)
         return None if own is None else _worktree(root, own) or _submodule(root, own)
@@ -219,7 +220,7 @@ def resolve_pointer(root: Path, pointer: bytes) -> Folders | None:
 
 
 def _named_by(root: Path, pointer: bytes) -> Path | None:
-    """The folder that a pointer names; None where it is no pointer. Raises OSError where there is none."""
+    """Returns the folder that a pointer names; None where it is no pointer. Raises OSError where there is none."""
     named = _POINTER.fullmatch(pointer)
     return None if named is None else root.joinpath(os.fsdecode(named[1])).resolve(strict=True)
 
@@ -255,7 +256,7 @@ def _worktree(root: Path, own: Path) -> Folders | None:
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether a folder is one that git keeps a repository in."""
+    """Returns whether a folder is one that git keeps a repository in."""
     return all(os.path.lexists(folder / name) for name in ("HEAD", "objects", "refs"))
 
 
@@ -306,7 +307,7 @@ def of_another_user(paths: tuple[Path, ...]) -> Path | None:
 
 
 def knows_files_in(own: Path, prefix: str) -> bool:
-    """Whether the index in the repository's folder `own` has files below `prefix`, which ends with `/`."""
+    """Returns whether the index in the repository's folder `own` has files below `prefix`, which ends with `/`."""
     try:
         status = (own / "index").stat()
     except OSError:

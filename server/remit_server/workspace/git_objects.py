@@ -25,7 +25,8 @@ class Objects(DiskObjectStore):
     """Opens files only, as reading a FIFO may wait for ever, and inflates nothing that is too large."""
 
     def get_raw(self, name: RawObjectID | ObjectID) -> tuple[int, bytes]:
-        """An object's kind and bytes. Raises ToolError where it is too large, KeyError where it is not there."""
+        """Returns an object's kind and bytes. Raises ToolError where it is too large, KeyError where it is not
+        there."""
         sha = hex_to_sha(ObjectID(name)) if len(name) == _HEX_DIGITS else RawObjectID(name)
 
         def packed(pack: Pack) -> tuple[int, bytes]:
@@ -52,7 +53,7 @@ class Objects(DiskObjectStore):
 
 
 def objects_of(git: GitFiles) -> Objects:
-    """The objects of the repository. Raises ToolError where what should be a file of them is none."""
+    """Returns the objects of the repository. Raises ToolError where what should be a file of them is none."""
     for name in _PACKED:
         try:
             folder = git.open_folder(name)

@@ -48,7 +48,7 @@ def must_fit(pack: Pack, sha: RawObjectID, limit: int) -> None:
 
 
 def _chain(pack: Pack, sha: RawObjectID) -> Iterator[_Entry]:
-    """The object, what it is a delta of, and so on. Without end where they are deltas of each other."""
+    """Yields the object, what it is a delta of, and so on. Without end where they are deltas of each other."""
     contents = pack.data._buffer()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     at: int | None = pack.index.object_offset(sha)
     while at is not None:
@@ -73,13 +73,13 @@ def _entry(pack: Pack, contents: bytes | mmap.mmap, at: int) -> _Entry:
 
 
 def _result_size(contents: bytes | mmap.mmap, at: int) -> int:
-    """How large the delta there says that its result is: its second number. Nothing larger is built from it."""
+    """Returns how large the delta there says that its result is: its second number. Nothing larger is built from it."""
     start = zlib.decompressobj().decompress(contents[at : at + _DEFLATED_START], 2 * _NUMBER_BYTES)
     return _little(_number(start[len(_number(start)) :]))
 
 
 def _number(data: bytes) -> bytes:
-    """The bytes of the number that `data` begins with: of each but the last the highest bit is set."""
+    """Returns the bytes of the number that `data` begins with: of each but the last the highest bit is set."""
     for length, byte in enumerate(data[:_NUMBER_BYTES], 1):
         if not byte & 0x80:
             return data[:length]
@@ -91,7 +91,7 @@ def _little(number: bytes) -> int:
 
 
 def _big(number: bytes) -> int:
-    """How far back a base lies; each length of number begins where the shorter ones end."""
+    """Returns how far back a base lies; each length of number begins where the shorter ones end."""
     back = -1
     for byte in number:
         back = (back + 1) << 7 | byte & 0x7F

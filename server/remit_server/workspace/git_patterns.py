@@ -18,7 +18,7 @@ _ODD_END = re.compile(rb"(?<!\\)(?:\\\\)*\\\Z")
 
 
 def git_options() -> Any:
-    """The options for an expression of `git_expression`, which is about bytes."""
+    """Returns the options for an expression of `git_expression`, which is about bytes."""
     options = _re2.Options()
     options.encoding = _re2.Options.Encoding.LATIN1
     options.log_errors = False
@@ -27,7 +27,7 @@ def git_options() -> Any:
 
 
 def git_expression(pattern: bytes) -> bytes:
-    """The regular expression, in RE2's syntax, of one of git's patterns.
+    """Returns the regular expression, in RE2's syntax, of one of git's patterns.
 
     Raises ValueError for a pattern that git has match nothing.
     """
@@ -49,7 +49,8 @@ def git_expression(pattern: bytes) -> bytes:
 
 
 def compile_git_pattern(pattern: bytes, folder: bytes = b"", *, anywhere: bool = False) -> Callable[[bytes], bool]:
-    """Whether a whole path below `folder` is one that the pattern stands for: `anywhere` below it, or right there.
+    """Returns whether a whole path below `folder` is one that the pattern stands for: `anywhere` below it, or right
+    there.
 
     Raises ValueError for a pattern that git has match nothing.
     """

@@ -40,14 +40,14 @@ def take_back(after: bytes, before: bytes, now: bytes) -> Merged:
 
 
 def _meet(one: Edit, other: Edit) -> bool:
-    """Whether both change a line, or both put something at the same place."""
+    """Returns whether both change a line, or both put something at the same place."""
     if one.old == one.old_end and other.old == other.old_end:
         return one.old == other.old
     return one.old < other.old_end and other.old < one.old_end
 
 
 def _is_out(mine: Edit, meeting: list[Edit], wanted: list[str], current: list[str]) -> bool:
-    """Whether the others did just what taking it back would do."""
+    """Returns whether the others did just what taking it back would do."""
     if len(meeting) != 1:
         return False
     (edit,) = meeting
@@ -56,7 +56,8 @@ def _is_out(mine: Edit, meeting: list[Edit], wanted: list[str], current: list[st
 
 
 def _fits(above: list[str], piece: list[str], below: list[str]) -> bool:
-    """Whether no line runs into the next: the last one of a text may have no end. `above` and `below` are one line."""
+    """Returns whether no line runs into the next: the last one of a text may have no end. `above` and `below` are one
+    line."""
     return not piece or ((not above or _ends(above)) and (not below or _ends(piece)))
 
 
@@ -70,6 +71,6 @@ def _shift(theirs: list[Edit], mine: Edit) -> int:
 
 
 def _lines(data: bytes) -> list[str]:
-    """Lines with their ends; each byte is a character, so that no encoding matters."""
+    """Returns lines with their ends; each byte is a character, so that no encoding matters."""
     *whole, last = data.decode("latin-1").split("\n")
     return [f"{line}\n" for line in whole] + ([last] if last else [])

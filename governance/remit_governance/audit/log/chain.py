@@ -96,12 +96,13 @@ class Chain:
         return AuditRecord(number, entries[-1].timestamp, previous, head, entries[-1].event)
 
     def segment(self) -> Segment:
-        """The active segment as it is now. Raises AuditError."""
+        """Returns the active segment as it is now. Raises AuditError."""
         with failing(self.path, "read"):
             return live_segment(self._connection)
 
     def used_bytes(self) -> int:
-        """What the active segment takes, without the room that a closed one left in the file. Raises AuditError."""
+        """Returns what the active segment takes, without the room that a closed one left in the file. Raises
+        AuditError."""
         with failing(self.path, "read"):
             pages, free, size = (
                 self._connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -110,7 +111,8 @@ class Chain:
         return int((pages - free) * size)
 
     def latest(self, limit: int) -> list[AuditEvent]:
-        """The last records of the active segment, oldest first. What cannot be read as one is left to `verify`."""
+        """Returns the last records of the active segment, oldest first. What cannot be read as one is left to
+        `verify`."""
         with failing(self.path, "read"):
             sql = "SELECT content FROM records ORDER BY number DESC LIMIT ?"
             rows = self._connection.execute(sql, (limit,)).fetchall()
@@ -141,14 +143,15 @@ class Chain:
         return archive
 
     def in_place(self) -> bool:
-        """Whether the file is still the one at its path: one that was removed or replaced is written to for nobody."""
+        """Returns whether the file is still the one at its path: one that was removed or replaced is written to for
+        nobody."""
         try:
             return _identity(self.path) == self._file
         except OSError:
             return False
 
     def hash_at(self, number: int) -> str | None:
-        """The hash of a record; None where it is not in the active segment. Raises AuditError."""
+        """Returns the hash of a record; None where it is not in the active segment. Raises AuditError."""
         with failing(self.path, "read"):
             segment = live_segment(self._connection)
             if number in {segment.before, segment.count}:
@@ -157,22 +160,23 @@ class Chain:
         return row[0] if row else None
 
     def open_servers(self, own: Sequence[tuple[int, int]], until: int) -> tuple[int, ...]:
-        """The starts of servers that no end follows, among the latest records but those in `own`; where there are none,
-        of those that had not ended at record `until`. Raises AuditError."""
+        """Returns the starts of servers that no end follows, among the latest records but those in `own`; where there
+        are none, of those that had not ended at record `until`. Raises AuditError."""
         with failing(self.path, "read"):
             records = records_about_log(self._connection)
         still = open_servers((n, event) for n, event in records if not any(a <= n <= b for a, b in own))
         return still or open_servers((n, event) for n, event in records if n <= until)
 
     def every(self, first: int, last: int, fits: Callable[[AuditEvent], bool]) -> bool:
-        """Whether each of these records of the active segment is there and fits. Raises AuditError."""
+        """Returns whether each of these records of the active segment is there and fits. Raises AuditError."""
         sql = "SELECT content FROM records WHERE number BETWEEN ? AND ?"
         with failing(self.path, "read"):
             found = [fits(read_content(content)[2]) for (content,) in self._connection.execute(sql, (first, last))]
         return len(found) == last - first + 1 and all(found)
 
     def says_head(self) -> bool:
-        """Whether the newest `checkpoint` record of the active segment says that a head is kept. Raises AuditError."""
+        """Returns whether the newest `checkpoint` record of the active segment says that a head is kept. Raises
+        AuditError."""
         with failing(self.path, "read"):
             content = newest(self._connection, AuditKind.CHECKPOINT)
         return content is not None and HEAD_KEPT in content
@@ -206,14 +210,14 @@ class Chain:
             return live_segment(self._connection)
 
     def _synced(self, *, durable: bool) -> _Transaction:
-        """A transaction whose commit waits for the disk (FULL), or leaves that to a later one (NORMAL)."""
+        """Returns a transaction whose commit waits for the disk (FULL), or leaves that to a later one (NORMAL)."""
         if durable is not self._syncs:
             self._cursor.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._syncs = durable
         return self._transaction
 
     def _start(self) -> tuple[int, str]:
-        """Where the active segment ends while it is empty."""
+        """Returns where the active segment ends while it is empty."""
         segment = live_segment(self._connection)
         self._carried = (segment.count, segment.last_hash)
         self.started = segment.started

@@ -81,12 +81,13 @@ class Segment:
 
     @staticmethod
     def first(started: int) -> Segment:
-        """The empty first segment of a new log."""
+        """Returns the empty first segment of a new log."""
         return Segment(uuid.uuid4().hex, 1, 0, "", started, 0, genesis_hash(started))
 
     @staticmethod
     def of(rows: Sequence[tuple[object, ...]]) -> Segment | None:
-        """The segment that the one row of `chain` says; None where it is not one, as damage or a hand may leave it."""
+        """Returns the segment that the one row of `chain` says; None where it is not one, as damage or a hand may leave
+        it."""
         match rows:
             case [(str(log), int(ordinal), int(before), str(previous), int(started), int(count), str(head))]:
                 return Segment(log, ordinal, before, previous, started, count, head)
@@ -104,14 +105,14 @@ class Segment:
         return self.previous if self.previous and self.count == self.before else self.head
 
     def next(self, started: int) -> Segment:
-        """The empty segment after this one."""
+        """Returns the empty segment after this one."""
         return Segment(
             self.log, self.ordinal + 1, self.count, self.head, started, self.count, genesis_hash(started, self.head)
         )
 
 
 def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    """A connection in autocommit mode, usable from any one thread at a time. Raises sqlite3.Error."""
+    """Returns a connection in autocommit mode, usable from any one thread at a time. Raises sqlite3.Error."""
     uri = f"file:{quote(str(path.absolute()))}"
     if read_only:
         # Without a log to replay nothing has to be written, not even where a shared-memory file could not be.
@@ -151,7 +152,8 @@ def create_index(connection: sqlite3.Connection) -> None:
 
 
 def index_is_whole(connection: sqlite3.Connection) -> bool:
-    """Whether each record of a closed segment is where the index says, field by field; true where there is no index."""
+    """Returns whether each record of a closed segment is where the index says, field by field; true where there is no
+    index."""
     if not is_indexed(connection):
         return True
     wrong = (
@@ -163,18 +165,19 @@ def index_is_whole(connection: sqlite3.Connection) -> bool:
 
 
 def is_indexed(connection: sqlite3.Connection) -> bool:
-    """Whether a segment has an index, as those have that were closed."""
+    """Returns whether a segment has an index, as those have that were closed."""
     return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'fields'").fetchone() is not None
 
 
 def read_segment(connection: sqlite3.Connection) -> Segment | None:
-    """The one row of `chain`; None where it is not one."""
+    """Returns the one row of `chain`; None where it is not one."""
     rows = connection.execute(f"SELECT {_FIELDS} FROM chain").fetchall()  # noqa: S608 a constant
     return Segment.of(rows)
 
 
 def live_segment(connection: sqlite3.Connection) -> Segment:
-    """The active segment with the end that it has, which may be further on than the noted one. Raises sqlite3.Error."""
+    """Returns the active segment with the end that it has, which may be further on than the noted one. Raises
+    sqlite3.Error."""
     # One statement, and so one moment.
     rows = connection.execute(
         "SELECT log, segment, before, previous, started, coalesce(number, before), coalesce(hash, '') FROM chain"
@@ -202,12 +205,12 @@ def upgrade(connection: sqlite3.Connection) -> None:
 
 
 def newest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
-    """The content of the last record of a kind."""
+    """Returns the content of the last record of a kind."""
     return _content_of(connection, kind, "DESC")
 
 
 def oldest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
-    """The content of the first record of a kind."""
+    """Returns the content of the first record of a kind."""
     return _content_of(connection, kind, "ASC")
 
 
@@ -222,19 +225,19 @@ def _content_of(connection: sqlite3.Connection, kind: AuditKind, order: Literal[
 
 
 def archive_path(path: Path, ordinal: int) -> Path:
-    """Where the closed segment with this ordinal is, of the log whose active database is at `path`."""
+    """Returns where the closed segment with this ordinal is, of the log whose active database is at `path`."""
     return path.with_name(f"{path.name}.{ordinal:0{_DIGITS}d}")
 
 
 def archives(path: Path) -> tuple[tuple[int, Path], ...]:
-    """The closed segments of a log that are there: ordinals and files, oldest first. Raises OSError."""
+    """Returns the closed segments of a log that are there: ordinals and files, oldest first. Raises OSError."""
     shape = re.compile(rf"{re.escape(path.name)}\.(\d{{{_DIGITS}}})")
     found = ((shape.fullmatch(entry.name), entry) for entry in path.parent.iterdir())
     return tuple(sorted((int(match[1]), entry) for match, entry in found if match))
 
 
 def digest_of(path: Path) -> str:
-    """The digest of a file's content; empty where it cannot be read."""
+    """Returns the digest of a file's content; empty where it cannot be read."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 a descriptor
             return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

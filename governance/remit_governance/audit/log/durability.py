@@ -53,13 +53,14 @@ SECURITY = frozenset(
 
 
 def wants_checkpoint(event: AuditEvent) -> bool:
-    """Whether a checkpoint is to be made soon after the record: of the kinds above, or of a call that was refused."""
+    """Returns whether a checkpoint is to be made soon after the record: of the kinds above, or of a call that was
+    refused."""
     refused = event.kind is AuditKind.TOOL_INTENT and event.policy_decision not in {"allowed", "allowed_by_token"}
     return event.kind in SECURITY or refused
 
 
 def may_wait(event: AuditEvent) -> bool:
-    """Whether the record is of a declared intent, of how work goes on, or before or after an allowed read."""
+    """Returns whether the record is of a declared intent, of how work goes on, or before or after an allowed read."""
     if event.kind in _OF_CALLS:
         return (
             event.syscall_type in READING

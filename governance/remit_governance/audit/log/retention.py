@@ -55,7 +55,8 @@ class Storage:
 
 
 def storage(used: int, free: int, rules: AuditRules) -> Storage:
-    """How full a log of `used` bytes is on a disk with `free` bytes left: above 80 % is a warning, above 95 % critical.
+    """Returns how full a log of `used` bytes is on a disk with `free` bytes left: above 80 % is a warning, above 95 %
+    critical.
 
     Its room is what the rules give it, or what the disk has if that is less.
     """
@@ -67,13 +68,14 @@ def storage(used: int, free: int, rules: AuditRules) -> Storage:
 
 
 def due_for_closing(started: int, bytes_used: int, now: int, rules: AuditRules) -> bool:
-    """Whether a segment begun at `started` is to be closed at `now` (milliseconds since the epoch): a new UTC day, or
-    its size. A clock that went back closes nothing."""
+    """Returns whether a segment begun at `started` is to be closed at `now` (milliseconds since the epoch): a new UTC
+    day, or its size. A clock that went back closes nothing."""
     return now // DAY_MS > started // DAY_MS or bytes_used > rules.segment_bytes
 
 
 def to_delete(closed: Sequence[Archive], active_bytes: int, now: int, rules: AuditRules) -> tuple[Archive, ...]:
-    """Which closed segments (oldest first) are to go: those past their days, then the oldest while all is too large.
+    """Returns which closed segments (oldest first) are to go: those past their days, then the oldest while all is too
+    large.
 
     A full disk deletes nothing: whoever can fill it could otherwise have the log forget.
     """

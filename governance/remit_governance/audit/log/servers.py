@@ -20,18 +20,18 @@ Said = tuple[int, AuditEvent]
 
 
 def records_about_log(connection: sqlite3.Connection) -> list[Said]:
-    """The records about servers and about the log, oldest first. Raises sqlite3.Error, ValueError."""
+    """Returns the records about servers and about the log, oldest first. Raises sqlite3.Error, ValueError."""
     contents = connection.execute(_SQL, (LOOKED_BACK,)).fetchall()
     return [(number, event) for number, _, event in (read_content(content) for (content,) in contents)]
 
 
 def open_servers(records: Iterable[Said]) -> tuple[int, ...]:
-    """The numbers of the starts of servers that no end follows."""
+    """Returns the numbers of the starts of servers that no end follows."""
     return tuple(_servers(records)[0].values())
 
 
 def ended_servers(records: Iterable[Said]) -> tuple[tuple[int, int], ...]:
-    """The numbers of the start and of the end of servers that have both."""
+    """Returns the numbers of the start and of the end of servers that have both."""
     return tuple(_servers(records)[1])
 
 

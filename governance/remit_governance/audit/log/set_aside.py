@@ -51,14 +51,15 @@ class SetAside:
         return f"the audit log could not be used and was set aside as {self.name}; a new one is started: {self.why}"
 
     def event(self, known: Mapping[str, str]) -> AuditEvent:
-        """The record of it, the first of the new log. `known` is what is known of the old one from elsewhere."""
+        """Returns the record of it, the first of the new log. `known` is what is known of the old one from
+        elsewhere."""
         metadata = {"file": self.name, "bytes": str(self.bytes), "digest": self.digest, **known}
         present = {name: value for name, value in metadata.items() if value}
         return AuditEvent(AuditKind.AUDIT_SET_ASIDE, output_summary=self.why[:MAX_SUMMARY], metadata=present)
 
 
 def beyond_use(error: AuditError) -> bool:
-    """Whether the log itself is at fault, and not the disk's room, another process or this one's limits."""
+    """Returns whether the log itself is at fault, and not the disk's room, another process or this one's limits."""
     cause = error.__cause__
     if isinstance(cause, OSError):
         return cause.errno in _NO_LOG
@@ -116,8 +117,8 @@ def set_aside(path: Path, now: int, why: str) -> SetAside:
 
 
 def not_whole(path: Path) -> str:
-    """Why SQLite would begin the database anew although there is something to lose: it drops what the write-ahead log
-    of an empty one holds, and what is too short to be one. Empty where it would not. Raises OSError."""
+    """Returns why SQLite would begin the database anew although there is something to lose: it drops what the
+    write-ahead log of an empty one holds, and what is too short to be one. Empty where it would not. Raises OSError."""
     size = 0
     with suppress(FileNotFoundError):
         status = path.lstat()
@@ -160,5 +161,5 @@ def _companions(path: Path) -> list[str]:
 
 
 def _in_use(path: Path, end: str) -> bool:
-    """Whether a companion stays: the lock file, if it is one that can be opened."""
+    """Returns whether a companion stays: the lock file, if it is one that can be opened."""
     return end == ".lock" and stat.S_ISREG(path.lstat().st_mode) and os.access(path, os.R_OK | os.W_OK)

@@ -38,7 +38,7 @@ _SANDBOXES = frozenset({AuditKind.SANDBOX_CREATED, AuditKind.SANDBOX_DESTROYED, 
 
 
 def unfinished_calls(events: Iterable[AuditEvent]) -> tuple[AuditEvent, ...]:
-    """Those of `events`, which are in order, that announce something of which nothing more is heard.
+    """Returns those of `events`, which are in order, that announce something of which nothing more is heard.
 
     What a call had comes before the call. Servers come last: as long as one has not ended, what has no signature may be
     of one that was killed.
@@ -58,7 +58,7 @@ def _place(event: AuditEvent) -> int:
 
 
 def _had(event: AuditEvent) -> tuple[str | None, str | None]:
-    """Which token, and which sandbox, the record is about; None for any other record."""
+    """Returns which token, and which sandbox, the record is about; None for any other record."""
     token = event.capability_id if event.kind in _TOKENS else None
     return token, event.metadata.get("sandbox") if event.kind in _SANDBOXES else None
 
@@ -74,12 +74,12 @@ def _starts(event: AuditEvent) -> bool:
 
 
 def _server(event: AuditEvent) -> str | None:
-    """Which server starts or ends with the record; None for any other record."""
+    """Returns which server starts or ends with the record; None for any other record."""
     return event.metadata.get("server") if event.kind in {AuditKind.KERNEL_START, AuditKind.KERNEL_SHUTDOWN} else None
 
 
 def outcome_not_known(announced: AuditEvent) -> AuditEvent:
-    """The second record of what was announced by a process that died then."""
+    """Returns the second record of what was announced by a process that died then."""
     if _starts(announced):
         return replace(announced, kind=AuditKind.KERNEL_SHUTDOWN, output_summary=NOT_IN_ORDER)
     if (end := _OF_CALLS.get(announced.kind)) is not None:

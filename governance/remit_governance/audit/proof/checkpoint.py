@@ -70,11 +70,11 @@ class Signer:
         self.key = self._private.public_key().public_bytes_raw().hex()
 
     def sign(self, message: bytes) -> str:
-        """The signature in hex."""
+        """Returns the signature in hex."""
         return self._private.sign(message).hex()
 
     def seal(self, message: bytes) -> str:
-        """A code that only holders of the key can make and check (keyed BLAKE2b), in hex: at a small part of a
+        """Returns a code that only holders of the key can make and check (keyed BLAKE2b), in hex: at a small part of a
         signature's cost."""
         return hashlib.blake2b(message, digest_size=32, key=self._secret).hexdigest()
 
@@ -85,7 +85,8 @@ def make(checkpoint: Checkpoint, signer: Signer) -> SignedCheckpoint:
 
 
 def read_line(line: bytes) -> SignedCheckpoint:
-    """The checkpoint a line holds, whatever its signature. Raises ValueError unless all of it is as we write it."""
+    """Returns the checkpoint a line holds, whatever its signature. Raises ValueError unless all of it is as we write
+    it."""
     try:
         value: dict[str, Any] = json.loads(line)
         key, signature = str(value.pop("key")), str(value.pop("signature"))
@@ -101,7 +102,7 @@ def read_line(line: bytes) -> SignedCheckpoint:
 
 
 def signature_holds(signed: SignedCheckpoint) -> bool:
-    """Whether the key it names signed exactly this. Whose key that is, is another question."""
+    """Returns whether the key it names signed exactly this. Whose key that is, is another question."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 as below
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
 

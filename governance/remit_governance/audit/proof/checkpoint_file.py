@@ -151,7 +151,7 @@ def _sequence_faults(signed: Sequence[SignedCheckpoint]) -> list[Fault]:
 
 
 def _disagreement(ours: Sequence[Checkpoint], log: Evidence) -> list[Fault]:
-    """The first of this log's checkpoints that its records do not bear out."""
+    """Returns the first of this log's checkpoints that its records do not bear out."""
     agreed = log.before
     for checkpoint in ours:
         if checkpoint.count > log.count:
@@ -171,7 +171,7 @@ def span(first: int, last: int) -> str:
 
 
 def _replaced(checkpoints: Sequence[Checkpoint], log: str) -> list[Fault]:
-    """A log that is begun anew is vouched for while it is empty; one put in another's place is not."""
+    """Returns a log that is begun anew is vouched for while it is empty; one put in another's place is not."""
     others = [c for c in checkpoints if c.log != log]
     ours = next((c for c in checkpoints if c.log == log), None)
     if not others or (checkpoints[-1].log == log and ours is not None and (ours.count == 0 or ours is checkpoints[0])):
@@ -190,5 +190,5 @@ def _unkept_claim(lines: Lines, later: Lines | None, claim: Claim | None) -> lis
 
 
 def _earlier(checkpoints: Sequence[Checkpoint], log: str) -> list[int]:
-    """How many records other logs of this workspace had when they were last vouched for."""
+    """Returns how many records other logs of this workspace had when they were last vouched for."""
     return list({c.log: c.count for c in checkpoints if c.log != log}.values())

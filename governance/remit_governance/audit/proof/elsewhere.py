@@ -25,8 +25,8 @@ def send(line: bytes, target: str) -> None:
 
 
 def checkpoint_lines(data: bytes) -> bytes:
-    """The checkpoints in a file that they were sent to, one a line: a system's log has words of its own before each,
-    and lines of others."""
+    """Returns the checkpoints in a file that they were sent to, one a line: a system's log has words of its own before
+    each, and lines of others."""
     lines = (line[line.find(b'{"count":') :] for line in data.splitlines() if b'{"count":' in line)
     return b"".join(line.strip() + b"\n" for line in lines)
 

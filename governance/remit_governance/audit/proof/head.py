@@ -41,7 +41,7 @@ class Head:
     version: int = VERSION
 
     def checkpoint(self, previous: str) -> Checkpoint:
-        """The same statement as a line of the checkpoint file, after the line with the digest `previous`."""
+        """Returns the same statement as a line of the checkpoint file, after the line with the digest `previous`."""
         return Checkpoint(self.log, self.count, self.head, self.started, self.time, previous)
 
 
@@ -59,7 +59,7 @@ class SignedHead:
         return _written(self.head, f'"key":"{self.key}",', f'"signature":"{self.signature}",')
 
     def holds(self, signer: Signer) -> bool:
-        """Whether this key signed exactly this."""
+        """Returns whether this key signed exactly this."""
         return hmac.compare_digest(self.signature, signer.seal(_message(self.head)))
 
 
@@ -69,7 +69,7 @@ def sign_head(head: Head, signer: Signer) -> SignedHead:
 
 
 def read_head(line: bytes) -> SignedHead | None:
-    """The head that a line holds, whatever its signature; None unless all of it is in the one written form."""
+    """Returns the head that a line holds, whatever its signature; None unless all of it is in the one written form."""
     try:
         value: dict[str, Any] = json.loads(line)
         key, signature = str(value.pop("key")), str(value.pop("signature"))
@@ -90,7 +90,7 @@ def _message(head: Head) -> bytes:
 
 
 def _written(head: Head, key: str = "", signature: str = "") -> bytes:
-    """Canonical JSON, put together by hand: this is on the way of every durable record, and much faster."""
+    """Returns canonical JSON, put together by hand: this is on the way of every durable record, and much faster."""
     names = f'"head":{encode_basestring(head.head)},{key}"log":{encode_basestring(head.log)},"serial":{head.serial},'
     rest = f'"started":{head.started},"time":{head.time},"version":{head.version}'
     return f'{{"count":{head.count},{names}{signature}{rest}}}'.encode("utf-8", "backslashreplace")

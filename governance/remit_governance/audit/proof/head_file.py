@@ -52,7 +52,7 @@ class HeadStore(Protocol):
         ...
 
     def read(self) -> bytes | None:
-        """All of it; None where nothing was ever written. Raises AuditError."""
+        """Returns all of it; None where nothing was ever written. Raises AuditError."""
         ...
 
     def write(self, signed: SignedHead, before: bytes, *, durable: bool) -> bytes:
@@ -76,11 +76,11 @@ class MemoryHead:
         self.data = data
 
     def held(self) -> AbstractContextManager[None]:
-        """Nobody else is there."""
+        """Returns nobody else is there."""
         return nullcontext()
 
     def read(self) -> bytes | None:
-        """What was written."""
+        """Returns what was written."""
         return self.data
 
     def write(self, signed: SignedHead, before: bytes, *, durable: bool) -> bytes:
@@ -94,7 +94,7 @@ class MemoryHead:
         self.data = None
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Closes the file; nothing is open afterwards."""
 
 
 class HeadFile:
@@ -136,7 +136,7 @@ class HeadFile:
             self._lock_fd = -1
 
     def read(self) -> bytes | None:
-        """The file's content. Raises AuditError where it is there and cannot be read."""
+        """Returns the file's content. Raises AuditError where it is there and cannot be read."""
         try:
             if self._fd < 0:
                 flags = os.O_RDWR if self._holds else os.O_RDONLY
@@ -185,7 +185,7 @@ def _at(signed: SignedHead) -> int:
 
 
 def _with(data: bytes, signed: SignedHead) -> bytes:
-    """What a file with these bytes holds once the head is written."""
+    """Returns what a file with these bytes holds once the head is written."""
     at, slot = _at(signed), _slot(signed)
     return data[:at].ljust(at, b"\0") + slot + data[at + SLOT :]
 

@@ -29,11 +29,11 @@ class KeyVault(Protocol):
     """Something that keeps private keys of `KEY_BYTES` bytes."""
 
     def load(self) -> tuple[bytes, ...]:
-        """The keys that are there. Raises AuditError where there may be one that cannot be had."""
+        """Returns the keys that are there. Raises AuditError where there may be one that cannot be had."""
         ...
 
     def obtain(self) -> bytes:
-        """The key to sign with, made if there is none. Raises AuditError."""
+        """Returns the key to sign with, made if there is none. Raises AuditError."""
         ...
 
 
@@ -45,13 +45,13 @@ class MemoryVault:
         self.broken = broken
 
     def load(self) -> tuple[bytes, ...]:
-        """The keys it was given or made."""
+        """Returns the keys it was given or made."""
         if self.broken:
             raise AuditError("the key cannot be read", "the vault is locked", "unlock it")
         return tuple(self._keys)
 
     def obtain(self) -> bytes:
-        """The first key."""
+        """Returns the first key."""
         if not self.load():
             self._keys.append(secrets.token_bytes(KEY_BYTES))
         return self._keys[0]
@@ -64,7 +64,8 @@ class FileVault:
         self.path = path
 
     def load(self) -> tuple[bytes, ...]:
-        """The key, if the file is there. Raises AuditError where it cannot be read, or where others can read it."""
+        """Returns the key, if the file is there. Raises AuditError where it cannot be read, or where others can read
+        it."""
         try:
             with self.path.open("rb") as file:
                 mode, data = os.fstat(file.fileno()).st_mode, file.read(4 * KEY_BYTES)
@@ -77,7 +78,7 @@ class FileVault:
         return (_key(data.decode("ascii", "replace").strip(), str(self.path)),)
 
     def obtain(self) -> bytes:
-        """The key, made if there is none. Raises AuditError."""
+        """Returns the key, made if there is none. Raises AuditError."""
         return (self.load() or self._made())[0]
 
     def _made(self) -> tuple[bytes, ...]:
@@ -107,12 +108,13 @@ class KeyringVault:
         self._given_up = False
 
     def load(self) -> tuple[bytes, ...]:
-        """The key, if there is one. Raises AuditError where no keyring can be used."""
+        """Returns the key, if there is one. Raises AuditError where no keyring can be used."""
         text = self._asked(_read_keyring)
         return (_key(text, "the keyring"),) if text else ()
 
     def obtain(self) -> bytes:
-        """The key, made if there is none. Raises AuditError, also where the keyring forgets what it is given."""
+        """Returns the key, made if there is none. Raises AuditError, also where the keyring forgets what it is
+        given."""
         found = self.load() or self._made()
         if not found:
             raise _unusable("the keyring keeps nothing", "set up a keyring, or none")
@@ -157,7 +159,7 @@ class FirstVault:
         self._vaults = vaults
 
     def load(self) -> tuple[bytes, ...]:
-        """The keys of every vault that can be opened. Raises AuditError where the last one cannot."""
+        """Returns the keys of every vault that can be opened. Raises AuditError where the last one cannot."""
         keys: list[bytes] = []
         for vault in self._vaults[:-1]:
             with suppress(AuditError):
@@ -165,7 +167,7 @@ class FirstVault:
         return (*keys, *self._vaults[-1].load())
 
     def obtain(self) -> bytes:
-        """The key of the first vault that has one or can make one. Raises AuditError where none can."""
+        """Returns the key of the first vault that has one or can make one. Raises AuditError where none can."""
         for vault in self._vaults[:-1]:
             with suppress(AuditError):
                 return vault.obtain()
@@ -173,7 +175,7 @@ class FirstVault:
 
 
 def person_vault(file: Path) -> FirstVault:
-    """The vault of the person at this machine: their keyring where there may be one, else the file."""
+    """Returns the vault of the person at this machine: their keyring where there may be one, else the file."""
     keyring = (KeyringVault(file.with_name(f"{file.name}.lock")),) if may_have_keyring() else ()
     return FirstVault(*keyring, FileVault(file))
 

@@ -31,7 +31,7 @@ class CheckpointPlace(Protocol):
     """Where the lines of one log's checkpoints are."""
 
     def read(self) -> bytes | None:
-        """All of it; None where there is nothing yet. Raises AuditError where it cannot be read."""
+        """Returns all of it; None where there is nothing yet. Raises AuditError where it cannot be read."""
         ...
 
     def append(self, sign: Sign) -> None:
@@ -46,7 +46,7 @@ class MemoryPlace:
         self.data = data
 
     def read(self) -> bytes | None:
-        """What was added."""
+        """Returns what was added."""
         return self.data
 
     def append(self, sign: Sign) -> None:
@@ -61,7 +61,7 @@ class CheckpointFile:
         self.path = path
 
     def read(self) -> bytes | None:
-        """The file's content. Raises AuditError where it is there and cannot be read."""
+        """Returns the file's content. Raises AuditError where it is there and cannot be read."""
         try:
             return self.path.read_bytes()
         except FileNotFoundError:
@@ -116,7 +116,8 @@ class Notary:
         return self._add(head.checkpoint)
 
     def last_said(self) -> Mapping[str, str]:
-        """What head and checkpoints last said, unchecked, in words for a record; nothing where they cannot be read."""
+        """Returns what head and checkpoints last said, unchecked, in words for a record; nothing where they cannot be
+        read."""
         with suppress(AuditError, ValueError):
             stored = StoredHead.read((self.heads.read() if self.heads else None) or b"").signed
             if stored is not None:
@@ -127,11 +128,12 @@ class Notary:
         return {}
 
     def trusted(self) -> frozenset[str]:
-        """The public keys whose signatures count. Raises AuditError where a key may be there and cannot be had."""
+        """Returns the public keys whose signatures count. Raises AuditError where a key may be there and cannot be
+        had."""
         return frozenset(self.signers())
 
     def signers(self) -> Mapping[str, Signer]:
-        """The keys themselves, by their public halves. Raises AuditError as `trusted` does."""
+        """Returns the keys themselves, by their public halves. Raises AuditError as `trusted` does."""
         return {signer.key: signer for signer in map(Signer, self._vault.load())}
 
     def _add(self, said: Callable[[str], Checkpoint]) -> SignedCheckpoint:
@@ -147,8 +149,8 @@ class Notary:
 
 
 def _end_of(file: BinaryIO) -> tuple[int, bytes]:
-    """Where the last lines of a checkpoint file begin, and all from there on: at least one whole line, if there is
-    one."""
+    """Returns where the last lines of a checkpoint file begin, and all from there on: at least one whole line, if there
+    is one."""
     begin = max(0, file.seek(0, os.SEEK_END) - _LINES_END)
     file.seek(begin)
     data = file.read()

@@ -122,6 +122,7 @@ def _disagreement(head: Head, log: Evidence, checkpointed: int) -> Fault | None:
 
 
 def _is_own_record(log: Evidence, until: int, known: Collection[str]) -> bool:
-    """Whether all that is left is the record of a checkpoint that is there: its signature comes right after it."""
+    """Returns whether all that is left is the record of a checkpoint that is there: its signature comes right after
+    it."""
     claim = log.claim
     return until + 1 == log.count and claim is not None and claim.number == log.count and claim.digest in known

@@ -66,7 +66,7 @@ class Sealer:
         self._notary.prepare()
 
     def note(self, chain: Chain) -> None:
-        """The last append of the chain was this process's own."""
+        """Notes that the last append of the chain was this process's own."""
         first, last = chain.before[0] + 1, chain.end[0]
         self._since = self._since or chain.before
         if self._own and self._own[-1][1] == first - 1:
@@ -80,7 +80,7 @@ class Sealer:
             self._notary.heads.close()
 
     def forget(self) -> None:
-        """Another log is open from now on."""
+        """Forgets what was sealed: another log is open from now on."""
         self._forget_own()
 
     def seal(self, chain: Chain, alone: Callable[[], bool], *, durable: bool = False) -> Trouble | None:
@@ -119,7 +119,7 @@ class Sealer:
         self._known = StoredHead(heads.write(signed, before, durable=durable), signed)
 
     def _follows(self, stored: StoredHead, chain: Chain) -> bool:
-        """Whether all after the head that this process signed last is its own."""
+        """Returns whether all after the head that this process signed last is its own."""
         if stored is not self._known or stored.signed is None:
             return False
         head = stored.signed.head
@@ -193,12 +193,12 @@ class _Held:
 
 
 def _of_the_log(event: AuditEvent) -> bool:
-    """What a process records before its server starts, and after its end."""
+    """Returns what a process records before its server starts, and after its end."""
     return event.kind in {AuditKind.CHECKPOINT, AuditKind.AUDIT_CHAIN_BREAK}
 
 
 def _without(span: Span, own: list[Span]) -> Iterator[Span]:
-    """The parts of a span that are in none of the others, which are in order."""
+    """Yields the parts of a span that are in none of the others, which are in order."""
     first, last = span
     for begin, end in own:
         if begin > first and begin - 1 <= last:

@@ -43,7 +43,7 @@ _FOUND = "number IN (SELECT number FROM fields WHERE name = ? AND value = ?)"
 
 
 def query_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> tuple[AuditRecord, ...]:
-    """The last `limit` records that fit (None: all), oldest first. Nothing is written. Raises AuditError."""
+    """Returns the last `limit` records that fit (None: all), oldest first. Nothing is written. Raises AuditError."""
     found: list[AuditRecord] = []
     with _readable(path) as segments:
         for segment in reversed(segments):
@@ -55,14 +55,14 @@ def query_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> tuple[AuditReco
 
 
 def stream_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Iterator[AuditRecord]:
-    """All records that fit, oldest first, one at a time; `limit` is not looked at. Raises AuditError."""
+    """Yields all records that fit, oldest first, one at a time; `limit` is not looked at. Raises AuditError."""
     with _readable(path) as segments:
         for segment in segments:
             yield from _records(segment, wanted, None, newest_first=False)
 
 
 def latest_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Generator[AuditRecord]:
-    """All records that fit, newest first, one at a time; `limit` is not looked at. Raises AuditError."""
+    """Yields all records that fit, newest first, one at a time; `limit` is not looked at. Raises AuditError."""
     with _readable(path) as segments:
         for segment in reversed(segments):
             yield from _records(segment, wanted, None, newest_first=True)
@@ -120,13 +120,13 @@ def _records(
 
 
 def _texts(wanted: AuditFilter) -> list[str]:
-    """Text that each record that fits has in its canonical JSON: to look for it is faster than to read JSON."""
+    """Returns text that each record that fits has in its canonical JSON: to look for it is faster than to read JSON."""
     asked = ((name, getattr(wanted, name)) for name in _EQUAL)
     return [f'"{name}":{json.dumps(str(value), ensure_ascii=False)}' for name, value in asked if value is not None]
 
 
 def _outside(connection: sqlite3.Connection, wanted: AuditFilter) -> bool:
-    """Whether all records of a closed segment are from before or after the wanted time."""
+    """Returns whether all records of a closed segment are from before or after the wanted time."""
     sql = "SELECT min(value), max(value) FROM fields WHERE name = 'timestamp'"
     first, last = connection.execute(sql).fetchone()
     before, after = wanted.since is not None and last < wanted.since, wanted.until is not None and first >= wanted.until
@@ -134,7 +134,8 @@ def _outside(connection: sqlite3.Connection, wanted: AuditFilter) -> bool:
 
 
 def _rarest(connection: sqlite3.Connection, wanted: AuditFilter) -> tuple[str, str] | None:
-    """The wanted field and value that the fewest records of a closed segment have; None where none is wanted."""
+    """Returns the wanted field and value that the fewest records of a closed segment have; None where none is
+    wanted."""
     asked = [(name, str(value)) for name in _EQUAL if (value := getattr(wanted, name)) is not None]
     if len(asked) < 2:
         return next(iter(asked), None)
@@ -186,8 +187,8 @@ class CallRecords:
 
 
 def calls_of(records: Iterable[AuditRecord]) -> tuple[CallRecords, ...]:
-    """The calls among these records, which are in order. An outcome ends a call: what comes later with the same ids is
-    another one."""
+    """Returns the calls among these records, which are in order. An outcome ends a call: what comes later with the same
+    ids is another one."""
     found: list[CallRecords] = []
     running: dict[tuple[str | None, ...], list[AuditRecord]] = {}
     for record in records:

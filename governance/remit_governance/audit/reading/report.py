@@ -56,7 +56,7 @@ def examine(path: Path, notary: Notary | None, elsewhere: Lines | None = None) -
 
 
 def examine_start(path: Path, notary: Notary | None) -> tuple[Fault, ...]:
-    """What is wrong with the end of a log, from its last checkpoint on: quick enough for every start."""
+    """Returns what is wrong with the end of a log, from its last checkpoint on: quick enough for every start."""
     lines, faults = _lines(notary)
     last = lines.signed[-1] if lines and lines.signed else None
     known: Checkpoint | None = None

@@ -64,7 +64,8 @@ def verify(
 
 
 def verify_recent(path: Path, checkpoint: Checkpoint | None) -> Broken | None:
-    """What is wrong after a checkpoint of this log, in the active segment only: quick enough for every start."""
+    """Returns what is wrong after a checkpoint of this log, in the active segment only: quick enough for every
+    start."""
     at = Position()
 
     def run(active: sqlite3.Connection) -> Broken | None:
@@ -216,7 +217,7 @@ SET_ASIDE = re.compile(r"[\w.-]+\.set-aside-\d{8}T\d{6}Z(-\d+)?")
 
 
 def said_of_itself(connection: sqlite3.Connection, path: Path) -> Evidence:
-    """The parts of the evidence that the log's own records give. Raises sqlite3.Error, ValueError."""
+    """Returns the parts of the evidence that the log's own records give. Raises sqlite3.Error, ValueError."""
     records = records_about_log(connection)
     opened = open_servers(records)
     notes = [*_set_aside(records, path), *_breaks(records), *_servers(records, opened)]

@@ -37,12 +37,12 @@ class Position:
     head: str = ""
 
     def broken(self, why: str, *, damaged: bool = False) -> Broken:
-        """The next record is the first that is wrong."""
+        """Notes that the next record is the first that is wrong."""
         return Broken(self.count + 1, why, damaged)
 
 
 def segment_of(connection: sqlite3.Connection, at: Position) -> Segment | Broken:
-    """Which segment a database is, if it is what we would have created."""
+    """Returns which segment a database is, if it is what we would have created."""
     found = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
     if found not in (SCHEMA, SCHEMA | INDEX):
         return at.broken("the tables are not those of an audit log")
@@ -75,7 +75,7 @@ def follow(connection: sqlite3.Connection, at: Position) -> Broken | None:
 
 
 def end(connection: sqlite3.Connection, segment: Segment, at: Position, *, closed: bool) -> Broken | None:
-    """Whether a segment ends where it says; an active one may have gone on since that was noted."""
+    """Returns whether a segment ends where it says; an active one may have gone on since that was noted."""
     early = connection.execute("SELECT min(number) FROM records WHERE number <= ?", (segment.before,)).fetchone()[0]
     if early is not None:
         return Broken(early, f"record {early} is in segment {segment.ordinal}, which begins after {segment.before}")
@@ -89,7 +89,7 @@ def end(connection: sqlite3.Connection, segment: Segment, at: Position, *, close
 
 
 def sound(connection: sqlite3.Connection, at: Position, path: Path) -> Broken | None:
-    """Whether a database that is still written to is sound beyond its records."""
+    """Returns whether a database that is still written to is sound beyond its records."""
     state = _pragma(connection, "integrity_check")
     if state != "ok":
         return at.broken(f"the database is damaged: {state}", damaged=True)
@@ -100,7 +100,7 @@ def sound(connection: sqlite3.Connection, at: Position, path: Path) -> Broken | 
 
 
 def hash_at(connection: sqlite3.Connection, segment: Segment, number: int) -> str | None:
-    """The stored hash of a record of this segment; before its first, what it goes on from."""
+    """Returns the stored hash of a record of this segment; before its first, what it goes on from."""
     if number == segment.before:
         return segment.previous or segment.genesis
     row = connection.execute("SELECT hash FROM records WHERE number = ?", (number,)).fetchone()
@@ -108,7 +108,7 @@ def hash_at(connection: sqlite3.Connection, segment: Segment, number: int) -> st
 
 
 def _hashed(connection: sqlite3.Connection, at: Position) -> tuple[int, str] | None:
-    """Where the chain ends, if all of it holds: one pass that names nothing."""
+    """Returns where the chain ends, if all of it holds: one pass that names nothing."""
     sha256, head, count = hashlib.sha256, at.head.encode(), at.count
     sql = "SELECT content, hash FROM records WHERE number > ? ORDER BY number"
     try:
@@ -125,7 +125,7 @@ def _hashed(connection: sqlite3.Connection, at: Position) -> tuple[int, str] | N
 
 
 def _first_wrong(connection: sqlite3.Connection, at: Position) -> Broken:
-    """The first record that does not hold, of a chain that does not."""
+    """Returns the first record that does not hold, of a chain that does not."""
     sql = "SELECT number, content, hash FROM records WHERE number > ? ORDER BY number"
     for number, content, digest in connection.execute(sql, (at.count,)):
         expected = at.count + 1
@@ -149,7 +149,7 @@ _MASK = 0xFFFFFFFF
 
 
 def damaged_frame(path: Path) -> int | None:
-    """The number (from 1) of a frame that is wrong although frames of the same log follow it, or None.
+    """Returns the number (from 1) of a frame that is wrong although frames of the same log follow it, or None.
 
     A wrong last frame is no damage: it is how a write looks that a crash cut off. Raises OSError.
     """

@@ -231,14 +231,14 @@ def _always(subject: Subject) -> bool:
 
 @lru_cache(maxsize=8)  # a policy is compiled anew at each change of it, and these rules are the same ones
 def builtin_layer(own: tuple[str, ...] = ()) -> Layer:
-    """The built-in layer, where `own` are Remit's own files and folders in this workspace, relative to it."""
+    """Returns the built-in layer, where `own` are Remit's own files and folders in this workspace, relative to it."""
     # Folded first: folding makes signs of globs out of their wide forms.
     globs = tuple(f"/{escape_glob(fold(path))}" for path in own)
     return Layer.of("builtin", _rules({POLICY_FILES: globs}))
 
 
 def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
-    """The rules; `more` are further globs of those that deny."""
+    """Yields the rules; `more` are further globs of those that deny."""
     for name, (reason, known) in DENIED.items():
         globs = (*known, *more.get(name, ()))
         keys = keys_of_globs(globs, fold_case=True)

@@ -116,7 +116,7 @@ def _deferred_write(part: Action, decision: Decision) -> bool:
 
 
 def _suspicions(policy: Policy, suspects: Iterable[Action], permit: Reason | None) -> Iterator[str]:
-    """The suspects that a rule denies. Programs are not asked: nobody says yet that any of this runs."""
+    """Yields the suspects that a rule denies. Programs are not asked: nobody says yet that any of this runs."""
     rules = replace(policy, extension=None) if policy.extension else policy
     for suspect in suspects:
         judged = _evaluate_simple(rules, suspect, permit)
@@ -180,7 +180,8 @@ def _judge(indexed: IndexedRule, subject: Subject) -> Reason | None:
 
 
 def _allow(indexed: IndexedRule, action: Action) -> Reason:
-    """An allow whose constraint does not hold abstains, and says so. An action without a size has none to exceed.
+    """Returns an allow whose constraint does not hold abstains, and says so. An action without a size has none to
+    exceed.
 
     What a command does that is more than plain words is not known, so it is never allowed without a look.
     """

@@ -57,7 +57,8 @@ An answer is `{verdict, reason}` with a word and a text or null, or `{error}` of
 
 
 def read_rule(file: str, stem: str, text: str) -> ExtensionRule:
-    """The rule in a file of this name (without its ending). Raises PolicyError with the place of what is wrong."""
+    """Returns the rule in a file of this name (without its ending). Raises PolicyError with the place of what is
+    wrong."""
     try:
         module = ast.parse(text, file)
         compile(text, file, "exec", dont_inherit=True)
@@ -109,7 +110,7 @@ def _wrong(file: str, line: int, column: int, message: str, fix: str) -> PolicyE
 
 
 def with_extension(policy: Policy, rules: Sequence[ExtensionRule], ask: Ask) -> Policy:
-    """The policy with these rules in it; their texts count for its version."""
+    """Returns the policy with these rules in it; their texts count for its version."""
     if not rules:
         return policy
     texts: list[Json] = [[rule.name, rule.text] for rule in rules]
@@ -122,7 +123,7 @@ def with_extension(policy: Policy, rules: Sequence[ExtensionRule], ask: Ask) -> 
 
 
 def extension_of(rules: Sequence[ExtensionRule], ask: Ask) -> Extension:
-    """The port of `evaluate`, for these rules: those that do not hear of an action cost nothing."""
+    """Returns the port of `evaluate`, for these rules: those that do not hear of an action cost nothing."""
 
     def extension(action: Action) -> Sequence[Reason]:
         asked = [rule for rule in rules if rule.hears_of(action)]
@@ -134,7 +135,7 @@ def extension_of(rules: Sequence[ExtensionRule], ask: Ask) -> Extension:
 
 
 def facts_of(action: Action) -> Facts:
-    """The action in JSON, its path in one spelling, with its risk."""
+    """Returns the action in JSON, its path in one spelling, with its risk."""
     return {
         "syscall": action.syscall,
         "path": None if action.path is None else normalise(action.path),
@@ -193,6 +194,6 @@ class ScriptedRules:
     asked: list[Facts] = field(default_factory=list[Facts])
 
     def __call__(self, names: Sequence[str], facts: Facts) -> Json:
-        """The table's answers; a rule that is not in it abstains."""
+        """Returns the table's answers; a rule that is not in it abstains."""
         self.asked.append(facts)
         return [self.answers.get(name, {"verdict": "pass", "reason": None}) for name in names]

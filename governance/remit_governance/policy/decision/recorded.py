@@ -58,7 +58,7 @@ def record_judgement(actions: Sequence[Action], decision: Decision | None, redac
 
 
 def recorded_actions(event: AuditEvent) -> tuple[Action, ...]:
-    """The actions that a record keeps; empty where it keeps none, or something that is none."""
+    """Returns the actions that a record keeps; empty where it keeps none, or something that is none."""
     try:
         value: object = json.loads(event.actions or "[]")
         return tuple(parse_action(item) for item in cast("list[object]", value)) if isinstance(value, list) else ()
@@ -67,7 +67,7 @@ def recorded_actions(event: AuditEvent) -> tuple[Action, ...]:
 
 
 def recorded_reasons(event: AuditEvent) -> tuple[Mapping[str, str], ...]:
-    """The reasons that a record keeps: `action`, `reason`, and where a rule spoke `rule` and `at`."""
+    """Returns the reasons that a record keeps: `action`, `reason`, and where a rule spoke `rule` and `at`."""
     try:
         value: object = json.loads(event.reasons or "[]")
     except (ValueError, TypeError, RecursionError):

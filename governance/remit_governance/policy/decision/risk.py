@@ -132,19 +132,20 @@ _DATA = compile_globs(DATA_PATHS, fold_case=True)
 
 
 def risk_of(action: Action, own: OwnRows = NO_ROWS) -> Risk:
-    """The word for this action's score: what a person is shown, and what rules match. Of a part, that of its line."""
+    """Returns the word for this action's score: what a person is shown, and what rules match. Of a part, that of its
+    line."""
     if action.risk is not None:
         return action.risk
     return word_of(score_of(action, own))
 
 
 def word_of(score: int) -> Risk:
-    """The word for a score."""
+    """Returns the word for a score."""
     return "low" if score <= 1 else "medium" if score < UNKNOWN else "high"
 
 
 def rated_parts(action: Action, own: OwnRows = NO_ROWS) -> Parts:
-    """The parts of a command line, each with its risk. All are `high` where not all of the line is certain.
+    """Returns the parts of a command line, each with its risk. All are `high` where not all of the line is certain.
 
     Files that options of programs with `own` rows name are parts, too. What is only another spelling of the line (a
     wrapper) has the risk of the whole: it does nothing of its own.
@@ -176,7 +177,7 @@ def _parts(action: Action, own: OwnRows) -> Parts:
 
 
 def _follow_cd(parts: Parts) -> Parts:
-    """The parts where one `cd` has led them: `cd build && cmake ..` stays in the workspace."""
+    """Returns the parts where one `cd` has led them: `cd build && cmake ..` stays in the workspace."""
     folders = {
         part.command[1] for part in parts.shadows if part.command and part.command[0] == "cd" and part.command[1:]
     }
@@ -198,7 +199,7 @@ def _prints_nothing(part: Action) -> bool:
 
 
 def score_of(action: Action, own: OwnRows = NO_ROWS) -> int:
-    """effect × path, at least 1; of a command line that of its highest part."""
+    """Effect × path, at least 1; of a command line that of its highest part."""
     return _score(action, own) if action.script is None else max(_scores(_parts(action, own), action.script, own))
 
 
@@ -232,7 +233,7 @@ def _of_written(path: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _of_command(command: tuple[str, ...], cwd: str, own: OwnRows) -> int:
-    """The highest of the commands that these words come down to."""
+    """Returns the highest of the commands that these words come down to."""
     if not command or is_script(command):
         return UNKNOWN
     layers = unwrap([Word(word) for word in command])

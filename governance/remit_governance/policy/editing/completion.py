@@ -65,7 +65,8 @@ def completions(
 
 
 def _token_at_end(before: str) -> Token | None:
-    """The token that the cursor would be writing; None in a comment, a block of text or behind a whole value."""
+    """Returns the token that the cursor would be writing; None in a comment, a block of text or behind a whole
+    value."""
     if len(before) >= MAX_CHARACTERS:
         return None
     tokens = read_outline(before + _CURSOR).tokens
@@ -79,7 +80,7 @@ def _word_end(text: str, offset: int) -> int:
 
 
 def _keys(text: str, span: Span, token: Token, slot: Slot) -> Iterator[tuple[str, str]]:
-    """The keys that the mapping does not have yet, but for the one being written."""
+    """Yields the keys that the mapping does not have yet, but for the one being written."""
     given = {
         other.text
         for other in outline(text).tokens
@@ -95,7 +96,7 @@ def _touch(one: Span, other: Span) -> bool:
 
 
 def _words(slot: Slot, key: str, tools: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The words a form accepts; where it accepts any, the ones that have a meaning."""
+    """Yields the words a form accepts; where it accepts any, the ones that have a meaning."""
     known = known_words(key, tools)
     for word in slot.words or known:
         yield word, known.get(word, "")

@@ -99,7 +99,8 @@ class _Places:
         self._first = {token.place: token for token in reversed(self._outline.tokens) if token.role == "key"}
 
     def span(self, problem: Problem) -> Span:
-        """A key that is wrong itself, else a key with what stands behind it in its line, else what begins there."""
+        """Returns a key that is wrong itself, else a key with what stands behind it in its line, else what begins
+        there."""
         start = self.lines.offset(problem.line, problem.column)
         rest = self.lines.rest(start)
         token = self._at.get(start)

@@ -72,7 +72,7 @@ def _about_word(token: Token, tools: Mapping[str, str], whole: Slot) -> str | No
 
 
 def _form(text: str, index: int) -> RuleForm | None:
-    """The rule at this place of the list, by itself: faults elsewhere in the file are not its own."""
+    """Returns the rule at this place of the list, by itself: faults elsewhere in the file are not its own."""
     document = _document(text)
     match document.value if document is not None else None:
         case {"capabilities": list() as rules} if index < len(rules):
@@ -110,7 +110,7 @@ def sentence(rule: RuleForm) -> str:
 
 
 def code(text: str) -> str:
-    """Text as Markdown shows it letter by letter, hidden characters spelled out."""
+    """Returns text as Markdown shows it letter by letter, hidden characters spelled out."""
     shown = visible(text, "show")
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown else ""
@@ -125,7 +125,7 @@ def _condition(form: MatchForm) -> list[str]:
 
 
 def _told(key: str) -> str:
-    """How the values of a key begin."""
+    """Returns how the values of a key begin."""
     return str(cast("dict[str, str]", MatchForm.model_fields[key].json_schema_extra)["told"])
 
 
@@ -153,7 +153,7 @@ def _limits(rule: RuleForm) -> str:
 
 
 def rule_span(text: str, name: str) -> Span | None:
-    """The name of the rule with this name; None where the text has none."""
+    """Returns the name of the rule with this name; None where the text has none."""
     for token in outline(text).tokens:
         match token.place:
             case ("capabilities", int(), "name") if token.role != "key" and token.text == name:

@@ -54,18 +54,19 @@ class Outline:
     reach: Mapping[int, int]
 
     def at(self, offset: int) -> Token | None:
-        """The token that the offset lies in, or right behind."""
+        """Returns the token that the offset lies in, or right behind."""
         index = bisect_right(self.tokens, offset, key=lambda token: token.span.start) - 1
         token = self.tokens[index] if index >= 0 else None
         return token if token is not None and offset <= token.span.end else None
 
     def value(self, place: Place) -> Token | None:
-        """The first value that stands at a place."""
+        """Returns the first value that stands at a place."""
         return next((t for t in self.tokens if t.place == place and t.role != "key"), None)
 
 
 def read_outline(text: str) -> Outline:
-    """The outline of a text. Never raises; what is too large or too deep for a policy has none, or ends early."""
+    """Returns the outline of a text. Never raises; what is too large or too deep for a policy has none, or ends
+    early."""
     if len(text) > MAX_CHARACTERS:
         return Outline((), {})
     reader = _Reader(text)
@@ -299,7 +300,7 @@ class _Reader:
             self.at = len(self.text)
 
     def _scalar(self, plain: re.Pattern[str]) -> tuple[Span, str] | None:
-        """The quoted or plain scalar that begins here, and its text without quotes; its line is its end."""
+        """Returns the quoted or plain scalar that begins here, and its text without quotes; its line is its end."""
         if found := _QUOTED.match(self.text, self.at):
             raw = found.group()
             text = raw[1:-1] if len(raw) > 1 and raw.endswith(raw[0]) else raw[1:]
@@ -336,7 +337,7 @@ class _Reader:
         return self.at > 0 and self.text[self.at - 1] in "\r\n"
 
     def _column_ahead(self) -> int:
-        """The column at which the line that begins here has content; beyond any other where it has none."""
+        """Returns the column at which the line that begins here has content; beyond any other where it has none."""
         found = _BLANKS.match(self.text, self.at)
         end = found.end() if found else self.at
         empty = end >= len(self.text) or self.text[end] in "\r\n#"

@@ -58,7 +58,7 @@ def slot_at(place: Place, whole: Slot = WHOLE) -> Slot | None:
 
 
 def fields_of(form: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    """The fields of a form by the key that a file spells them with."""
+    """Returns the fields of a form by the key that a file spells them with."""
     return {field.alias or name: field for name, field in form.model_fields.items()}
 
 
@@ -72,7 +72,7 @@ def _slot_of(annotation: Any) -> Slot:
 
 
 def _leaves(annotation: Any, many: bool) -> Iterator[tuple[Any, bool]]:
-    """The types that an annotation is made of, each with whether it stands in a tuple."""
+    """Yields the types that an annotation is made of, each with whether it stands in a tuple."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is None or origin is Literal or origin is dict:
         yield annotation, many
@@ -216,5 +216,5 @@ def meaning(form: type[BaseModel] | None, key: str) -> str | None:
 
 
 def known_words(key: str, tools: Mapping[str, str]) -> Mapping[str, str]:
-    """The words with a meaning at a key's values; `tools` are the tools there are, with what each does."""
+    """Returns the words with a meaning at a key's values; `tools` are the tools there are, with what each does."""
     return tools if key == "tool" else WORDS.get(key, {})

@@ -29,7 +29,8 @@ class YamlLines:
         self._ends = [*(end.start() for end in ends), len(text)]
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a line and column, both from 1; what lies beyond the text or line is brought to its end."""
+        """Returns the offset of a line and column, both from 1; what lies beyond the text or line is brought to its
+        end."""
         index = min(max(line, 1), len(self._starts)) - 1
         start, end = self._starts[index], self._ends[index]
         if _NOT_COUNTED not in self._text[start:end]:

@@ -39,7 +39,7 @@ class TokenForm(BaseModel):
     shown_by: tuple[str, int] | None = None
 
     def claim(self, action: Action, policy: Policy) -> Claim:
-        """The claim of whoever shows this token under this policy."""
+        """Returns the claim of whoever shows this token under this policy."""
         covered = action if self.path is None else replace(action, path=self.path)
         token = Token(
             nonce=1,
@@ -78,7 +78,7 @@ class ActionForm(BaseModel):
     permit: StrictBool = True
 
     def action(self) -> Action:
-        """The same as a value of the core."""
+        """Returns the same as a value of the core."""
         return Action(
             syscall=self.syscall,
             path=self.path,
@@ -121,19 +121,20 @@ Form = TypeVar("Form", bound=ActionForm)
 
 
 def parse_action(value: object) -> Action:
-    """The action that a JSON value (an object, already decoded) describes. Raises ActionError naming the field."""
+    """Returns the action that a JSON value (an object, already decoded) describes. Raises ActionError naming the
+    field."""
     return _validate(ActionForm, value).action()
 
 
 def parse_question(value: object, policy: Policy) -> tuple[Action, Claim | None]:
-    """The same, with the claim of its `token` under this policy."""
+    """Returns the same, with the claim of its `token` under this policy."""
     form = _validate(AskedForm, value)
     action = form.action()
     return action, None if form.token is None else form.token.claim(action, policy)
 
 
 def form_of(action: Action) -> dict[str, Json]:
-    """The action as `parse_action` reads it back; what is as usual is left out."""
+    """Returns the action as `parse_action` reads it back; what is as usual is left out."""
     form: dict[str, Json] = {"syscall": action.syscall}
     if action.path is not None:
         form["path"] = action.path
@@ -178,7 +179,8 @@ def _validate(form: type[Form], value: object) -> Form:
 
 
 def example_faults(form: RuleForm, rule: Rule, document: Document, place: Place) -> Iterator[Problem]:
-    """One problem for each example that is no action, or that the rule takes the other way; `place` is the rule's."""
+    """Yields one problem for each example that is no action, or that the rule takes the other way; `place` is the
+    rule's."""
     syscalls = form.match.syscall or ()
     for key, wanted in (("match", True), ("not_match", False)):
         examples = form.examples.match if wanted else form.examples.not_match

@@ -94,7 +94,7 @@ def compile_policy(
     work_items: WorkItems | None = None,
     programs: OwnRows = NO_ROWS,
 ) -> Policy:
-    """One policy of all sources, the scopes of the work items, the built-in rules, and the rows of programs.
+    """Returns one policy of all sources, the scopes of the work items, the built-in rules, and the rows of programs.
 
     `fold_case` is whether the workspace's file system ignores case; `own` are Remit's own files and folders that lie in
     the workspace, relative to it. Raises PolicyError with every problem found.
@@ -202,7 +202,7 @@ def _too_wild(document: Document, place: Place) -> Problem:
 
 
 def parse_policy(file: str, text: str, most: Most = OWN) -> tuple[Document, PolicyForm]:
-    """A policy file's places and its checked content. An empty file is a policy without rules, which denies.
+    """Returns a policy file's places and its checked content. An empty file is a policy without rules, which denies.
 
     Raises PolicyError with every problem found.
     """
@@ -245,7 +245,7 @@ def _spell_item(item: WorkItem) -> list[Json]:
 
 
 def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
-    """One rule that is well-formed, ready to be asked."""
+    """Returns one rule that is well-formed, ready to be asked."""
     verdict = _VERDICTS[form.action]
     # A review asks about what it may mean; a deny is certain, and asks about the rest.
     stops = {Verdict.DENY: Match.YES, Verdict.REQUIRE_REVIEW: Match.MAYBE}.get(verdict)

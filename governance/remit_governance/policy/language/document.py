@@ -89,7 +89,7 @@ class Document:
         return self.marks.get(place, (1, 1))
 
     def problem(self, place: Place, message: str, fix: str) -> Problem:
-        """A problem at this place."""
+        """Returns a problem at this place."""
         line, column = self.mark(place)
         return Problem(self.file, line, column, message, fix)
 
@@ -137,7 +137,8 @@ class _Reader:
         self._replaying: list[Iterator[Event]] = []
 
     def read_all(self) -> Plain:
-        """The value of the only document, None where there is none. Raises PolicyError and yaml.MarkedYAMLError."""
+        """Returns the value of the only document, None where there is none. Raises PolicyError and
+        yaml.MarkedYAMLError."""
         self._next()
         if not isinstance(self._next(), DocumentStartEvent):
             return None
@@ -149,7 +150,7 @@ class _Reader:
         return value
 
     def _next(self) -> Event:
-        """The next event; instead of an alias those of what it stands for."""
+        """Returns the next event; instead of an alias those of what it stands for."""
         event = self._next_expanded()
         for events in self._recording:
             events.append(event)
@@ -205,7 +206,8 @@ class _Reader:
                 raise self._fault(event, "this is no YAML value", "correct the YAML")
 
     def _items(self, start: SequenceStartEvent) -> Iterator[Event]:
-        """The first event of each item of a sequence; an item has to be read before the next one is asked for."""
+        """Yields the first event of each item of a sequence; an item has to be read before the next one is asked
+        for."""
         while not isinstance(event := self._next(), SequenceEndEvent):
             yield event
         self._end(start)

@@ -39,8 +39,8 @@ def load_policy(
     work_items: WorkItems | None = None,
     programs: OwnRows = NO_ROWS,
 ) -> Policy:
-    """The policy in force: the person's file, else the packaged default; tightened by the project's file, where given,
-    and by the scopes of the work items; with what is known of `programs`.
+    """Returns the policy in force: the person's file, else the packaged default; tightened by the project's file, where
+    given, and by the scopes of the work items; with what is known of `programs`.
 
     A path that is given has to be readable; `own` as for `compile_policy`. Raises PolicyError with every problem found.
     """
@@ -51,14 +51,15 @@ def load_policy(
 
 
 def load_programs(person: Path | None = None, project: Path | None = None) -> OwnRows:
-    """The rows of programs in the person's file and the project's, where there are such. Raises PolicyError."""
+    """Returns the rows of programs in the person's file and the project's, where there are such. Raises PolicyError."""
     mine = [] if person is None or not is_given(person) else [read_source(person)]
     theirs = [] if project is None or not is_given(project) else [read_source(project, project=True)]
     return own_rows([*mine, *theirs])
 
 
 def load_work_items(file: Path) -> WorkItems | None:
-    """The work items of a workspace's file; None where it has none. Raises PolicyError with every problem found."""
+    """Returns the work items of a workspace's file; None where it has none. Raises PolicyError with every problem
+    found."""
     if not is_given(file):
         return None
     return parse_work_items(str(file), read_source(file, project=True, most=MAX_ITEMS_BYTES).text)
@@ -80,7 +81,7 @@ def is_given(path: Path) -> bool:
 
 
 def load_rules(folder: Path) -> tuple[ExtensionRule, ...]:
-    """The rules in the `.py` files of the person's folder, by name; none where there is no such folder.
+    """Returns the rules in the `.py` files of the person's folder, by name; none where there is no such folder.
 
     Raises PolicyError with every problem found.
     """
@@ -104,7 +105,7 @@ def load_rules(folder: Path) -> tuple[ExtensionRule, ...]:
 
 
 def load_rule(path: Path) -> ExtensionRule:
-    """The rule in one file. Raises PolicyError."""
+    """Returns the rule in one file. Raises PolicyError."""
     if not _RULE_NAME.fullmatch(path.stem):
         raise _unreadable(path, 1, f"`{path.stem}` cannot name a rule", "use letters, digits, `_` and `-`")
     source = read_source(path, most=MAX_RULE_BYTES)
@@ -112,19 +113,19 @@ def load_rule(path: Path) -> ExtensionRule:
 
 
 def default_source() -> Source:
-    """The packaged default policy."""
+    """Returns the packaged default policy."""
     path = files("remit_governance.policy") / "default.yaml"
     return Source(str(path), path.read_text(encoding="utf-8"))
 
 
 def workflow_source() -> Source:
-    """The packaged rules of the workflow (FLW-03)."""
+    """Returns the packaged rules of the workflow (FLW-03)."""
     path = files("remit_governance.workflow") / "workflow.yaml"
     return Source(str(path), path.read_text(encoding="utf-8"), workflow=True)
 
 
 def read_source(path: Path, project: bool = False, most: int = MAX_BYTES) -> Source:
-    """One policy file's text, of at most `most` bytes. Raises PolicyError where it cannot be read as UTF-8."""
+    """Returns one policy file's text, of at most `most` bytes. Raises PolicyError where it cannot be read as UTF-8."""
     try:
         with open(path, "rb", opener=_of_project if project else None) as file:
             data = file.read(most + 1)
@@ -162,7 +163,7 @@ class _ProgramsForm(RootModel[tuple[OwnProgramForm, ...]]):
 
 
 def parse_programs(source: Source) -> Rows:
-    """The rows of a file, by the names of their programs. Raises PolicyError with every problem found."""
+    """Returns the rows of a file, by the names of their programs. Raises PolicyError with every problem found."""
     if not source.text.strip():
         return {}
     most = OF_PROJECT if source.project else OWN
@@ -182,7 +183,8 @@ def parse_programs(source: Source) -> Rows:
 
 
 def own_rows(sources: Sequence[Source]) -> OwnRows:
-    """The rows of the person's file and of the project's, where given. Raises PolicyError with every problem."""
+    """Returns the rows of the person's file and of the project's, where given. Raises PolicyError with every
+    problem."""
     problems: list[Problem] = []
     rows: dict[bool, Rows] = {}
     for source in sources:

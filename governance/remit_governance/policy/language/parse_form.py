@@ -28,7 +28,7 @@ def parse_form(
     *,
     most: Most = OWN,
 ) -> tuple[Document, F]:
-    """A file's places and its checked content. An empty file is the form's default.
+    """Returns a file's places and its checked content. An empty file is the form's default.
 
     `keys` says which form stands below a key, `examples` which one everywhere else: for the suggestion where a key is
     unknown. Raises PolicyError with the problems found, of those of the form `MOST_PROBLEMS` at most.
@@ -43,7 +43,7 @@ def parse_form(
 
 
 def _holder(location: tuple[str | int, ...]) -> str:
-    """The key below which a place is; empty for the file's own keys."""
+    """Returns the key below which a place is; empty for the file's own keys."""
     return next((part for part in reversed(location[:-1]) if isinstance(part, str)), "")
 
 
@@ -74,7 +74,7 @@ FIXES: Mapping[str, str] = MappingProxyType(
 
 
 def problem_of(document: Document, error: ErrorDetails, form: type[BaseModel]) -> Problem:
-    """One of pydantic's errors as a problem at its place, which is in this form."""
+    """Returns one of pydantic's errors as a problem at its place, which is in this form."""
     location = _written(document, error["loc"])
     name = _name(location)
     match error["type"]:
@@ -97,7 +97,7 @@ def problem_of(document: Document, error: ErrorDetails, form: type[BaseModel]) -
 
 
 def _written(document: Document, location: Location) -> Location:
-    """The place as it stands in the file: one value may stand without its list."""
+    """Returns the place as it stands in the file: one value may stand without its list."""
     alone = (
         location and isinstance(location[-1], int) and not isinstance(_value_at(document.value, location[:-1]), list)
     )
@@ -105,12 +105,12 @@ def _written(document: Document, location: Location) -> Location:
 
 
 def _name(location: Location) -> str:
-    """The key that is meant: one value of a list is named by the list's key."""
+    """Returns the key that is meant: one value of a list is named by the list's key."""
     return next((part for part in reversed(location) if isinstance(part, str)), "the file")
 
 
 def _shown(document: Document, location: Location) -> str:
-    """The key and its value, where that is short; of a list, which of its values."""
+    """Returns the key and its value, where that is short; of a list, which of its values."""
     name, value = _name(location), _value_at(document.value, location)
     written = {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
     shown = f"`{name}: {written}`" if isinstance(value, str | int | float) and len(written) <= 60 else f"`{name}`"

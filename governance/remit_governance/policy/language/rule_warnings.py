@@ -53,7 +53,7 @@ def _odd_values(document: Document, name: str, form: MatchForm, place: Place) ->
 
 
 def _misspellings(document: Document, name: str, syscalls: tuple[str, ...], place: Place) -> Iterator[Problem]:
-    """One that nobody knows may be another version's; one that is nearly a known one is none."""
+    """Yields one that nobody knows may be another version's; one that is nearly a known one is none."""
     whole = len(syscalls) == 1 and "except" not in place
     where = f"`{name}` can never match" if whole else f"a value of `{name}` never matches"
     for i, syscall in enumerate(syscalls):
@@ -63,7 +63,7 @@ def _misspellings(document: Document, name: str, syscalls: tuple[str, ...], plac
 
 
 def _unknown_tags(document: Document, name: str, tags: tuple[str, ...], place: Place) -> Iterator[Problem]:
-    """One that no caller is ever given."""
+    """Yields one that no caller is ever given."""
     for i, tag in enumerate(tags):
         if tag not in CALLER_TAGS:
             fix = f"use one of: {', '.join(CALLER_TAGS)}"

@@ -24,7 +24,7 @@ _SCRIPT = ("sh", "-c")
 
 
 def command_words(command: str) -> tuple[str, ...]:
-    """The words of a command without shell syntax, else `("sh", "-c", command)`.
+    """Returns the words of a command without shell syntax, else `("sh", "-c", command)`.
 
     So a rule for `pytest` never matches `pytest; rm -rf .`: what is not known to be plain words is a shell's business.
     """
@@ -46,7 +46,8 @@ def is_script(command: tuple[str, ...] | None) -> bool:
 
 @lru_cache(maxsize=4096)
 def command_prefix(text: str) -> tuple[str, ...]:
-    """The leading words a rule's `command` names. Raises ValueError where there are none, or its quotes are open."""
+    """Returns the leading words a rule's `command` names. Raises ValueError where there are none, or its quotes are
+    open."""
     try:
         words = tuple(text.split() if _BARE.fullmatch(text) else shlex.split(text))
     except ValueError:

@@ -18,7 +18,7 @@ from remit_governance.values import Action
 
 
 def compile_match(form: MatchForm, fold_case: bool, *, stops: Match | None = None, indexed: bool = False) -> Condition:
-    """A predicate that holds where every given key does.
+    """Returns a predicate that holds where every given key does.
 
     `stops` is for rules that deny or ask: their commands are meant in every spelling, their hosts at every port; it
     says how certain it has to be that a command is meant. `indexed` leaves `syscall` out: the predicate is asked only
@@ -51,7 +51,7 @@ def _all_of(conditions: Sequence[Condition]) -> Condition:
 
 
 def any_of(conditions: Sequence[Condition]) -> Condition | None:
-    """A predicate that holds where one of these does; None where there is none."""
+    """Returns a predicate that holds where one of these does; None where there is none."""
     match conditions:
         case []:
             return None

@@ -58,7 +58,7 @@ NO_PATH = PathForms()
 
 
 def forms_of_path(path: str) -> PathForms:
-    """The forms of a path as it is written."""
+    """Returns the forms of a path as it is written."""
     plain = normalise(path)
     folded = fold(plain)
     prefixes, parts = prefixes_of(plain), plain.split("/")
@@ -173,13 +173,13 @@ def _most_telling(conditions: Sequence[KeyGroups], uses: Mapping[Key, int]) -> S
 
 
 def keys_of_match(match: MatchForm, fold_case: bool) -> tuple[KeyGroups, ...]:
-    """The conditions by any of which a rule with this `match` may be filed; at least one."""
+    """Returns the conditions by any of which a rule with this `match` may be filed; at least one."""
     given = {name: values for name, values in match if values is not None}
     return tuple(_KEYS_OF[name](values, fold_case) for name, values in given.items() if name in _KEYS_OF) or (ANYTHING,)
 
 
 def keys_of_globs(globs: Iterable[str], fold_case: bool) -> KeyGroups:
-    """The keys of each glob that includes; what an excluding one takes away does not matter here."""
+    """Returns the keys of each glob that includes; what an excluding one takes away does not matter here."""
     return tuple(tuple(_keys_of_glob(fold(glob) if fold_case else glob)) for glob in globs if not glob.startswith("!"))
 
 
@@ -232,7 +232,7 @@ def _cut(key: Key) -> Key:
 
 
 def _programs(command: tuple[str, ...]) -> Iterable[str]:
-    """The programs that a command is one of, by their one name each."""
+    """Returns the programs that a command is one of, by their one name each."""
     return dict.fromkeys(form[0] for form in forms_of(command) if form)
 
 

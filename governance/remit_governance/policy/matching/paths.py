@@ -16,7 +16,8 @@ FOLDS_CASE = sys.platform == "darwin"
 
 
 def normalise(path: str) -> str:
-    """The path without `.`, `..` and doubled slashes, in NFC. What leaves the workspace starts with `..` or `/`."""
+    """Returns the path without `.`, `..` and doubled slashes, in NFC. What leaves the workspace starts with `..` or
+    `/`."""
     if not path:
         return "."
     # Most paths are normal already: no part is empty or begins with a dot.
@@ -33,7 +34,8 @@ def outside(normalised: str) -> bool:
 
 
 def fold(path: str) -> str:
-    """The path as a file system sees it that ignores case, Unicode forms and invisible characters, as macOS's do."""
+    """Returns the path as a file system sees it that ignores case, Unicode forms and invisible characters, as macOS's
+    do."""
     if path.isascii():
         return path.lower()
     drawn = "".join(c for c in path if unicodedata.category(c) != "Cf")
@@ -48,7 +50,7 @@ _PLAIN = (_PLAIN_NAME, _PLAIN_SUFFIX, _PLAIN_FOLDER, _PLAIN_PATH)
 
 
 def glob_fault(glob: str) -> str | None:
-    """Why this glob can never match, or None. Paths are normalised before they are matched."""
+    """Returns why this glob can never match, or None. Paths are normalised before they are matched."""
     body = glob.removeprefix("!")
     if not body.strip():
         return "it is empty"
@@ -76,7 +78,7 @@ def wild_chars(globs: Iterable[str]) -> int:
 
 @lru_cache(maxsize=4096)
 def compile_globs(globs: Sequence[str], fold_case: bool = False) -> PathMatcher:
-    """A matcher for normalised paths relative to the workspace: any glob matches and no `!glob` does.
+    """Returns a matcher for normalised paths relative to the workspace: any glob matches and no `!glob` does.
 
     Unlike in `.gitignore` the order does not count: an exclusion always wins. With `fold_case` the globs are folded,
     and the paths have to be folded by the caller. `globs` must be hashable. A glob that `glob_fault` names matches

@@ -29,7 +29,7 @@ class Parts:
 
 
 def parts_of(action: Action) -> Parts:
-    """The parts of an action with a `script`; never none."""
+    """Returns the parts of an action with a `script`; never none."""
     assert action.script is not None
     reading = read_script(action.script)
     whole = replace(action, script=None)

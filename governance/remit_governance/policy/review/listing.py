@@ -58,7 +58,8 @@ class _Written:
 
 
 def list_rules(sources: Sequence[Source]) -> tuple[ListedRule, ...]:
-    """The built-in rules, then those of the files in their order. Raises PolicyError where a file is no policy."""
+    """Returns the built-in rules, then those of the files in their order. Raises PolicyError where a file is no
+    policy."""
     written = [rule for source in sources for rule in _written(source)]
     builtin = [ListedRule(rule.name, "builtin", rule.verdict.word, rule.reason) for rule in BUILTIN.rules]
     return (*builtin, *(_list_rule(rule, written) for rule in written))
@@ -116,7 +117,7 @@ def _excepts_less(wide: RuleForm, narrow: RuleForm) -> bool:
 
 
 def _builtin_shadow(form: RuleForm) -> str | None:
-    """The built-in deny that refuses every write this rule is about."""
+    """Returns the built-in deny that refuses every write this rule is about."""
     syscalls, globs = form.match.syscall, form.match.path_glob
     if not syscalls or not globs or not all(s.startswith("fs.") and s not in READING for s in syscalls):
         return None
@@ -144,7 +145,7 @@ def globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
 
 
 def folded_globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    """The same for globs that are matched folded, as the built-in rules' are."""
+    """Returns the same for globs that are matched folded, as the built-in rules' are."""
     return globs_cover([fold(glob) for glob in wide], [fold(glob) for glob in narrow])
 
 
@@ -153,7 +154,7 @@ def _among(wide: Sequence[str], narrow: Sequence[str]) -> bool:
 
 
 def _hosts_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    """A rule that stops a host without a port stops it at every one."""
+    """Returns a rule that stops a host without a port stops it at every one."""
     known = set(map(host_and_port, wide))
     return all((name, port) in known or (name, None) in known for name, port in map(host_and_port, narrow))
 
@@ -187,12 +188,12 @@ _COVERS = {"path_glob": globs_cover, "command": _commands_cover, "host": _hosts_
 
 
 def known_names(own: OwnRows) -> tuple[str, ...]:
-    """The programs that have a row, in the order of their names."""
+    """Returns the programs that have a row, in the order of their names."""
     return tuple(sorted({*packaged_names(), *own.person, *own.project}))
 
 
 def like(name: str, own: OwnRows) -> str | None:
-    """A program that may have been meant."""
+    """Returns a program that may have been meant."""
     return next(iter(difflib.get_close_matches(name, known_names(own), n=1)), None)
 
 

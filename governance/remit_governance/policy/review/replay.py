@@ -80,7 +80,7 @@ class Replay:
 
 
 def past_calls(newest_first: Iterable[AuditRecord], last: int = LAST) -> PastCalls:
-    """The last calls that can be judged anew, of records that announce calls. Nothing is read beyond them."""
+    """Returns the last calls that can be judged anew, of records that announce calls. Nothing is read beyond them."""
     found: list[PastCall] = []
     skipped: Counter[str] = Counter()
     unasked: list[AuditRecord] = []
@@ -97,7 +97,7 @@ def past_calls(newest_first: Iterable[AuditRecord], last: int = LAST) -> PastCal
 
 
 def past_call(record: AuditRecord) -> PastCall | str:
-    """The call that a record announces, or why it cannot be judged anew."""
+    """Returns the call that a record announces, or why it cannot be judged anew."""
     was = _WAS.get(record.event.policy_decision or "")
     if was is None:
         return UNASKED
@@ -124,13 +124,13 @@ def _opens(policy: Policy, record: AuditRecord) -> bool:
 
 
 def judge_again(policy: Policy, actions: Sequence[Action]) -> Decision:
-    """The decision about all parts of a call, at least one: the strictest, the gate's before any."""
+    """Returns the decision about all parts of a call, at least one: the strictest, the gate's before any."""
     closed = (refusal for action in actions if (refusal := gate_decision(policy, action)) is not None)
     return next(closed, None) or strictest(evaluate(policy, action) for action in actions)
 
 
 def gate_decision(policy: Policy, action: Action) -> Decision | None:
-    """The deny of the gate where the action's tool does not belong to its intent, None where it does.
+    """Returns the deny of the gate where the action's tool does not belong to its intent, None where it does.
 
     Tools that a person has added are let on: their effect is in no record.
     """
@@ -163,7 +163,8 @@ class RuleTest:
 
 
 def rule_tests(source: Source, fold_case: bool = False) -> Iterator[RuleTest]:
-    """Every rule of a file against its examples. Raises PolicyError where the file cannot be read as a policy."""
+    """Yields every rule of a file against its examples. Raises PolicyError where the file cannot be read as a
+    policy."""
     document, form = parse_policy(source.file, source.text)
     for i, entry in enumerate(form.capabilities):
         place = ("capabilities", i)

@@ -68,7 +68,7 @@ class Proposal:
 
 
 def update_action(path: str | None) -> Action:
-    """The change of a policy file as policy judges it. `path` is the file's in the workspace, None outside."""
+    """Returns the change of a policy file as policy judges it. `path` is the file's in the workspace, None outside."""
     return Action(SYSCALL, path, tool="policy_update", caller_tags=frozenset({"human", "core_plugin"}))
 
 

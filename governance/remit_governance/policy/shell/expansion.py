@@ -29,7 +29,7 @@ _BEFORE_MESSAGES = frozenset({"-a", "-q", "-m", "--message", "--amend", "--allow
 
 
 def unclear(words: Sequence[Word], layers: Layers) -> Iterator[str]:
-    """Why each word of a command that is vague is not harmless where it stands."""
+    """Yields why each word of a command that is vague is not harmless where it stands."""
     if not any(word.vague for word in words):
         return
     plain = layers.commands == [tuple(words)] and not (layers.wrappers or layers.scripts)
@@ -40,7 +40,7 @@ def unclear(words: Sequence[Word], layers: Layers) -> Iterator[str]:
 
 
 def _taken(words: Sequence[Word], at: int) -> bool:
-    """Whether this word may be what it will."""
+    """Returns whether this word may be what it will."""
     program, word = posixpath.basename(words[0].text), words[at]
     if at == 0 or program in _INERT:
         return at > 0
@@ -54,7 +54,7 @@ def _taken(words: Sequence[Word], at: int) -> bool:
 
 
 def _takes(words: Sequence[Word], at: int, program: str) -> bool:
-    """Whether a program takes a number or a place, which begins with no dash, wherever this word stands."""
+    """Returns whether a program takes a number or a place, which begins with no dash, wherever this word stands."""
     word = words[at]
     if word.vague == "number":
         return takes_any_file(program) or word.text.startswith("-") or words[at - 1].text in _TAKES_COUNT
@@ -64,12 +64,12 @@ def _takes(words: Sequence[Word], at: int, program: str) -> bool:
 
 
 def _only_reads(words: Sequence[Word], at: int) -> bool:
-    """Whether a word that begins with no dash is an operand of a subcommand of git that only reads."""
+    """Returns whether a word that begins with no dash is an operand of a subcommand of git that only reads."""
     return at > 1 and words[1].text[:1] != "-" and effect_of(tuple(word.text for word in words)) == "reads"
 
 
 def _tests(words: Sequence[Word]) -> bool:
-    """Whether it is certain which word is the operator, and that it only compares text or looks for a file."""
+    """Returns whether it is certain which word is the operator, and that it only compares text or looks for a file."""
     texts = [None if word.vague else word.text for word in words]
     if texts[-1:] == ["]"]:
         texts = texts[:-1]
@@ -89,7 +89,7 @@ def _is_number(word: Word) -> bool:
 
 
 def _says(words: Sequence[Word], at: int) -> bool:
-    """Whether it is the text of a message."""
+    """Returns whether it is the text of a message."""
     before = words[2 : at - 1]
     known = all(word.text[:1] != "-" or word.text in _BEFORE_MESSAGES for word in before)
     if len(words) < 3 or words[1].text not in _TALKS or not known or any(word.vague for word in words[1:at]):

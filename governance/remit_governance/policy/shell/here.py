@@ -54,7 +54,8 @@ class _Script:
 
 
 def without_here_documents(text: str) -> str | None:
-    """The script with each program that is fed a here-document reading `FED`; None where that cannot be told."""
+    """Returns the script with each program that is fed a here-document reading `FED`; None where that cannot be
+    told."""
     told = _TOLD.match(text) or _TOLD_IN_ANY.match(text)
     if told is not None:
         text = f"{told[1]}'{told[4].replace(chr(39), ' ')}'{text[told.end() :]}"
@@ -85,7 +86,8 @@ def without_here_documents(text: str) -> str | None:
 
 
 def _behind_bodies(script: _Script, at: int) -> int | None:
-    """Where the script goes on after the bodies that begin here; None where one may run something, or has no end."""
+    """Returns where the script goes on after the bodies that begin here; None where one may run something, or has no
+    end."""
     for each in script.awaited:
         start = at
         while True:

@@ -17,7 +17,7 @@ from remit_governance.policy.shell.words import Word, resolve, spelled
 
 
 def assigned_names(root: Node) -> Iterator[str]:
-    """The names that get a value somewhere, once for each place; where it is a number, `NAME number` as well."""
+    """Yields the names that get a value somewhere, once for each place; where it is a number, `NAME number` as well."""
     nodes = [root]
     while nodes:
         node = nodes.pop()
@@ -40,7 +40,7 @@ def _is_number(node: Node) -> bool:
 
 
 def is_certain(node: Node) -> bool:
-    """Whether an assignment is certainly made, here and in no shell of its own."""
+    """Returns whether an assignment is certainly made, here and in no shell of its own."""
     while True:
         parent, behind = node.parent, node.next_sibling
         if parent is None or (behind is not None and behind.type == "&"):
@@ -58,7 +58,7 @@ _PLAIN_TEST = re.compile(rf"\[\[ {_ONE_TEST}(?: (?:&&|\|\|) (?:! )?-[a-suw-zA-QS
 
 
 def is_plain_test(text: str) -> bool:
-    """Whether what stands in double brackets only looks for files and compares text.
+    """Returns whether what stands in double brackets only looks for files and compares text.
 
     A shell that does not know them looks for programs called `[[` and `-f`, and finds none.
     """
@@ -69,7 +69,7 @@ _NAMED_BY = {"variable_assignment": "name", "for_statement": "variable"}
 
 
 def strange(node: Node) -> str:
-    """Why a node of this kind is not certain."""
+    """Returns why a node of this kind is not certain."""
     names = {
         "command_substitution": "the output of a command becomes part of another",
         "process_substitution": "a command stands in for a file",
@@ -87,12 +87,12 @@ TAKE_NUMBERS = frozenset({"echo", "printf", "exit", "return", "test", "wait", "k
 
 
 def feeds(redirect: Node) -> bool:
-    """Whether a redirection gives text of the command line to be read."""
+    """Returns whether a redirection gives text of the command line to be read."""
     return redirect.type in {"heredoc_redirect", "herestring_redirect"} or spelled(redirect).endswith(f"<{FED}")
 
 
 def is_shell(body: Node) -> bool:
-    """Whether a command is a shell, which would run what it reads."""
+    """Returns whether a command is a shell, which would run what it reads."""
     return body.type == "command" and any(
         child.type == "command_name" and posixpath.basename(spelled(child)) in _SHELLS for child in body.named_children
     )
@@ -102,7 +102,7 @@ _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "
 
 
 def chosen(word: Word) -> list[Word]:
-    """The words that some shells make of this one."""
+    """Returns the words that some shells make of this one."""
     return [Word(choice, word.pattern) for choice in word.choices] or [word]
 
 
@@ -116,7 +116,8 @@ RESERVED = frozenset(
 
 
 def harmless_there(node: Node, name: str, value: str) -> bool:
-    """Whether an assignment before a command does no harm to that one: `PAGER=cat git log`, `IFS= read -r line`."""
+    """Returns whether an assignment before a command does no harm to that one: `PAGER=cat git log`, `IFS= read -r
+    line`."""
     command = node.parent.child_by_field_name("name") if node.parent and node.parent.type == "command" else None
     if command is None or "+=" in spelled(node):
         return False
@@ -131,7 +132,7 @@ def _command_of(name: Node) -> list[Node]:
 
 
 def test_operands(node: Node) -> Iterator[Node]:
-    """The words of a test, whatever the grammar takes them for."""
+    """Yields the words of a test, whatever the grammar takes them for."""
     nodes = [*reversed(node.children)]
     while nodes:
         child = nodes.pop()
@@ -209,7 +210,7 @@ _TIED = frozenset({"path", "cdpath", "fpath", "manpath", "prompt", "argv", "stat
 
 
 def harmless_variable(name: str) -> bool:
-    """Whether setting this variable changes nothing about which program runs, or how."""
+    """Returns whether setting this variable changes nothing about which program runs, or how."""
     if name in FREE_VARIABLES:
         return True
     if all(word.rstrip("0123456789") in _OWN_WORDS for word in name.split("_")):
@@ -218,10 +219,10 @@ def harmless_variable(name: str) -> bool:
 
 
 def harmless_value(name: str, value: str) -> bool:
-    """Whether this value of a variable that starts a program starts one that only prints."""
+    """Returns whether this value of a variable that starts a program starts one that only prints."""
     return name in _VALUES and _VALUES[name].fullmatch(value) is not None
 
 
 def runs_project(name: str, value: str) -> bool:
-    """Whether this variable makes a program load code of the project, and of nobody else."""
+    """Returns whether this variable makes a program load code of the project, and of nobody else."""
     return _RUNS_PROJECT.fullmatch(f"{name}={value}") is not None and not value.startswith("/")

@@ -57,7 +57,7 @@ class Row:
     marks: frozenset[str] = frozenset()
 
     def command(self, word: str) -> Argv | None:
-        """The path of the subcommand that `word` names, by another name or cut short, too."""
+        """Returns the path of the subcommand that `word` names, by another name or cut short, too."""
         if word in self.commands or "cut" not in self.marks:
             return self.commands.get(word)
         kebab = re.sub("([A-Z])", lambda upper: f"-{upper[1].lower()}", word)
@@ -65,7 +65,7 @@ class Row:
         return found.pop() if len(found) == 1 else None
 
     def long(self, name: str) -> tuple[Option, ...]:
-        """The options that a long name means: itself, else those that it is cut short from."""
+        """Returns the options that a long name means: itself, else those that it is cut short from."""
         if name in self.options:
             return (self.options[name],)
         cut = {option for known, option in self.options.items() if len(name) > 2 and known.startswith(name)}
@@ -105,7 +105,7 @@ class Call:
 
 @lru_cache(maxsize=256)
 def family_of(program: Program, name: str) -> Family:
-    """The rows of a program and its subcommands, by their paths; none where nothing is known of its options."""
+    """Returns the rows of a program and its subcommands, by their paths; none where nothing is known of its options."""
     if program.options is None and not program.commands:
         return {}
     own: dict[Argv, tuple[Mapping[str, Option], frozenset[str]]] = {}
@@ -147,7 +147,7 @@ _COMMON = _options("-r|-R|--recursive -f|--force -a|--all -d|--delete")
 
 
 def row_of(path: Argv) -> Row | None:
-    """The row of a program or a subcommand; None where the table has none."""
+    """Returns the row of a program or a subcommand; None where the table has none."""
     return _packaged_family(path[0]).get(path)
 
 
@@ -159,7 +159,7 @@ def _packaged_family(name: str) -> Family:
 
 @lru_cache(maxsize=1024)
 def _alias(program: str) -> Argv:
-    """What a program's name is another one of; empty for most."""
+    """Returns what a program's name is another one of; empty for most."""
     known = packaged(program)
     if known is not None and known.other_name_of:
         return known.other_name_of
@@ -168,15 +168,15 @@ def _alias(program: str) -> Argv:
 
 @lru_cache(maxsize=1024)
 def program_name(word: str) -> str:
-    """The one name of a program, wherever it lies and whichever version it is."""
+    """Returns the one name of a program, wherever it lies and whichever version it is."""
     name = posixpath.basename(word).casefold()
     versioned = _VERSIONED.fullmatch(name)
     return versioned[1] if versioned else name
 
 
 def forms_of(argv: Argv) -> tuple[Argv, ...]:
-    """The command, and the one that it is another name of: `git-push x` is `git push x`, `python -m pip` is `pip`,
-    `sh ./deploy` is `./deploy`.
+    """Returns the command, and the one that it is another name of: `git-push x` is `git push x`, `python -m pip` is
+    `pip`, `sh ./deploy` is `./deploy`.
     """
     name = program_name(argv[0])
     forms: list[Argv] = [(name, *argv[1:])]
@@ -191,7 +191,7 @@ def forms_of(argv: Argv) -> tuple[Argv, ...]:
 
 
 def _module(argv: Argv) -> Argv:
-    """What `python -m` runs, with its arguments; empty where it runs none."""
+    """Returns what `python -m` runs, with its arguments; empty where it runs none."""
     at = 1
     while at < len(argv) and argv[at].startswith("-"):
         letters = argv[at]
@@ -203,7 +203,7 @@ def _module(argv: Argv) -> Argv:
 
 
 def calls_of(argv: Argv, wanted: Argv = (), family: Family | None = None) -> Iterator[Call]:
-    """The ways to read this command whose program and subcommands begin like `wanted`, or may.
+    """Returns the ways to read this command whose program and subcommands begin like `wanted`, or may.
 
     Where no `family` is given, by the options that Remit knows of its program.
     """
@@ -232,7 +232,7 @@ class _Reader:
     wild: bool = False
 
     def read(self, argv: Argv, at: int, wanted: Argv) -> Iterator[Call]:
-        """Every reading from here on."""
+        """Yields every reading from here on."""
         if "bare" in self.row.marks and argv[at : at + 1] and argv[at][:1] != "-":
             at = self._bundle(f"-{argv[at]}", argv, at + 1, separate=True)
         while at < len(argv):
@@ -267,7 +267,7 @@ class _Reader:
         return "signals" in self.row.marks and bool(_SIGNAL.fullmatch(word))
 
     def _below(self, word: str) -> _Reader:
-        """The reading in which this word is the subcommand."""
+        """Returns the reading in which this word is the subcommand."""
         path = self.row.command(word)
         row = (self.family.get(path) if path else None) or Row(
             path or (*self.row.path, word), self.row.options if "anywhere" in self.row.marks else _COMMON
@@ -365,7 +365,7 @@ class _Reader:
 
 
 def _fits(reader: _Reader, wanted: Argv) -> bool:
-    """Whether what is read here may become a call whose path begins like `wanted`."""
+    """Returns whether what is read here may become a call whose path begins like `wanted`."""
     if reader.open or reader.row.commands:
         return True
     return any(path[: len(wanted)] == wanted[: len(path)] for path in (reader.row.path, reader.spelled))

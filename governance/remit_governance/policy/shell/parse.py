@@ -58,7 +58,7 @@ _VALUES = frozenset({"for_statement", "case_statement", "case_item"})
 
 @lru_cache(maxsize=512)
 def read_script(script: str) -> Reading:
-    """Everything a shell would run of `script`, and every reason why that is not certain. Never raises."""
+    """Returns everything a shell would run of `script`, and every reason why that is not certain. Never raises."""
     draft = Draft()
     _read_into(script, draft, 0)
     return draft.done()
@@ -96,7 +96,8 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
 
 
 def parsed(plain: str) -> Node:
-    """The tree of a script without here-documents; a part that is no well-formed command line is an `ERROR` in it."""
+    """Returns the tree of a script without here-documents; a part that is no well-formed command line is an `ERROR` in
+    it."""
     return _parser().parse(to_parse(plain)).root_node
 
 
@@ -260,7 +261,7 @@ def _file_redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
 
 
 def _known(node: Node, draft: Draft, depth: int, *, loose: bool = False) -> Word | None:
-    """The word at `node`, or None and a doubt; commands inside it are read either way.
+    """Returns the word at `node`, or None and a doubt; commands inside it are read either way.
 
     `loose` where a word that is known only when it runs may stand, or is looked at later.
     """

@@ -25,7 +25,7 @@ _PLACES = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bi
 
 
 def is_known_place(program: str) -> bool:
-    """Whether a program of a known name is that program here: `./ls` is not `ls`."""
+    """Returns whether a program of a known name is that program here: `./ls` is not `ls`."""
     return posixpath.dirname(program) in _PLACES
 
 
@@ -38,34 +38,34 @@ class Effects:
 
 
 def is_builtin(program: str) -> bool:
-    """Whether a shell does this itself, without an effect outside it: it needs no rule of its own beside a command that
-    has one.
+    """Returns whether a shell does this itself, without an effect outside it: it needs no rule of its own beside a
+    command that has one.
     """
     row = packaged(program)
     return row is not None and row.builtin
 
 
 def takes_any_file(program: str) -> bool:
-    """Whether words of anybody's choosing do no harm in this program's arguments: it has no option that writes a file
-    or runs another program.
+    """Returns whether words of anybody's choosing do no harm in this program's arguments: it has no option that writes
+    a file or runs another program.
     """
     row = packaged(program)
     return row is not None and row.any_words
 
 
 def takes_any_word(program: str) -> bool:
-    """Whether a program has the same effect whatever its words are, and that is less than `high`."""
+    """Returns whether a program has the same effect whatever its words are, and that is less than `high`."""
     return takes_any_file(program) or has_one_effect(program)
 
 
 def is_known(program: str) -> bool:
-    """Whether it is known which of this program's arguments it would run."""
+    """Returns whether it is known which of this program's arguments it would run."""
     row = packaged(program)
     return row is not None and bool(row.any_words or row.builtin or row.doubts or row.doubted or row.written)
 
 
 def examine(words: Sequence[Word]) -> Effects:
-    """What these words would do beyond running their program."""
+    """Returns what these words would do beyond running their program."""
     program = posixpath.basename(words[0].text)
     arguments = tuple(word.text for word in words[1:])
     row = packaged(program) or _NOTHING
@@ -88,7 +88,7 @@ def _has_one_of(arguments: Sequence[str], options: Sequence[str]) -> bool:
 
 
 def _wild(row: Program, program: str, words: Sequence[Word]) -> Iterator[str]:
-    """A pattern that begins with a wildcard could become an option, by way of a file's name."""
+    """Yields a pattern that begins with a wildcard could become an option, by way of a file's name."""
     if row.any_words:
         return
     for word in words[1:]:
@@ -99,7 +99,8 @@ def _wild(row: Program, program: str, words: Sequence[Word]) -> Iterator[str]:
 
 
 def _has(arguments: Sequence[str], *, short: str = "", long: Sequence[str] = ()) -> bool:
-    """Whether one of these options is given; letters may be bundled, and long names cut short as getopt allows."""
+    """Returns whether one of these options is given; letters may be bundled, and long names cut short as getopt
+    allows."""
     for argument in arguments:
         if argument == "--":
             return False
@@ -113,7 +114,7 @@ def _has(arguments: Sequence[str], *, short: str = "", long: Sequence[str] = ())
 
 
 def _value_of(arguments: Sequence[str], short: str, long: str) -> Iterator[str]:
-    """Values of an option, however they are attached."""
+    """Yields values of an option, however they are attached."""
     for at, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if argument.startswith("--") and len(name) > 2 and long.startswith(name):
@@ -124,7 +125,7 @@ def _value_of(arguments: Sequence[str], short: str, long: str) -> Iterator[str]:
 
 
 def _operands(arguments: Sequence[str]) -> list[str]:
-    """Words that are no options; everything after `--`."""
+    """Returns words that are no options; everything after `--`."""
     if "--" in arguments:
         at = list(arguments).index("--")
         return [*_operands(arguments[:at]), *arguments[at + 1 :]]
@@ -145,7 +146,7 @@ def _sed_scripts(arguments: Sequence[str]) -> list[str]:
 
 
 def _sed_reads(script: str) -> bool:
-    """Whether every command of the script is one that only edits what it prints."""
+    """Returns whether every command of the script is one that only edits what it prints."""
     rest = script
     while rest:
         match = re.match(_SED_COMMAND, rest)
@@ -196,7 +197,7 @@ _GIT_RUNS = (
 
 
 def git_words(arguments: Sequence[str]) -> tuple[str, ...]:
-    """The words after git's own options: the subcommand and what follows it."""
+    """Returns the words after git's own options: the subcommand and what follows it."""
     row, at = row_of(("git",)), 0
     while at < len(arguments) and arguments[at].startswith("-"):
         option = row.options.get(arguments[at]) if row else None
@@ -287,7 +288,7 @@ DOUBTS: Mapping[DoubtName, Callable[[Sequence[str]], Iterator[str]]] = MappingPr
 
 
 def _second(program: str, arguments: Sequence[str]) -> Iterator[str]:
-    """What stands behind the first file."""
+    """Yields what stands behind the first file."""
     for given in readings(program, arguments):
         yield from given.operands[1:]
 

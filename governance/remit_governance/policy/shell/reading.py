@@ -79,7 +79,7 @@ class Draft:
     budget: Budget = field(default_factory=Budget)
 
     def beside(self) -> Draft:
-        """A draft for what runs here in a shell of its own: what it sets stays there."""
+        """Returns a draft for what runs here in a shell of its own: what it sets stays there."""
         return Draft(
             folders=self.folders,
             constants=dict(self.constants),
@@ -131,7 +131,7 @@ class Draft:
             self.writes.extend(self.places(path))
 
     def keep(self, name: str, word: Word, *, certain: bool) -> None:
-        """What a variable is from here on, where this is certainly the one value that it gets, or each is a number."""
+        """Keeps what a variable is from here on, where this is certainly its one value, or each of them is a number."""
         self.looped.add(name)
         number = word.vague == "number" or (not word.vague and word.text.isdigit())
         if certain and number and self.assigned[name] == self.assigned[f"{name} number"]:
@@ -140,7 +140,7 @@ class Draft:
             self.constants[name] = word
 
     def places(self, path: str) -> Iterator[str]:
-        """Every place that `path` may mean here, depending on which `cd` succeeded."""
+        """Yields every place that `path` may mean here, depending on which `cd` succeeded."""
         for folder in sorted(self.folders):
             yield path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
@@ -156,7 +156,7 @@ class Draft:
             self.doubt(why)
 
     def done(self) -> Reading:
-        """The reading, each thing in it once."""
+        """Returns the reading, each thing in it once."""
         return Reading(
             commands=tuple(dict.fromkeys(self.commands)),
             wrappers=tuple(dict.fromkeys(self.wrappers)),

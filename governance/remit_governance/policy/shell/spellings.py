@@ -15,14 +15,15 @@ _PLACES = {"u": 6, "g": 3, "o": 0}
 
 
 def signal_name(text: str) -> str:
-    """A signal by its name without `SIG`: of `9`, `KILL`, `SIGKILL` and `sigkill` always `KILL`."""
+    """Returns a signal by its name without `SIG`: of `9`, `KILL`, `SIGKILL` and `sigkill` always `KILL`."""
     if text.isdigit() and 0 < int(text) <= len(_SIGNALS):
         return _SIGNALS[int(text) - 1]
     return text.upper().removeprefix("SIG")
 
 
 def mode_spellings(text: str) -> set[str]:
-    """A file's mode as written, and in octal without leading zeros where it is one: `a+rwx` is 777 at the least."""
+    """Returns a file's mode as written, and in octal without leading zeros where it is one: `a+rwx` is 777 at the
+    least."""
     if re.fullmatch("[0-7]+", text):
         return {text, text.lstrip("0") or "0"}
     clauses = [_CLAUSE.fullmatch(part) for part in text.split(",")]
@@ -38,7 +39,8 @@ def mode_spellings(text: str) -> set[str]:
 
 
 def refspec_spellings(text: str) -> tuple[set[str], set[str]]:
-    """The branch that a refspec of `git push` changes, by each of its names, and the options its signs stand for."""
+    """Returns the branch that a refspec of `git push` changes, by each of its names, and the options its signs stand
+    for."""
     plain = text.removeprefix("+")
     source, colon, target = plain.partition(":")
     implied = {"--force"} if text.startswith("+") else set[str]()

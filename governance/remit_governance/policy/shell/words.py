@@ -112,7 +112,7 @@ class Word:
     choices: tuple[str, ...] = ()
 
     def joined(self, other: Word) -> Word:
-        """Both words as one."""
+        """Returns both words as one."""
         return Word(
             self.text + other.text,
             self.pattern or other.pattern,
@@ -129,7 +129,7 @@ _NO_VALUES: Values = MappingProxyType({})
 
 
 def resolve(node: Node, values: Values = _NO_VALUES) -> Word:  # noqa: PLR0911 a table of kinds
-    """The word at `node`, where the variables in `values` are known."""
+    """Returns the word at `node`, where the variables in `values` are known."""
     match node.type:
         case "word" | "number" | "test_operator" | "extglob_pattern" | "variable_name":
             return _bare(spelled(node))
@@ -159,13 +159,13 @@ _COMPUTED = "a program's name is computed"
 
 
 def _reckons(raw: str, values: Values) -> bool:
-    """Whether a sum is of numbers alone: some shells run what stands in a variable's text."""
+    """Returns whether a sum is of numbers alone: some shells run what stands in a variable's text."""
     names = re.findall(r"[A-Za-z_]\w*", raw)
     return _SUM.fullmatch(raw) is not None and all(name in values and values[name].vague == "number" for name in names)
 
 
 def spelled(node: Node) -> str:
-    """The text of a node as it was written."""
+    """Returns the text of a node as it was written."""
     return as_written(node.text or b"")
 
 
@@ -201,7 +201,7 @@ _LATER = "is known only when it runs"
 
 
 def _double_quoted(node: Node, values: Values) -> Word:
-    """Text between double quotes, taken from the source: the tree leaves blanks out."""
+    """Returns text between double quotes, taken from the source: the tree leaves blanks out."""
     data, at = node.text or b"", 1
     whole = Word()
     for child in node.named_children:
@@ -222,7 +222,7 @@ def _double_quoted(node: Node, values: Values) -> Word:
 
 
 def _unescaped(text: str) -> str:
-    """A backslash in double quotes: before some signs it goes, before the end of a line both do."""
+    """Returns a backslash in double quotes: before some signs it goes, before the end of a line both do."""
     return _IN_DOUBLE_QUOTES.sub(lambda found: found[1] or "", text)
 
 
@@ -250,7 +250,7 @@ def _counted(found: re.Match[str]) -> str:
 
 
 def _braces(raw: str) -> Word:
-    """A word with lists in braces: some shells make several of it, others leave it."""
+    """Returns a word with lists in braces: some shells make several of it, others leave it."""
     doubt = Word(doubt=f"`{raw[:40]}` means different things to different shells")
     ranges = _RANGE.sub(_counted, raw)
     if not _BRACES.fullmatch(ranges) or ".." in ranges:
@@ -292,7 +292,7 @@ def _parameter(node: Node, values: Values) -> Word:
 
 
 def _substitution(node: Node) -> Word:
-    """The output of a command, or a file with it; what that command does is looked at by itself."""
+    """Returns the output of a command, or a file with it; what that command does is looked at by itself."""
     raw = spelled(node)
     if not _PLAIN_SUBSTITUTION.fullmatch(raw):
         return Word(doubt=f"`{raw[:40]}` {_LATER}")

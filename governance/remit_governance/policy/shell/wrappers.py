@@ -46,7 +46,7 @@ class Layers:
 
 
 def unwrap(words: Sequence[Word]) -> Layers:
-    """The commands that the words of one simple command come down to; at least one, or a script."""
+    """Returns the commands that the words of one simple command come down to; at least one, or a script."""
     found = Layers()
     _peel(tuple(words), found, MOST_LAYERS)
     return found
@@ -112,7 +112,7 @@ def _only_shows(program: str, words: Sequence[Word]) -> bool:
 
 
 def _reads_line(words: tuple[Word, ...]) -> bool:
-    """Whether it is a `read -r name` whose names are names alone."""
+    """Returns whether it is a `read -r name` whose names are names alone."""
     names = [word.text for word in words[1:] if word.text != "-r"]
     return words[0].text == "read" and bool(names) and all(map(harmless_variable, names))
 
@@ -153,7 +153,7 @@ def _wrapped(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Lay
 
 
 def _takes_more(inner: Sequence[Word]) -> bool:
-    """Whether a command may be given any words behind its own."""
+    """Returns whether a command may be given any words behind its own."""
     texts = [word.text for word in inner]
     if texts[:1] == ["sed"]:
         return len(texts) == 3 and texts[1] == "-n" and _PRINTS_LINES.fullmatch(texts[2]) is not None
@@ -166,7 +166,7 @@ _PRINTS_LINES = re.compile(r"\d+(?:,\d+)?p")
 
 
 def _behind_options(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Layers) -> tuple[Word, ...] | None:
-    """The words of the inner command; None and a doubt where an option is not known."""
+    """Returns the words of the inner command; None and a doubt where an option is not known."""
     at = 1
     while at < len(words):
         text = words[at].text
@@ -193,7 +193,7 @@ def _behind_options(program: str, wrapper: Wrapper, words: tuple[Word, ...], fou
 
 
 def _option_width(text: str, wrapper: Wrapper) -> int:
-    """How many words an option takes up; 0 where it is not known."""
+    """Returns how many words an option takes up; 0 where it is not known."""
     if text in wrapper.valued:
         return 2
     if text in wrapper.plain:

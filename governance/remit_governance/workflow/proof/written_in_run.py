@@ -45,7 +45,7 @@ def _is_test(path: str, before: TestFiles, is_locked: Callable[[str], bool], ign
 
 
 def _source_of(path: str) -> str | None:
-    """The source that bytecode stands for; None for what is no bytecode."""
+    """Returns the source that bytecode stands for; None for what is no bytecode."""
     here = PurePosixPath(path)
     found = _COMPILED.match(here.name)
     if found is None:

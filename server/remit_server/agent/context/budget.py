@@ -53,7 +53,7 @@ class Budget:
 
     @classmethod
     def of(cls, window: int, max_tokens: int, standing: int = 0) -> Budget:
-        """The budget of a window, in which an answer may have up to `max_tokens`."""
+        """Returns the budget of a window, in which an answer may have up to `max_tokens`."""
         return cls(window, min(max_tokens, MOST_RESERVED, window // 4), standing)
 
     @property

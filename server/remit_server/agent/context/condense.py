@@ -92,7 +92,7 @@ def _spell(summary: str, facts: Facts, intents: str, pins: Sequence[str], room: 
 
 
 def _shortened(messages: Sequence[Message], room: int) -> list[Message]:
-    """The messages with their longest texts cut, so that all of them fit."""
+    """Returns the messages with their longest texts cut, so that all of them fit."""
     most = max(room // max(len(messages), 1), _LEAST_CHARS)
     return [_cut(message, most) for message in messages]
 

@@ -30,7 +30,7 @@ class Generation:
         intents: Mapping[Intent, tuple[ToolSpec, ...]],
         paths: PathsOnOffer | None = None,
     ) -> GenerateRequest:
-        """The request of one step."""
+        """Returns the request of one step."""
         return GenerateRequest(
             session_id,
             messages,

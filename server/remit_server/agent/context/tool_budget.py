@@ -57,8 +57,8 @@ def fit_tools(intents: Intents, window: int | None, profile: Profile = LARGE) ->
 
 
 def _chosen(intents: Intents, profile: Profile) -> Intents:
-    """The profile's tools in its order, and those that the workflow asks for where it is enforced; of the intents as
-    few as open all of them."""
+    """Returns the profile's tools in its order, and those that the workflow asks for where it is enforced; of the
+    intents as few as open all of them."""
     offered = {tool.name: tool for tools in intents.values() for tool in tools}
     enforced = LEADS_ON | FOLLOWED if LEADS_ON & offered.keys() else frozenset[str]()
     names = [name for name in dict.fromkeys((*profile.tools, *offered)) if name in {*profile.tools, *enforced}]
@@ -75,7 +75,7 @@ def _chosen(intents: Intents, profile: Profile) -> Intents:
 
 
 def _told(tool: ToolSpec, profile: Profile) -> ToolSpec:
-    """A tool with the arguments that a model of the profile is told of."""
+    """Returns a tool with the arguments that a model of the profile is told of."""
     properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
     if tool.name not in profile.tools or not isinstance(properties, dict) or not isinstance(required, list):
         return tool

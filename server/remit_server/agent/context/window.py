@@ -104,7 +104,7 @@ class Window:
         return Budget.of(window, self.generation.max_tokens, standing)
 
     def _count(self, intents: Intents) -> Count:
-        """The model's last count, or a guess until it has counted."""
+        """Returns the model's last count, or a guess until it has counted."""
         return self.conversation.counted or self._guess(intents)
 
     def _guess(self, intents: Intents) -> Count:
@@ -138,14 +138,14 @@ class Window:
         return Room(int(budget.room * _PREFIX_SHARE * share), int(budget.recent * share), newest)
 
     def _would_shorten(self, budget: Budget, intents: Intents) -> bool:
-        """Whether condensing is worth it: what was sent before has to be read anew from where it differs."""
+        """Returns whether condensing is worth it: what was sent before has to be read anew from where it differs."""
         now = self.conversation
         shorter = Conversation(now.messages, condense(now, "", self._room(budget, intents)))
         return count_chars(shorter.sent[1:]) < WORTH_IT * count_chars(now.sent[1:])
 
     async def _summary(self, budget: Budget, intents: Intents) -> str:
-        """What the model says of the conversation, as its next answer, so that its prompt is read already; nothing
-        where it says nothing of use."""
+        """Returns what the model says of the conversation, as its next answer, so that its prompt is read already;
+        nothing where it says nothing of use."""
         if not self.provider.reads_context:
             return ""
         messages = (*self.conversation.sent, UserMessage(ASK_FOR_SUMMARY))

@@ -324,7 +324,7 @@ class TerminalChat:
             self.session.app.invalidate()
 
     def _completes(self) -> bool:
-        """Whether what can be typed is shown as it is typed: commands are, files by Tab alone."""
+        """Returns whether what can be typed is shown as it is typed: commands are, files by Tab alone."""
         return self.session.default_buffer.text.startswith("/")
 
     def _message(self) -> AnyFormattedText:

@@ -75,7 +75,7 @@ class Blocks:
         return self._end()
 
     def _ends_with(self, line: str) -> bool:
-        """Whether a line that was added certainly ends the block."""
+        """Returns whether a line that was added certainly ends the block."""
         mark = _FENCE.match(line)
         if self._fence:
             return mark is not None and mark[1].startswith(self._fence) and not line.strip().strip(self._fence[0])
@@ -93,7 +93,7 @@ class Blocks:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a list goes on with this line: with another item, or because it is indented."""
+    """Returns whether a list goes on with this line: with another item, or because it is indented."""
     return line.startswith(("  ", "\t")) or _LIST.match(line) is not None
 
 

@@ -64,7 +64,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _place_of_key(name: str) -> str | None:
-    """Where the key is, never the key."""
+    """Returns where the key is, never the key."""
     variable = next((each for each in PROVIDERS[name].key_variables if os.environ.get(each)), None)
     if variable is not None:
         return f"in the environment, as {variable}"

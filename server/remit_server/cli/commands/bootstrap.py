@@ -76,7 +76,7 @@ def _own_folders(environment: Mapping[str, str]) -> Mapping[str, Path]:
 
 
 def _passed(environment: Mapping[str, str], own: Mapping[str, Path]) -> tuple[str, ...]:
-    """What Remit is set to, and the keys of models."""
+    """Returns what Remit is set to, and the keys of models."""
     from remit_server.models.remote.engines import PROVIDERS
 
     keys = {name for provider in PROVIDERS.values() for name in provider.key_variables}

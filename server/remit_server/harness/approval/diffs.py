@@ -31,7 +31,7 @@ class Hunk:
 
 
 def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
-    """The hunks that `unified` shows of two texts."""
+    """Returns the hunks that `unified` shows of two texts."""
     starts = [0, *(end.end() for end in re.finditer("\n", before))]
     found: list[tuple[int, list[str], list[str]]] = []
     for line in islice(_compared(before, after, ("", "")), 2, None):
@@ -64,7 +64,7 @@ def name_mode(executable: bool) -> str:
 
 
 def unified(change: FileChange) -> str:
-    """A unified diff with three lines of context; line ends other than LF are seen as such."""
+    """Returns a unified diff with three lines of context; line ends other than LF are seen as such."""
     relative = change.path.relative
     if change.before and change.before.left_out:
         return f"(too large to show: only its digest is shown, of {change.before.size} bytes)\n"
@@ -112,7 +112,8 @@ def _near(edits: Iterable[Edit]) -> Iterator[list[Edit]]:
 
 
 def _span(start: int, end: int) -> str:
-    """Lines `start` to `end`, counted from 0, as a hunk's header says them: where there are none, the line before."""
+    """Returns lines `start` to `end`, counted from 0, as a hunk's header says them: where there are none, the line
+    before."""
     count = end - start
     return f"{start + 1}" if count == 1 else f"{start + bool(count)},{count}"
 

@@ -49,8 +49,8 @@ class PastPaths:
         ctx: ToolContext,
         sandbox: Sandbox,
     ) -> bool:
-        """Whether one of the paths is `denied`, which says the same as long as `by` is equal; also where git cannot
-        tell which there are. False where there is no repository that git could read. `survey` is of the
+        """Returns whether one of the paths is `denied`, which says the same as long as `by` is equal; also where git
+        cannot tell which there are. False where there is no repository that git could read. `survey` is of the
         workspace's folders.
         """
         root = ctx.workspace.root
@@ -75,7 +75,7 @@ class PastPaths:
 
 
 def _is_kept(path: str, prefix: str, denied: Callable[[str], bool]) -> bool:
-    """Whether a path of the repository is not to be seen: what lies outside the workspace never is."""
+    """Returns whether a path of the repository is not to be seen: what lies outside the workspace never is."""
     return not path.startswith(prefix) or denied(path.removeprefix(prefix))
 
 

@@ -97,7 +97,8 @@ class Inside:
         self.record.record_attempt(attempt)
 
     def in_force(self, host: str) -> bool:
-        """Whether a connection that the command made is still under a token that holds, and not denied (APP-13)."""
+        """Returns whether a connection that the command made is still under a token that holds, and not denied
+        (APP-13)."""
         held = self._handed is not None and self._handed.state == "in_force"
         return held and not self._is_denied(host)
 

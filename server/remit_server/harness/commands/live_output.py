@@ -28,7 +28,7 @@ _LONG_LINE = b"[... a long line ...]"
 
 @dataclass(slots=True)
 class PrintedLines:
-    """Takes what comes and returns the lines that are whole by then, each with `\\n` at its end.
+    r"""Takes what comes and returns the lines that are whole by then, each with `\n` at its end.
 
     Lines in which no key begins are taken together, whatever their number: a flood of short lines costs what as many
     bytes of long ones do.

@@ -84,7 +84,7 @@ def _reasons(prepared: Prepared, judgement: Judgement) -> tuple[ReasonPayload, .
 
 
 def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
-    """What a dry run says in place of doing it, with the diffs for whoever draws them."""
+    """Returns what a dry run says in place of doing it, with the diffs for whoever draws them."""
     offer = offer_for(prepared.judgement.pairs, ctx.parts.rulebook.permissions, ctx.parts.rulebook.here)
     shown = _describe(prepared.proposal, offer, _reasons(prepared, prepared.judgement), ctx)
     asked = "it would be asked about" if _asks(prepared) else "it would be done without a question"

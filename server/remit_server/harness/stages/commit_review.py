@@ -206,7 +206,8 @@ def _steps(turns: Sequence[PastTurn]) -> Iterator[tuple[str, _Step]]:
 
 
 def _is_own(change: FileChange, steps: dict[str, list[_Step]]) -> bool:
-    """Whether changes of the session's lead from the last commit's bytes to these, each going on where one ended."""
+    """Returns whether changes of the session's lead from the last commit's bytes to these, each going on where one
+    ended."""
     committed = None if change.before is None else change.before.digest
     wanted = None if change.after is None else digest_of(change.after)
     for before, after in reversed(steps.get(change.path.relative, [])):
@@ -236,7 +237,8 @@ def _path(change: FileChange) -> str:
 
 
 def _is_proven(change: FileChange, since: Sequence[PastChange] | None) -> bool:
-    """Whether a file was what the last commit has when the tests failed: whatever differs was made since then."""
+    """Returns whether a file was what the last commit has when the tests failed: whatever differs was made since
+    then."""
     committed = None if change.before is None else change.before.digest
     path = _path(change)
     first = next((each for each in since or () if path in {each.path, each.moved_from}), None)

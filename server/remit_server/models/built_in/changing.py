@@ -74,7 +74,8 @@ def take_move(said: Sentence) -> Route:
 
 
 def _moved(old: str, new: str, said: Sentence) -> str:
-    """The path of a moved file: in a folder, where that is named, and what is moved to a name without an ending is.
+    """Returns the path of a moved file: in a folder, where that is named, and what is moved to a name without an ending
+    is.
 
     A mere new name stays in its folder.
     """

@@ -134,7 +134,8 @@ _RUN_BY: Mapping[str, str] = {"py": "python3", "sh": "sh", "bash": "bash", "js":
 
 
 def _script_in(said: Sentence) -> str | None:
-    """The command that runs the one file of a sentence which asks for nothing else; tests have a tool of their own."""
+    """Returns the command that runs the one file of a sentence which asks for nothing else; tests have a tool of their
+    own."""
     program = _RUN_BY.get(said.files[0].rpartition(".")[2]) if len(said.files) == 1 else None
     if program is None or says("tests", said.bare) or not _NOTHING_ELSE.search(without_paths(said)):
         return None
@@ -146,7 +147,8 @@ _QUOTES_WITHIN = re.compile(rf"(?<!\S)(?:{'|'.join(sorted(_PROGRAMS))})\s[^\"'`]
 
 
 def _command_in(said: Sentence) -> str | None:
-    """The command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands do."""
+    """Returns the command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands
+    do."""
     if said.quoted and not _QUOTES_WITHIN.search(said.text):
         return said.quoted[0] if len(said.quoted) == 1 and not says("edits", said.bare) else None
     if (told := re.match(r"(?:run|execute)[^:]{0,30}:\s*(\S.*)$", said.short, re.IGNORECASE)) is not None:
@@ -237,7 +239,7 @@ def take_search(said: Sentence) -> Route:
 
 
 def _names_in(said: Sentence) -> list[str]:
-    """The words that are names of code, else the one that stands where a name does."""
+    """Returns the words that are names of code, else the one that stands where a name does."""
     words = [word for word in re.findall(r"[A-Za-z_][A-Za-z0-9_.]*", without_paths(said)) if is_name(word)]
     named = _NAMED.search(said.bare) or _LOOKED_FOR.search(said.bare)
     return words or ([next(filter(None, named.groups()))] if named else [])

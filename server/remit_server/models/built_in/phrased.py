@@ -121,7 +121,7 @@ def _set_value(said: Sentence, parts: Parts) -> Route:
 
 
 def _value_told(said: Sentence, parts: Parts) -> Route:
-    """A name and its value alone: only where both can be nothing else."""
+    """Returns a name and its value alone: only where both can be nothing else."""
     name = parts["name"]
     clear = is_name(name) or "-" in name or (_is_config(said) and not any(says(idea, name) for idea in WISHES))
     return _set_value(said, parts) if clear and _LITERAL.fullmatch(parts["value"]) else None

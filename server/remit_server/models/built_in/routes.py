@@ -146,7 +146,7 @@ def _as_comment(text: str, path: str) -> str:
 
 
 def _below_header(lines: Sequence[str], name: str) -> int:
-    """The number of the line below the header of a function or class that has no docstring."""
+    """Returns the number of the line below the header of a function or class that has no docstring."""
     header = re.compile(rf"\s*(?:async )?(?:def|class) {re.escape(name)}\b")
     found = [number for number, line in enumerate(lines, 1) if header.match(line)]
     if len(found) != 1:
@@ -167,7 +167,7 @@ def _numbered(number: int, lines: Sequence[str]) -> int:
 
 
 def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
-    """The number of the line before which the new one goes; one more than there are for the end."""
+    """Returns the number of the line before which the new one goes; one more than there are for the end."""
     match place:
         case AtLine(number=0):
             return len(lines) + 1
@@ -184,7 +184,7 @@ def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
 
 
 def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[str]) -> str:
-    """The indentation of the line that a sentence names: a new one beside it belongs to the same block."""
+    """Returns the indentation of the line that a sentence names: a new one beside it belongs to the same block."""
     match place:
         case AtLine(number=number, beside=beside) if number > beside > 0:
             line = _block_of(lines, beside)
@@ -198,7 +198,8 @@ def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[
 
 
 def _block_of(lines: Sequence[str], number: int) -> str:
-    """A line of the block that goes on below the line of this number: its first one, where that line opens one."""
+    """Returns a line of the block that goes on below the line of this number: its first one, where that line opens
+    one."""
     line, below = (lines[at - 1] if at <= len(lines) else "" for at in (number, number + 1))
     opens = line.rstrip().endswith((":", "{", "[", "("))
     return below if opens and below.startswith(f"{line[: len(line) - len(line.lstrip())]} ") else line
@@ -252,7 +253,7 @@ def _replace(path: str, at: int, lines: Sequence[str], changed: str | None) -> M
 
 
 def _as_switch(value: str, old: str) -> str:
-    """The value as the file spells what is on or off."""
+    """Returns the value as the file spells what is on or off."""
     for on, off in (("True", "False"), ("true", "false"), ("yes", "no"), ("on", "off")):
         if old in {on, off} and value.lower() in {"true", "false"}:
             return on if value.lower() == "true" else off

@@ -110,7 +110,7 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
 
 
 def _mark_quotes(text: str, named: Mapping[str, str | None]) -> tuple[str, tuple[str, ...]]:
-    """The sentence with a mark in place of each quoted text that is no file, and these with their quotes."""
+    """Returns the sentence with a mark in place of each quoted text that is no file, and these with their quotes."""
     spelled: list[str] = []
 
     def mark(found: re.Match[str]) -> str:
@@ -130,7 +130,7 @@ def _unquoted(text: str) -> str:
 
 
 def _stems(text: str, found: Sequence[str]) -> list[str]:
-    """The words that name a file without its ending."""
+    """Returns the words that name a file without its ending."""
     names = {stem_of(path) for path in found}
     return [word for word in re.findall(r"[A-Za-z][\w-]{3,}", text, re.ASCII) if word.lower() in names]
 
@@ -204,7 +204,7 @@ def _without_reason(text: str) -> str:
 
 
 def _without_preface(text: str) -> str:
-    """What a sentence wishes, without what it says before that."""
+    """Returns what a sentence wishes, without what it says before that."""
     before, mark, rest = next(
         (found for sign in (": ", ", so ", ". ", "! ", ".. ", ", ") if (found := text.partition(sign))[1]),
         (text, "", ""),
@@ -232,7 +232,7 @@ _LEAD = (
 
 
 def _with_file(text: str, files: Sequence[str], mark: str) -> str:
-    """The text with a mark in place of its file, or without the file and the words that lead to it."""
+    """Returns the text with a mark in place of its file, or without the file and the words that lead to it."""
     for name in files:
         told = rf"(?<![A-Za-z0-9_./-])(?:\./)?{re.escape(name)}(?![A-Za-z0-9_/-])"
         if mark:
@@ -243,7 +243,7 @@ def _with_file(text: str, files: Sequence[str], mark: str) -> str:
 
 
 def _respell(text: str) -> str:
-    """The text with the words that are all but one of the usual verbs spelled right."""
+    """Returns the text with the words that are all but one of the usual verbs spelled right."""
     return re.sub(
         r"(?<![\w./-])[a-z]{5,9}(?![\w./-])", lambda found: _meant(found[0]), text, flags=re.ASCII | re.IGNORECASE
     )

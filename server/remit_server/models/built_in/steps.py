@@ -125,7 +125,7 @@ def _named_alone(text: str, files: AbstractSet[str]) -> str | None:
 
 
 def _naming(text: str, path: str) -> str:
-    """The sentence with the file that it leaves out."""
+    """Returns the sentence with the file that it leaves out."""
     return f"{_TESTS_TOO.sub('', text.rstrip(' .!?'))} in {path}"
 
 
@@ -137,7 +137,7 @@ def _named_in(text: str) -> AbstractSet[str]:
 
 
 def _is_below(path: str, text: str) -> bool:
-    """Whether a sentence names a path of this folder: `~/a.py` and `/a.py` are not `a.py`."""
+    """Returns whether a sentence names a path of this folder: `~/a.py` and `/a.py` are not `a.py`."""
     return re.search(rf"(?<![\w/~.\\:]){re.escape(path)}", text) is not None
 
 
@@ -248,7 +248,8 @@ def _in_each(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) -
 
 
 def _told(came: Ending, turn: Turn, places: Sequence[str]) -> Ending:
-    """What is answered where several files were to be changed: all of them, or those before the last, which failed."""
+    """Returns what is answered where several files were to be changed: all of them, or those before the last, which
+    failed."""
     if came.done:
         said = SOME if turn.in_part else came.text
         return Ending(f"{said} In {len(places)} files: {', '.join(places)}.", done=True)
@@ -262,7 +263,7 @@ def _is_offered(step: Routed, offered: Offered) -> bool:
 
 
 def _before(call: ProposedCall, files: AbstractSet[str]) -> AbstractSet[str]:
-    """The files as they were before a call that may have made, moved or removed one."""
+    """Returns the files as they were before a call that may have made, moved or removed one."""
     path, new_path = str(call.arguments.get("path")), str(call.arguments.get("new_path"))
     match call.name:
         case "write_file":

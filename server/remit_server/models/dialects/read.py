@@ -205,7 +205,7 @@ def _property_schemas(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue
 
 
 def can_be_text(schema: JsonValue) -> bool:
-    """Whether a value of this schema can be text; one of which nothing is known can."""
+    """Returns whether a value of this schema can be text; one of which nothing is known can."""
     if not isinstance(schema, dict):
         return True
     kinds = schema.get("type")
@@ -221,7 +221,7 @@ def can_be_text(schema: JsonValue) -> bool:
 
 
 def _typed(text: str) -> JsonValue:
-    """A value that is no text; one that cannot be read stays text, which the tool's schema then refuses."""
+    """Returns a value that is no text; one that cannot be read stays text, which the tool's schema then refuses."""
     if text.strip() in PYTHON_WORDS:
         return PYTHON_WORDS[text.strip()]
     try:

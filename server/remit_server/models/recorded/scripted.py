@@ -93,7 +93,7 @@ class ScriptedProvider(ModelProvider):
         return cls(script, name=f"script:{path.name}")
 
     async def meet(self) -> Profile:
-        """What is played spells as it was written."""
+        """Returns what is played spells as it was written."""
         return LARGE
 
     @property

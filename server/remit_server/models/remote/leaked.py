@@ -241,7 +241,8 @@ def _end_of_json(said: str, at: int) -> int:
 
 
 def _is_followed(row: Dialect, said: str, at: int) -> bool:
-    """Whether text follows a call that is whole but for its end, so that the next end belongs to another call."""
+    """Returns whether text follows a call that is whole but for its end, so that the next end belongs to another
+    call."""
     head = _HEADS[row.name].match(said, at)
     inner = row.after_arguments.strip()
     if head is None or not row.end:
@@ -260,7 +261,8 @@ def _is_followed(row: Dialect, said: str, at: int) -> bool:
 
 
 def _is_broken(row: Dialect, said: str, at: int) -> bool:
-    """Whether a text goes on to its end as a call, which could not be read; one that text follows is no call."""
+    """Returns whether a text goes on to its end as a call, which could not be read; one that text follows is no
+    call."""
     head = _HEADS[row.name].match(said, at)
     if head is None or not (row in _AT_START or _LOOKS_LIKE_CALL.match(said, head.end())):
         return False

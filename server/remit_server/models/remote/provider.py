@@ -172,7 +172,7 @@ class RemoteProvider(ModelProvider):
             self._running -= 1
 
     async def served(self) -> tuple[Served, EngineRow]:
-        """What serves the model, and how it is held. Raises ModelUnavailable."""
+        """Returns what serves the model, and how it is held. Raises ModelUnavailable."""
         _, served = await self._open()
         return served, self._engine(served)
 
@@ -196,7 +196,7 @@ class RemoteProvider(ModelProvider):
         return ENGINES[self._chosen or served.engine]
 
     def _filling(self, served: Served) -> Filling | None:
-        """How the server is asked for a gap; None where that is known to be in vain."""
+        """Returns how the server is asked for a gap; None where that is known to be in vain."""
         filling = self._engine(served).filling
         if served.fills is False or (filling is Filling.LISTED and not served.fills):
             return None
@@ -393,6 +393,6 @@ def ended_alike(heard: Sameness) -> Piece:
 
 
 def _intent_of(call: ProposedCall, intents: Mapping[Intent, object]) -> Intent:
-    """The intent that was declared; the first of all where it is none, which the dispatcher refuses."""
+    """Returns the intent that was declared; the first of all where it is none, which the dispatcher refuses."""
     named = call.arguments.get("intent")
     return next((intent for intent in intents if intent.value == named), next(iter(intents)))

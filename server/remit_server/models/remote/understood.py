@@ -65,7 +65,7 @@ def _typed(value: JsonValue, schema: JsonValue) -> JsonValue:
 
 
 def _types(schema: JsonValue) -> frozenset[str]:
-    """The types that a value may have, as far as the schema says so itself."""
+    """Returns the types that a value may have, as far as the schema says so itself."""
     if not isinstance(schema, dict):
         return frozenset()
     stated, options = schema.get("type"), schema.get("anyOf")

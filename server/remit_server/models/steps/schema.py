@@ -74,7 +74,7 @@ def limit_paths(request: GenerateRequest, nameable: Nameable | None, most_paths:
 
 
 def _names_file(request: GenerateRequest, nameable: Nameable) -> bool:
-    """Whether the person has just named a file: then a list of all files is no first step."""
+    """Returns whether the person has just named a file: then a list of all files is no first step."""
     last = request.messages[-1] if request.messages else None
     if not isinstance(last, UserMessage):
         return False

@@ -75,7 +75,7 @@ def signature(tool: ToolSpec) -> str:
 
 
 def _words(tool: ToolSpec) -> str:
-    """What is said of the arguments, behind what is said of the tool."""
+    """Returns what is said of the arguments, behind what is said of the tool."""
     properties = tool.parameters.get("properties")
     said = {
         name: part["description"]
@@ -89,7 +89,7 @@ _EXAMPLE_TOOL, _EXAMPLE_PATH = "read_file", "docs/intro.md"
 
 
 def _example(intents: Intents) -> str:
-    """One whole step, where reading is offered: what a step looks like, with arguments that are real ones."""
+    """Returns one whole step, where reading is offered: what a step looks like, with arguments that are real ones."""
     open_it = opening(intents, _EXAMPLE_TOOL)
     if not open_it:
         return ""

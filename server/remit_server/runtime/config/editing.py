@@ -40,7 +40,8 @@ def findings(file: str, text: str, *, project: bool) -> tuple[Finding, ...]:
 
 
 def _form(*, project: bool) -> type[BaseModel]:
-    """The form with descriptions for a person who edits a file: defaults, variables, and what a project may do."""
+    """Returns the form with descriptions for a person who edits a file: defaults, variables, and what a project may
+    do."""
     sections: dict[str, Any] = {}
     for section, form in SECTIONS.items():
         fields: dict[str, Any] = {

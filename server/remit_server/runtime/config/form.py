@@ -24,12 +24,12 @@ Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute()
 
 
 def _listed(value: object) -> object:
-    """The hosts of a variable, or of one that stands without its list."""
+    """Returns the hosts of a variable, or of one that stands without its list."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
 def _host(text: str) -> str:
-    """The host in its one spelling. Raises ValueError."""
+    """Returns the host in its one spelling. Raises ValueError."""
     try:
         return str(parse_endpoint(text))
     except ValueError as error:

@@ -146,7 +146,7 @@ def resolve(
 
 
 def _taken(key: Key, value: Any, values: Mapping[Key, Any]) -> bool:
-    """Whether a project's value counts: what it may only tighten, it lowers."""
+    """Returns whether a project's value counts: what it may only tighten, it lowers."""
     before = values.get(key, SECTIONS[key[0]].model_fields[key[1]].default)
     return project_may(*key) != "tighten" or strictness(key, value) < strictness(key, before)
 

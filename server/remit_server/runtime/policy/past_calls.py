@@ -35,7 +35,7 @@ MAX_SHOWN = 80
 
 
 def read_past_calls(database: Path, last: int) -> PastCalls:
-    """The last calls of a log that can be judged anew; none where nothing was recorded. Raises SetupError."""
+    """Returns the last calls of a log that can be judged anew; none where nothing was recorded. Raises SetupError."""
     if not database.exists():
         return PastCalls()
     try:
@@ -170,8 +170,8 @@ def count_rules(settings: Settings, last: int = CALLS) -> CountedRules:
 
 
 def _whole(rules: tuple[ListedRule, ...], policy: Policy) -> tuple[ListedRule, ...]:
-    """The listed rules, and those in force that no text writes out: what protects Remit's own files in the workspace,
-    the tests that a policy names, the scopes of work items.
+    """Returns the listed rules, and those in force that no text writes out: what protects Remit's own files in the
+    workspace, the tests that a policy names, the scopes of work items.
     """
     known = {rule.name for rule in rules}
     more = (rule for layer in policy.layers for rule in layer.rules if rule.name not in known)

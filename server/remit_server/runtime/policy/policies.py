@@ -72,7 +72,7 @@ def load_in_force(settings: Settings) -> InForce:
 
 
 def _told_items(settings: Settings) -> WorkItems | None:
-    """The work items; in a folder that the person did not say they trust, their scopes alone (CFG-06). Raises
+    """Returns the work items; in a folder that the person did not say they trust, their scopes alone (CFG-06). Raises
     PolicyError."""
     items = load_work_items(settings.work_items)
     now = read_trust(settings.workspace)
@@ -82,7 +82,7 @@ def _told_items(settings: Settings) -> WorkItems | None:
 
 
 def holding_in(permissions: PermissionConfig, here: WorkspaceIdentity) -> PermissionConfig:
-    """The standing answers that hold in this workspace, by the real path of the folder that each names."""
+    """Returns the standing answers that hold in this workspace, by the real path of the folder that each names."""
     return in_workspace(permissions, here, _real_path)
 
 
@@ -94,14 +94,15 @@ def _real_path(path: str) -> str:
 
 
 def load_permissions(file: Path) -> PermissionConfig:
-    """The person's standing answers, those of every workspace; none where there is no such file. Raises PolicyError."""
+    """Returns the person's standing answers, those of every workspace; none where there is no such file. Raises
+    PolicyError."""
     return parse_permissions(str(file), read_source(file).text) if is_given(file) else PermissionConfig()
 
 
 def _with_programs(
     rules: tuple[ExtensionRule, ...], settings: Settings, load: Callable[[], Policy], here: WorkspaceIdentity
 ) -> InForce:
-    """The policy of `load` with these rules, whose process starts while it is loaded. Raises PolicyError."""
+    """Returns the policy of `load` with these rules, whose process starts while it is loaded. Raises PolicyError."""
     host = ExtensionHost(rules, settings.workspace, settings.extension_timeout_s)
     try:
         policy = with_extension(load(), rules, host.ask)
@@ -113,7 +114,8 @@ def _with_programs(
 
 
 def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> tuple[Problem, ...]:
-    """What is wrong with the top level of rules that are well-formed, found by loading them in their sandbox."""
+    """Returns what is wrong with the top level of rules that are well-formed, found by loading them in their
+    sandbox."""
     if not rules:
         return ()
     host = ExtensionHost(rules, settings.workspace)
@@ -127,7 +129,7 @@ def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> t
 
 
 def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
-    """The texts that make the policy: those of `own_sources`, and the rules of the workflow.
+    """Returns the texts that make the policy: those of `own_sources`, and the rules of the workflow.
 
     Raises PolicyError.
     """
@@ -135,7 +137,8 @@ def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, 
 
 
 def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
-    """The texts that somebody wrote for this workspace: the person's own (or the packaged default), then the project's.
+    """Returns the texts that somebody wrote for this workspace: the person's own (or the packaged default), then the
+    project's.
 
     `instead` takes the place of one of the two, as its `project` says. Raises PolicyError.
     """
@@ -153,7 +156,7 @@ def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Sour
 
 
 def compile_texts(settings: Settings, texts: Sequence[Source], beside: Policy) -> Policy:
-    """The policy of these texts, with what `beside` has besides: extension rules, work items, rows of programs.
+    """Returns the policy of these texts, with what `beside` has besides: extension rules, work items, rows of programs.
 
     Raises PolicyError.
     """
@@ -175,7 +178,7 @@ def candidate(settings: Settings, file: Path | None, in_force: Policy, *, projec
 
 @contextmanager
 def as_setup_error() -> Generator[None]:
-    """A policy that cannot be used, as an error of a command."""
+    """Yields a policy that cannot be used, as an error of a command."""
     try:
         yield
     except PolicyError as error:

@@ -45,8 +45,8 @@ class Target:
 
 @contextmanager
 def target_file(settings: Settings, *, project: bool) -> Generator[Target]:
-    """The person's policy file, or the project's. What writers that died left beside it is gone. Raises SetupError,
-    ToolError."""
+    """Yields the person's policy file, or the project's. What writers that died left beside it is gone. Raises
+    SetupError, ToolError."""
     place = settings.project_policy if project else _real(settings.person_policy)
     if not project:
         _make_folder(place.parent)
@@ -63,7 +63,7 @@ def target_file(settings: Settings, *, project: bool) -> Generator[Target]:
 
 
 def judge(in_force: InForce, target: Target) -> Decision:
-    """What the policy in force says of the change: a review at least, by the built-in rule. The person's own
+    """Returns what the policy in force says of the change: a review at least, by the built-in rule. The person's own
     permissions can make it a deny."""
     action = update_action(target.judged)
     decision = evaluate(in_force.policy, action)
@@ -75,7 +75,7 @@ def judge(in_force: InForce, target: Target) -> Decision:
 
 
 def propose(settings: Settings, in_force: Policy, target: Target, new: Source, last: int) -> Proposal:
-    """What the new text would change. Raises PolicyError with every problem in it, SetupError."""
+    """Returns what the new text would change. Raises PolicyError with every problem in it, SetupError."""
     policy = compile_texts(settings, sources(settings, new), in_force)
     done = replay(policy, read_past_calls(settings.audit_database, last))
     before = None if target.image is None else _text(target)

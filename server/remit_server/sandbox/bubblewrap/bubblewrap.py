@@ -77,7 +77,7 @@ class Bubblewrap:
         self._found: _Found | None = None
 
     def isolation(self) -> Isolation:
-        """What isolates here, found out by one real run in this process."""
+        """Returns what isolates here, found out by one real run in this process."""
         return wait_for(self._find).isolation
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
@@ -138,7 +138,7 @@ class Bubblewrap:
         )
 
     async def _area_for_layers(self, trial: CommandSpec, *, bounds: bool) -> Path | None:
-        """The first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
+        """Returns the first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
         for area in (Path(tempfile.gettempdir()), Path("/dev/shm")):  # noqa: S108  a private folder is made in it
             with contextlib.suppress(OSError):
                 clear_leftovers(area)
@@ -167,7 +167,8 @@ class Bubblewrap:
             return ended, changes, await asyncio.to_thread(layer.written)
 
     async def _stand_ins(self, spec: CommandSpec, found: _Found, layer: Layer) -> dict[str, str] | None:
-        """What is shown in place of the host's folders, so that a command may have UNIX sockets; None where it may not.
+        """Returns what is shown in place of the host's folders, so that a command may have UNIX sockets; None where it
+        may not.
 
         Whether they keep sockets apart is tried once in this process for the same folders; after a failure, again in a
         minute.
@@ -276,7 +277,8 @@ class Bubblewrap:
 
 @asynccontextmanager
 async def _open_control_group(template: Template) -> AsyncGenerator[ControlGroup | None]:
-    """A control group for one command, gone with it; None where this user can make none, which takes no thread."""
+    """Yields a control group for one command, gone with it; None where this user can make none, which takes no
+    thread."""
     groups = find_parents()
     if not groups:
         yield None
@@ -291,7 +293,7 @@ def _require_group(control: ControlGroup | None) -> None:
 
 
 def _first_options(layer: Layer | None) -> tuple[str, ...]:
-    """What happens in a mount namespace of our own before bwrap starts there; nothing without a layer."""
+    """Returns what happens in a mount namespace of our own before bwrap starts there; nothing without a layer."""
     if layer is None:
         return ()
     own = () if os.geteuid() == 0 else ("--user", "--map-root-user")
@@ -312,7 +314,7 @@ def _first_options(layer: Layer | None) -> tuple[str, ...]:
 
 
 def make_hold() -> tuple[socket.socket, int]:
-    """A socket of ours, and the descriptor at which bwrap waits for a message to it before the command begins.
+    """Returns a socket of ours, and the descriptor at which bwrap waits for a message to it before the command begins.
 
     Datagrams, for they have no end: it must not begin either when the server dies before the limits are set.
     """
@@ -322,7 +324,7 @@ def make_hold() -> tuple[socket.socket, int]:
 
 @asynccontextmanager
 async def open_proxy(spec: CommandSpec, shown: tuple[ReadOnlyMount, ...] = ()) -> AsyncGenerator[ProxyEndpoint]:
-    """The door to the proxy of a command that may reach something."""
+    """Yields the door to the proxy of a command that may reach something."""
     if not spec.network:
         yield NO_ENDPOINT
         return
@@ -352,7 +354,7 @@ def _with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:
 
 
 def _bound_name(read: ProcessResult) -> str:
-    """What bounds the number of a command's processes, from a trial that read the setting inside."""
+    """Returns what bounds the number of a command's processes, from a trial that read the setting inside."""
     tasks = TEMPLATES["code-executor"].limits.tasks
     if find_parents():
         return f"a control group, {tasks} at most"
@@ -371,7 +373,7 @@ def _failed_isolation(ended: ProcessResult) -> Isolation:
 
 
 def memory_file(data: bytes) -> int:
-    """A descriptor to read these bytes from."""
+    """Returns a descriptor to read these bytes from."""
     fd = os.memfd_create("remit")
     os.write(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)

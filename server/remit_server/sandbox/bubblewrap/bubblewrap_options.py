@@ -50,7 +50,7 @@ def bubblewrap_options(
     stand_ins: Mapping[str, str] = MappingProxyType({}),
     more: Iterable[str] = (),
 ) -> list[str]:
-    """Options of bwrap(1), without its program. Looks at what exists.
+    """Returns options of bwrap(1), without its program. Looks at what exists.
 
     `etc` are those for /etc; the descriptor `bound` holds how many numbers of processes there are, where that can be
     set. `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what
@@ -75,7 +75,8 @@ def bubblewrap_options(
 
 
 def _scratch_options(workspace: Path, limits: Limits) -> list[str]:
-    """Where a command may write; nothing can be mounted behind a link, so a workspace in the other place is beside."""
+    """Returns where a command may write; nothing can be mounted behind a link, so a workspace in the other place is
+    beside."""
     room = ("--size", str(limits.scratch_bytes), "--tmpfs")
     other = "/var/tmp"  # noqa: S108
     inside = f"{workspace}/".startswith(f"{other}/")
@@ -85,7 +86,8 @@ def _scratch_options(workspace: Path, limits: Limits) -> list[str]:
 def _toolchain_options(
     shown: Sequence[ReadOnlyMount], stand_ins: Mapping[str, str], listed: Sequence[Path]
 ) -> list[str]:
-    """What is seen outside, in folders that can only be passed through, as the home is one, but for `listed`."""
+    """Returns what is seen outside, in folders that can only be passed through, as the home is one, but for
+    `listed`."""
     return [
         *(
             option
@@ -98,7 +100,7 @@ def _toolchain_options(
 
 
 def _mount_options(workspace: Path, stand_ins: Mapping[str, str]) -> list[str]:
-    """Other file systems inside the workspace, read-only."""
+    """Returns other file systems inside the workspace, read-only."""
     return [option for place in map(str, mounts_below(workspace)) for option in _bind(place, place, stand_ins)]
 
 
@@ -121,7 +123,7 @@ def _device_options(limits: Limits) -> list[str]:
 
 
 def _hiding_options(paths: Iterable[Path]) -> list[str]:
-    """An empty file or folder over each of the paths."""
+    """Returns an empty file or folder over each of the paths."""
     options: list[str] = []
     for real in paths:
         covered = ["--tmpfs", str(real), "--remount-ro", str(real)] if real.is_dir() else []
@@ -130,8 +132,8 @@ def _hiding_options(paths: Iterable[Path]) -> list[str]:
 
 
 def hidden_paths_below(spec: CommandSpec) -> tuple[Path, ...]:
-    """All that one command may not see of its workspace, and of what else it may read: what exists and really lies
-    there, links followed."""
+    """Returns all that one command may not see of its workspace, and of what else it may read: what exists and really
+    lies there, links followed."""
     credentials = map(Path, existing_folders(find_credentials(str(spec.workspace))))
     real = (path.resolve() for path in (*spec.hidden, *credentials) if path.exists())
     readable = set(spec.readable)
@@ -143,7 +145,7 @@ def hidden_paths_below(spec: CommandSpec) -> tuple[Path, ...]:
 
 
 def find_credentials(folder: str) -> Iterator[str]:
-    """Where programs keep credentials, in a home: somebody may have opened theirs as a workspace."""
+    """Returns where programs keep credentials, in a home: somebody may have opened theirs as a workspace."""
     return (f"{folder}/{name}" for name in _CREDENTIALS)
 
 
@@ -161,7 +163,7 @@ HOSTS = b"127.0.0.1 localhost\n"
 
 
 def etc_options(opened: Callable[[bytes], int]) -> tuple[list[str], list[int]]:
-    """Options of bwrap(1) for an /etc to be read, and the descriptors they name, to be passed on and closed.
+    """Returns options of bwrap(1) for an /etc to be read, and the descriptors they name, to be passed on and closed.
 
     `opened` gives a descriptor to read bytes from. bwrap copies the files: a mount of each takes it ten times as long.
     """

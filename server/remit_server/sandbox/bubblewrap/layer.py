@@ -58,7 +58,7 @@ class Layer:
 
     @classmethod
     def make(cls, area: Path, workspace: Path, prefix: str = "") -> Self:
-        """A fresh one below `area`, in a folder whose name begins so. Raises OSError."""
+        """Returns a fresh one below `area`, in a folder whose name begins so. Raises OSError."""
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=area))
         for part in _PARTS:
             (folder / part).mkdir(mode=0o700)
@@ -76,7 +76,8 @@ class Layer:
         return self.folder / "upper"
 
     def changes(self) -> tuple[LayerChange, ...]:
-        """What differs from the workspace now, by path. Of more than 2,000 files or 64 MiB none can be taken over.
+        """Returns what differs from the workspace now, by path. Of more than 2,000 files or 64 MiB none can be taken
+        over.
 
         Half of what a command made is worse than nothing of it.
         """
@@ -90,8 +91,9 @@ class Layer:
         return tuple(sorted(found, key=lambda left: left.path))
 
     def written(self) -> tuple[str, ...]:
-        """Every path that was written, even where it was put back as it was before; of a folder that was removed, its
-        own. Binary content that was put back is not there: a database is opened for writing by whoever reads it.
+        """Returns every path that was written, even where it was put back as it was before; of a folder that was
+        removed, its own. Binary content that was put back is not there: a database is opened for writing by whoever
+        reads it.
         """
         return tuple(sorted(path for path in _written_below(self.upper) if not self._is_as_before(path)))
 
@@ -127,7 +129,8 @@ class Layer:
 
 
 def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
-    """Bytes on disk and entries below a folder, counted up to `most_entries`; more, where it is too deep to be seen."""
+    """Returns bytes on disk and entries below a folder, counted up to `most_entries`; more, where it is too deep to be
+    seen."""
     total = entries = 0
     pending = [str(folder)]
     while pending and entries <= most_entries:
@@ -150,7 +153,7 @@ def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def _scan_by_descriptor(folder: str) -> Generator[Iterator[os.DirEntry[str]]]:
-    """Its entries, which can be looked at however long their own paths are. Raises OSError."""
+    """Yields its entries, which can be looked at however long their own paths are. Raises OSError."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         with os.scandir(fd) as entries:
@@ -160,7 +163,7 @@ def _scan_by_descriptor(folder: str) -> Generator[Iterator[os.DirEntry[str]]]:
 
 
 def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
-    """Its entries, whatever its mode; none of what cannot be opened."""
+    """Returns its entries, whatever its mode; none of what cannot be opened."""
     with contextlib.suppress(OSError):
         folder.chmod(0o700)
         with os.scandir(folder) as entries:
@@ -249,7 +252,7 @@ def _is_executable(status: os.stat_result) -> bool:
 
 
 def _removed_below(lower: Path, relative: str) -> Iterator[LayerChange]:
-    """The removals of the regular files and folders at and below a path of the workspace, in any order."""
+    """Yields the removals of the regular files and folders at and below a path of the workspace, in any order."""
     pending = [(lower, relative)]
     while pending:
         path, name = pending.pop()

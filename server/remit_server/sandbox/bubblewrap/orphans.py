@@ -17,7 +17,7 @@ _MARK = b"remit-server-"
 
 
 def orphan_mark() -> tuple[str, str]:
-    """Options of bwrap(1) that do nothing but say whose it is, for all its processes."""
+    """Returns options of bwrap(1) that do nothing but say whose it is, for all its processes."""
     return "--unsetenv", f"{_MARK.decode()}{this_process()}"
 
 
@@ -40,7 +40,7 @@ def _kill_orphan(entry: Path) -> bool:
 
 
 def _is_orphan(entry: Path) -> bool:
-    """Whether this process is a bwrap of this user's, marked with a dead server."""
+    """Returns whether this process is a bwrap of this user's, marked with a dead server."""
     with contextlib.suppress(OSError, ValueError):
         words = (entry / "cmdline").read_bytes().split(b"\0")
         if words[0] != b"bwrap":

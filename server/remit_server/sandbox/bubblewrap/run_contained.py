@@ -162,7 +162,8 @@ async def run_contained(job: Job) -> ProcessResult:
 def drain_to(
     stream: StreamName, kept: BoundedOutput, most: int, progress: Progress | None, overrun: asyncio.Future[str]
 ) -> Callable[[bytes], None]:
-    """What to do with each piece of a stream, so that the command never waits for us; `overrun` past `most` bytes."""
+    """Returns what to do with each piece of a stream, so that the command never waits for us; `overrun` past `most`
+    bytes."""
 
     def take(chunk: bytes) -> None:
         kept.add(chunk)

@@ -79,7 +79,7 @@ class Rule:
 
 @functools.cache
 def rules(profile: ProfileName) -> tuple[Rule, ...]:
-    """Every call that is refused, and how; everything else is allowed."""
+    """Returns every call that is refused, and how; everything else is allowed."""
     return (
         *(Rule(call) for call in _FORBIDDEN),
         *(Rule(call, errno.ENOSYS) for call in _ABSENT),
@@ -93,7 +93,7 @@ def rules(profile: ProfileName) -> tuple[Rule, ...]:
 
 @functools.cache
 def profile_filter(profile: ProfileName) -> bytes:
-    """The profile as a BPF program for this machine. Raises RuntimeError without libseccomp."""
+    """Returns the profile as a BPF program for this machine. Raises RuntimeError without libseccomp."""
     import pyseccomp as seccomp
 
     made = seccomp.SyscallFilter(seccomp.ALLOW)
@@ -114,18 +114,18 @@ def profile_filter(profile: ProfileName) -> bytes:
 
 
 def standard_filter() -> bytes:
-    """The profile of commands. Raises RuntimeError without libseccomp."""
+    """Returns the profile of commands. Raises RuntimeError without libseccomp."""
     return profile_filter("standard")
 
 
 def single_process_filter() -> bytes:
-    """The profile of what never has to start another: it gets threads, and no child. Raises RuntimeError."""
+    """Returns the profile of what never has to start another: it gets threads, and no child. Raises RuntimeError."""
     return profile_filter("strict")
 
 
 @functools.cache
 def profile_json(profile: ProfileName) -> str:
-    """The profile as Podman and Docker read it: names that the machine does not know are passed over."""
+    """Returns the profile as Podman and Docker read it: names that the machine does not know are passed over."""
     return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [_rule_json(rule) for rule in rules(profile)]})
 
 

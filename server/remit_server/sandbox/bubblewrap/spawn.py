@@ -107,7 +107,7 @@ class Reading(asyncio.Protocol):
             self.ended.set_exception(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end of it."""
+        """Notes the end of it."""
         if not self.ended.done():
             self.ended.set_result(None)
 

@@ -47,7 +47,8 @@ class Container:
 
 
 def run_argv(container: Container, spec: CommandSpec, template: Template) -> list[str]:
-    """One command in a container of its own: read-only, without network, capabilities, or anything of the host's.
+    """Returns one command in a container of its own: read-only, without network, capabilities, or anything of the
+    host's.
 
     Docker only makes the container, and `start_argv` starts it: its daemon would go on making one whose client was
     killed meanwhile, after it was removed.
@@ -124,8 +125,8 @@ def version_argv(program: ProgramName) -> list[str]:
 
 
 def not_below(version: str) -> str:
-    """The option's spelling for a program that says this of its version: Docker has had another one since 25, and
-    warns about the old one on what is the command's own error output."""
+    """Returns the option's spelling for a program that says this of its version: Docker has had another one since 25,
+    and warns about the old one on what is the command's own error output."""
     docker = re.match(r"Docker version (\d+)", version)
     return _NOT_BELOW_SINCE_25 if docker and int(docker[1]) >= 25 else NOT_BELOW
 
@@ -149,7 +150,8 @@ def _cover_option(path: Path, container: Container) -> tuple[str, str]:
 
 
 def _read_only_option(source: Path, place: Path, container: Container) -> tuple[str, str]:
-    """A mount, its fields quoted: a path may hold commas. Not what else is mounted below, which would be writable."""
+    """Returns a mount, its fields quoted: a path may hold commas. Not what else is mounted below, which would be
+    writable."""
     line = io.StringIO()
     fields = ("type=bind", f"src={source}", f"dst={place}", "readonly=true", container.not_below)
     csv.writer(line, lineterminator="").writerow(fields)

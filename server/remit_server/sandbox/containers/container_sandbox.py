@@ -111,7 +111,7 @@ class Containers:
         return self._program
 
     def isolation(self) -> Isolation:
-        """What isolates here, found out by one real run in this process."""
+        """Returns what isolates here, found out by one real run in this process."""
         return wait_for(self._find).isolation
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
@@ -266,7 +266,7 @@ class Containers:
         self._pausing = asyncio.get_running_loop().create_task(act(self._pausing))
 
     async def _judged(self, ended: ProcessResult, name: str, memory: int) -> ProcessResult:
-        """The same, with what only the runtime knows: that nothing started, or that the kernel ended it."""
+        """Returns the same, with what only the runtime knows: that nothing started, or that the kernel ended it."""
         if ended.exit_code not in _UNCLEAR[self._program]:
             return ended
         shown = await self._act(containers.exit_code_argv(self._program, name))
@@ -283,7 +283,7 @@ class Containers:
             await self._act(containers.remove_argv(self._program, [name]))
 
     async def _act(self, argv: list[str]) -> ProcessResult:
-        """One short call of the program. Raises OSError where it cannot start."""
+        """Returns one short call of the program. Raises OSError where it cannot start."""
         return await run_subprocess(Invocation(argv, self._environment, _ACT_S, MIB, MIB, _kill))
 
     def _did_not_start(self, ended: ProcessResult) -> Isolation:
@@ -308,7 +308,7 @@ def _user_option() -> str:
 
 
 def _require_readable(folder: Path) -> Path:
-    """A private folder of ours that the user inside may look into."""
+    """Returns a private folder of ours that the user inside may look into."""
     folder.chmod(0o755)
     return folder
 
@@ -319,7 +319,7 @@ def _system_image() -> tuple[str, bytes]:
 
 
 def _make_files_folder() -> Path:
-    """The seccomp profiles, and an empty folder and an unreadable file to lay over what is hidden."""
+    """Returns the seccomp profiles, and an empty folder and an unreadable file to lay over what is hidden."""
     folder = _require_readable(lasting_folder("containers"))
     (folder / "folder").mkdir(mode=0o555)
     (folder / "file").touch(mode=0o000)
@@ -332,7 +332,7 @@ _FOLDERS = ("/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var")
 
 
 def system_image(system: Iterable[str] = SYSTEM_FOLDERS, passed: Iterable[Path] = ()) -> tuple[str, bytes]:
-    """The image's name, which changes with its content, and a tar file of it. Looks at what is a link here.
+    """Returns the image's name, which changes with its content, and a tar file of it. Looks at what is a link here.
 
     The folders that are `passed` through on the way to a mount cannot be listed.
     """
@@ -358,7 +358,7 @@ def system_image(system: Iterable[str] = SYSTEM_FOLDERS, passed: Iterable[Path] 
 
 
 def system_paths() -> tuple[Path, ...]:
-    """What is mounted on it: this system's programs, and the few files of /etc that they need."""
+    """Returns what is mounted on it: this system's programs, and the few files of /etc that they need."""
     folders = (Path(name) for name in SYSTEM_FOLDERS)
     files = (Path("/etc", name) for name in ETC)
     return (*(f for f in folders if f.is_dir() and not f.is_symlink()), *(f for f in files if f.exists()))

@@ -27,7 +27,7 @@ class ControlGroup:
 
     @classmethod
     def make(cls, template: Template, parents: tuple[Path, ...] | None = None) -> ControlGroup | None:
-        """A fresh one below the first of `parents` that takes both limits; None where there is none."""
+        """Returns a fresh one below the first of `parents` that takes both limits; None where there is none."""
         for parent in find_parents() if parents is None else parents:
             with contextlib.suppress(OSError):
                 made = cls(Path(tempfile.mkdtemp(prefix=prefix_of("group"), dir=parent)), template.memory)
@@ -37,11 +37,11 @@ class ControlGroup:
         return None
 
     def joining(self) -> tuple[str, ...]:
-        """What comes before an argv so that it, and all it starts, are in the group."""
+        """Returns what comes before an argv so that it, and all it starts, are in the group."""
         return ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.folder / "cgroup.procs"))
 
     def stopped(self) -> str | None:
-        """Why the kernel ended something in it, in words."""
+        """Returns why the kernel ended something in it, in words."""
         with contextlib.suppress(OSError):
             for line in (self.folder / "memory.events").read_text().splitlines():
                 name, _, times = line.partition(" ")
@@ -67,7 +67,7 @@ class ControlGroup:
             time.sleep(0.005)
 
     def _limited(self, template: Template) -> bool:
-        """Files of a control group exist where the controller is there; none can be made."""
+        """Returns files of a control group exist where the controller is there; none can be made."""
         wanted = {"memory.max": template.memory, "pids.max": template.limits.tasks}
         if not all((self.folder / name).exists() for name in wanted):
             return False
@@ -88,7 +88,8 @@ def clear_groups() -> None:
 
 
 def find_parents(ours: Path = _OURS, mounted: Path = _MOUNTED) -> tuple[Path, ...]:
-    """Where one may be made: beside the server's own group, since one with processes can give no limits to its own."""
+    """Returns where one may be made: beside the server's own group, since one with processes can give no limits to its
+    own."""
     # First: it is quick, and where version 2 is not, there is nothing to read.
     if not (mounted / "cgroup.controllers").exists():
         return ()

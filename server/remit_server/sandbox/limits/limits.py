@@ -66,7 +66,7 @@ class Usage:
     resident_bytes: int
 
     def beyond(self, limits: Limits) -> str | None:
-        """Which limit is passed, in words, or None."""
+        """Returns which limit is passed, in words, or None."""
         if self.processes > limits.processes:
             return f"more than {limits.processes} processes"
         if self.tasks > limits.tasks:
@@ -77,7 +77,7 @@ class Usage:
 
 
 def measure_usage(root: int) -> Usage:
-    """What the process `root` and all its descendants use. Orphans of a pid namespace stay below its init."""
+    """Returns what the process `root` and all its descendants use. Orphans of a pid namespace stay below its init."""
     found = _read_tree(root)
     resident = sum(pages for _, pages in found.values()) * resource.getpagesize()
     return Usage(len(found), sum(threads for threads, _ in found.values()), resident)
@@ -99,7 +99,7 @@ def signal_tree(root: int, number: signal.Signals) -> None:
 
 
 def _read_tree(root: int) -> dict[int, tuple[int, int]]:
-    """The threads and resident pages of the process `root` and of all its descendants, by pid."""
+    """Returns the threads and resident pages of the process `root` and of all its descendants, by pid."""
     children: dict[int, list[int]] = defaultdict(list)
     used: dict[int, tuple[int, int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208  names only, ten times a second
@@ -119,13 +119,13 @@ def _read_tree(root: int) -> dict[int, tuple[int, int]]:
 
 
 def free_space(folder: Path) -> int:
-    """Bytes that are free on its disk. Raises OSError."""
+    """Returns bytes that are free on its disk. Raises OSError."""
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize
 
 
 def layer_excess(folder: Path, limits: Limits, free_before: int) -> str | None:
-    """Which limit is passed by what was written to the workspace, in words, or None."""
+    """Returns which limit is passed by what was written to the workspace, in words, or None."""
     # Not all of it is seen there: a file that was removed takes its room for as long as it is open.
     if free_space(folder) < min(limits.spare_bytes, free_before - limits.layer_bytes):
         return "the disk is nearly full"

@@ -15,16 +15,17 @@ RESERVED = 300
 
 
 def has_own_limit_per_namespace(release: str) -> bool:
-    """Whether the kernel of this release has one setting for each namespace; an older one has one for the machine."""
+    """Returns whether the kernel of this release has one setting for each namespace; an older one has one for the
+    machine."""
     found = re.match(r"(\d+)\.(\d+)", release)
     return found is not None and (int(found[1]), int(found[2])) >= _SINCE
 
 
 def bound_setting(tasks: int) -> bytes:
-    """What to write, so that a namespace holds no more than `tasks` and what is reserved."""
+    """Returns what to write, so that a namespace holds no more than `tasks` and what is reserved."""
     return b"%d" % (tasks + RESERVED)
 
 
 def is_bounded_by(setting: bytes, tasks: int) -> bool:
-    """Whether `kernel.pid_max`, as read inside a namespace, is that."""
+    """Returns whether `kernel.pid_max`, as read inside a namespace, is that."""
     return setting.strip() == bound_setting(tasks)

@@ -28,7 +28,7 @@ class ClientHello:
 
 
 def read_hello(data: bytes) -> ClientHello | None:
-    """The ClientHello at the beginning of a tunnel; None where more bytes are needed. Raises NoHello."""
+    """Returns the ClientHello at the beginning of a tunnel; None where more bytes are needed. Raises NoHello."""
     message = _handshake_message(data)
     if message is None:
         return None
@@ -50,7 +50,8 @@ def check_hello(hello: ClientHello, endpoint: Endpoint) -> None:
 
 
 def _handshake_message(data: bytes) -> bytes | None:
-    """The body of the first handshake message, which may be spread over records; None where it is not whole yet."""
+    """Returns the body of the first handshake message, which may be spread over records; None where it is not whole
+    yet."""
     gathered, at = bytearray(), 0
     while True:
         if gathered and gathered[0] != _CLIENT_HELLO:
@@ -93,7 +94,7 @@ class _Fields:
         return self._data[self._at - count : self._at]
 
     def counted(self, width: int) -> bytes:
-        """A field behind its length, which takes `width` bytes."""
+        """Returns a field behind its length, which takes `width` bytes."""
         return self.take(int.from_bytes(self.take(width)))
 
 

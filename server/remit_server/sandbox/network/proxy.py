@@ -75,7 +75,7 @@ class Denied(Exception):
 
 
 def parse_request(head: bytes, listed: frozenset[Endpoint]) -> Endpoint:
-    """The listed endpoint that a request names; pure. Raises Denied for everything else."""
+    """Returns the listed endpoint that a request names; pure. Raises Denied for everything else."""
     line = head.partition(b"\r\n")[0].decode("latin-1")
     method, _, rest = line.partition(" ")
     target, _, version = rest.partition(" ")
@@ -188,7 +188,7 @@ class Proxy:
             self.told(attempt)
 
     async def _reachable(self, endpoint: Endpoint, by: Caller) -> list[IPAddress]:
-        """The addresses of this host that may be reached, once that is told. Raises Denied."""
+        """Returns the addresses of this host that may be reached, once that is told. Raises Denied."""
         try:
             async with asyncio.timeout(_CONNECT_S):
                 addresses = await _resolve(endpoint)
@@ -235,7 +235,7 @@ class Proxy:
 
 
 async def _read_hello(reader: asyncio.StreamReader, endpoint: Endpoint) -> bytes:
-    """The first bytes of a tunnel, once they are a ClientHello for this host. Raises NoHello.
+    """Returns the first bytes of a tunnel, once they are a ClientHello for this host. Raises NoHello.
 
     Nothing goes either way before: neither a request in plain text, nor what a server says by itself.
     """
@@ -256,7 +256,7 @@ async def _read_hello(reader: asyncio.StreamReader, endpoint: Endpoint) -> bytes
 
 
 async def _resolve(endpoint: Endpoint) -> list[IPAddress]:
-    """The endpoint's addresses, each once. Raises OSError."""
+    """Returns the endpoint's addresses, each once. Raises OSError."""
     if endpoint.address is not None:
         return [endpoint.address]
     loop = asyncio.get_running_loop()
@@ -268,7 +268,7 @@ async def _resolve(endpoint: Endpoint) -> list[IPAddress]:
 async def _connect_first(
     addresses: Iterable[IPAddress], endpoint: Endpoint
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the first address that answers: by its number, so that no name is looked up twice."""
+    """Returns a connection to the first address that answers: by its number, so that no name is looked up twice."""
     refused = OSError("no address")
     for address in addresses:
         try:
@@ -292,7 +292,7 @@ _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 
 
 def refused_address(address: IPAddress, port: int, listed: frozenset[Endpoint]) -> str | None:
-    """Why nothing connects to this address, in words; None where it may."""
+    """Returns why nothing connects to this address, in words; None where it may."""
     if Endpoint(str(address), port) in listed:
         return None
     if all(map(_is_public, _addresses_meant(address))):
@@ -306,7 +306,7 @@ def _is_public(address: IPAddress) -> bool:
 
 
 def _addresses_meant(address: IPAddress) -> Iterator[IPAddress]:
-    """The address, and those that it wraps."""
+    """Yields the address, and those that it wraps."""
     yield address
     if isinstance(address, ipaddress.IPv6Address):
         wrapped = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]

@@ -25,7 +25,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def network_environment(listed: Iterable[Endpoint]) -> dict[str, str]:
-    """What tells programs of the proxy. A command's own servers are reached without it, unless they are listed."""
+    """Returns what tells programs of the proxy. A command's own servers are reached without it, unless they are
+    listed."""
     names = {endpoint.host for endpoint in listed}
     here = ",".join(name for name in _LOOPBACK if name not in names)
     proxy = f"http://127.0.0.1:{PORT}"
@@ -54,7 +55,7 @@ NO_ENDPOINT = ProxyEndpoint((), (), ())
 async def open_endpoint(
     proxy: Proxy, relay: int, shown: Sequence[ReadOnlyMount], begin: Callable[[int], None]
 ) -> AsyncGenerator[ProxyEndpoint]:
-    """A door to this proxy, for one command; closed behind us with all that goes through it.
+    """Yields a door to this proxy, for one command; closed behind us with all that goes through it.
 
     `relay` is a descriptor to read `relay_text` from; `shown` are the toolchains that the command sees anyway. The
     door's descriptors are whoever's who starts the command.
@@ -101,7 +102,8 @@ async def _wait_readable(ours: socket.socket) -> None:
 
 
 def _python(shown: Sequence[ReadOnlyMount]) -> tuple[str, ...]:
-    """The interpreter that runs the relay, where it is not seen anyway; what lies beside its library is not shown."""
+    """Returns the interpreter that runs the relay, where it is not seen anyway; what lies beside its library is not
+    shown."""
     seen = (*map(Path, SYSTEM_FOLDERS), *(each.place for each in shown))
     own = [path for path in runtime_folders() if not any(path.is_relative_to(folder) for folder in seen)]
     parents = (option for folder in parents_of(own) for option in ("--perms", "0111", "--dir", str(folder)))
@@ -111,5 +113,5 @@ def _python(shown: Sequence[ReadOnlyMount]) -> tuple[str, ...]:
 
 @cache
 def relay_text() -> bytes:
-    """The program that runs before the command."""
+    """Returns the program that runs before the command."""
     return Path(__file__).with_name("relay.py").read_bytes()

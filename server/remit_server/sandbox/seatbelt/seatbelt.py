@@ -48,7 +48,7 @@ class Seatbelt:
         self._found: _Found | None = None
 
     def isolation(self) -> Isolation:
-        """What isolates here, found out by one real run in this process."""
+        """Returns what isolates here, found out by one real run in this process."""
         return wait_for(self._find).isolation
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
@@ -148,7 +148,7 @@ def find_descendants(listed: str, roots: Iterable[int]) -> set[int]:
 
 
 def living_below(listed: str, roots: Iterable[int]) -> set[int]:
-    """The same, without those that are dead and wait for their parent."""
+    """Returns the same, without those that are dead and wait for their parent."""
     dead = {int(line.split()[0]) for line in listed.splitlines() if line.split()[3].startswith("Z")}
     there = {int(line.split()[0]) for line in listed.splitlines()}
     return (find_descendants(listed, roots) & there) - dead
@@ -183,7 +183,9 @@ def profile_text(
     hidden: Iterable[tuple[Path, bool]] = (),
     shown: Sequence[ReadOnlyMount] = (),
 ) -> str:
-    """Everything is denied but what is named; a later line wins. `hidden` are paths, with whether each is a folder.
+    """Returns a profile that denies all but what is named; a later line of it wins.
+
+    `hidden` are paths, with whether each is a folder.
 
     `shown` are the person's toolchains: macOS compares where they really are, and follows the links that lead there.
     """
@@ -226,7 +228,8 @@ def _toolchain_rules(shown: Sequence[ReadOnlyMount]) -> list[str]:
 
 
 def seatbelt_argv(spec: CommandSpec, profile: str, limits: Limits, scratch: Path) -> list[str]:
-    """The command under the profile, with limits and exactly its environment; home and scratch are the same folder."""
+    """Returns the command under the profile, with limits and exactly its environment; home and scratch are the same
+    folder."""
     environment = {**spec.environment, "HOME": str(scratch), "TMPDIR": str(scratch)}
     kib = 1024
     bounds = (
@@ -242,7 +245,7 @@ def seatbelt_argv(spec: CommandSpec, profile: str, limits: Limits, scratch: Path
 
 
 def quote(text: str) -> str:
-    """A string of the profile's language: a path may hold quotes."""
+    """Returns a string of the profile's language: a path may hold quotes."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

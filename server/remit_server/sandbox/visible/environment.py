@@ -21,8 +21,8 @@ _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables for a command, from the server's own: language and time zone, a PATH that exists inside, no colours,
-    no locks that git can do without.
+    """Returns variables for a command, from the server's own: language and time zone, a PATH that exists inside, no
+    colours, no locks that git can do without.
 
     Looks at what exists of the person's toolchains.
     """
@@ -47,12 +47,13 @@ def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def places_of(environ: Mapping[str, str]) -> Places:
-    """Where programs may lie that a command sees, besides the workspace."""
+    """Returns where programs may lie that a command sees, besides the workspace."""
     return Places(home_of(environ), SYSTEM_FOLDERS)
 
 
 def _keep_entry(entry: Path, places: Places) -> Iterator[str]:
-    """A folder of PATH as it is found inside: the system's, and those that lie in a toolchain. Others are not there."""
+    """Yields a folder of PATH as it is found inside: the system's, and those that lie in a toolchain. Others are not
+    there."""
     if places.is_system(entry):
         yield str(entry)
         return
@@ -64,7 +65,7 @@ def _keep_entry(entry: Path, places: Places) -> Iterator[str]:
 
 
 def _rustup_variables(environ: Mapping[str, str], path: str, places: Places) -> dict[str, str]:
-    """Where rustup's stand-ins for `cargo` and `rustc` find the real ones: its own default is below HOME.
+    """Returns where rustup's stand-ins for `cargo` and `rustc` find the real ones: its own default is below HOME.
 
     CARGO_HOME, to be written to, is below HOME inside, too.
     """
@@ -79,6 +80,6 @@ def visible_outside(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
 
 
 def mounts_named_by(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
-    """What the command's tool names; what lies in the workspace is seen anyway."""
+    """Returns what the command's tool names; what lies in the workspace is seen anyway."""
     named = {**{path: path for path in spec.readable}, **spec.in_place_of}
     return tuple(ReadOnlyMount(*each) for each in named.items() if not each[0].is_relative_to(spec.workspace))

@@ -12,7 +12,8 @@ _MAX_CHARS = 64 * 1024
 
 
 def programs_behind(entry: Path, home: Path) -> tuple[Path, ...] | None:
-    """The folders that stand for a folder of shims in PATH, by the person's own choice of versions; None for no shims.
+    """Returns the folders that stand for a folder of shims in PATH, by the person's own choice of versions; None for no
+    shims.
 
     What a project chooses for itself is not looked at. Where a version is named that is no plain name, it is left out.
     """
@@ -26,7 +27,8 @@ def programs_behind(entry: Path, home: Path) -> tuple[Path, ...] | None:
 
 
 def is_hollow(program: Path, environment: Mapping[str, str]) -> bool:
-    """Whether this is one of rustup's stand-ins, of which no toolchain has the real program: it can only fail."""
+    """Returns whether this is one of rustup's stand-ins, of which no toolchain has the real program: it can only
+    fail."""
     home, rustup = environment.get("RUSTUP_HOME"), program.with_name("rustup")
     stands_in = bool(home) and program.name != "rustup" and rustup.exists() and rustup.samefile(program)
     return stands_in and not any(Path(home or "", "toolchains").glob(f"*/bin/{program.name}"))
@@ -39,12 +41,12 @@ def _read_text(path: Path) -> str:
 
 
 def _plain(root: str) -> Callable[[str], list[str]]:
-    """pyenv and its likes: a file of versions."""
+    """Pyenv and its likes: a file of versions."""
     return lambda text: [f"{root}/versions/{name}/bin" for name in text.split() if "/" not in name and name != "system"]
 
 
 def _asdf(text: str) -> list[str]:
-    """Lines `<tool> <version> …`."""
+    """Returns lines `<tool> <version> …`."""
     lines = (line.partition("#")[0].split() for line in text.splitlines())
     pairs = ((words[0], words[1]) for words in lines if len(words) > 1)
     return [f".asdf/installs/{tool}/{version}/bin" for tool, version in pairs if "/" not in tool + version]

@@ -111,11 +111,11 @@ class Places:
     system: tuple[str, ...]
 
     def is_system(self, path: Path) -> bool:
-        """Whether this lies in one of the system's folders, as it is spelled."""
+        """Returns whether this lies in one of the system's folders, as it is spelled."""
         return ".." not in path.parts and f"{path}/".startswith(tuple(f"{folder}/" for folder in self.system))
 
     def row_at(self, path: Path) -> Row | None:
-        """The row that `path` lies in as it is spelled; pure."""
+        """Returns the row that `path` lies in as it is spelled; pure."""
         found = None if ".." in path.parts else _table(self.home)[0].match(str(path))
         if found is None or found.lastgroup is None:
             return None
@@ -123,7 +123,8 @@ class Places:
         return Row(toolchain, base, Path(found[0]))
 
     def source_of(self, row: Row) -> Path | None:
-        """Where the row's folder really is; None where it is missing, or a link to neither its like nor the system."""
+        """Returns where the row's folder really is; None where it is missing, or a link to neither its like nor the
+        system."""
         real = os.path.realpath(row.folder)
         if not os.path.exists(real):  # noqa: PTH110  a name, for each row before each command
             return None
@@ -134,25 +135,25 @@ class Places:
         return Path(real) if kin or self.is_system(Path(real)) else None
 
     def is_shown(self, path: Path) -> bool:
-        """Whether `path` can be seen inside as it is spelled, for it lies in a folder of the table."""
+        """Returns whether `path` can be seen inside as it is spelled, for it lies in a folder of the table."""
         row = self.row_at(path)
         return row is not None and self.source_of(row) is not None
 
     def is_seen(self, path: Path, workspace: Path) -> bool:
-        """Whether a file is there inside: it, and each link on the way to it."""
+        """Returns whether a file is there inside: it, and each link on the way to it."""
         return path.exists() and all(
             hop.is_relative_to(workspace) or self.is_system(hop) or self.is_shown(hop) for hop in follow_links(path)
         )
 
 
 def home_of(environ: Mapping[str, str]) -> Path | None:
-    """The person's home, or None where none is named."""
+    """Returns the person's home, or None where none is named."""
     home = Path(environ.get("HOME", ""))
     return home if home.is_absolute() and ".." not in home.parts and home != _ROOT else None
 
 
 def toolchain_mounts(environment: Mapping[str, str], workspace: Path, places: Places) -> tuple[ReadOnlyMount, ...]:
-    """What a command in this workspace is shown, by place; what lies in the workspace is seen anyway.
+    """Returns what a command in this workspace is shown, by place; what lies in the workspace is seen anyway.
 
     Its PATH and RUSTUP_HOME lead there, and the interpreter of the project's own virtual environment by its links.
     """
@@ -168,12 +169,12 @@ def toolchain_mounts(environment: Mapping[str, str], workspace: Path, places: Pl
 
 
 def folders_above(places: Places) -> tuple[Path, ...]:
-    """All folders above any folder of the table, whether there is one or not, outermost first."""
+    """Returns all folders above any folder of the table, whether there is one or not, outermost first."""
     return parents_of(base / each.folder for each, base in _table(places.home)[1])
 
 
 def follow_links(path: Path) -> Iterator[Path]:
-    """The path, each that its links lead to, 40 at most, and where it really is."""
+    """Yields the path, each that its links lead to, 40 at most, and where it really is."""
     for _ in range(40):
         yield path
         if not path.is_symlink():
@@ -183,13 +184,14 @@ def follow_links(path: Path) -> Iterator[Path]:
 
 
 def parents_of(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """The folders above them, outermost first."""
+    """Returns the folders above them, outermost first."""
     return tuple(sorted({parent for path in paths for parent in path.parents} - {_ROOT}))
 
 
 @cache
 def _table(home: Path | None) -> tuple[re.Pattern[str], tuple[tuple[Toolchain, Path], ...]]:
-    """What finds the row of a path, and the rows in that order: below the home as it is named, and as it really is."""
+    """Returns what finds the row of a path, and the rows in that order: below the home as it is named, and as it really
+    is."""
     homes = tuple(dict.fromkeys((home, home.resolve()))) if home else ()
     rows = tuple((each, base) for each in TOOLCHAINS for base in ((_ROOT,) if each.folder.startswith("/") else homes))
     folders = (re.escape(str(base / each.folder)).replace(r"\*", "[^/]*") for each, base in rows)
@@ -208,7 +210,7 @@ def _mount(row: Row, source: Path) -> ReadOnlyMount:
 
 
 def system_options(folders: Iterable[str], stand_ins: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Those of the folders that exist, as they are, to be read; of a folder with a stand-in, that."""
+    """Returns those of the folders that exist, as they are, to be read; of a folder with a stand-in, that."""
     options: list[str] = []
     for folder in folders:
         if Path(folder).is_symlink():
@@ -219,5 +221,5 @@ def system_options(folders: Iterable[str], stand_ins: Mapping[str, str] = Mappin
 
 
 def existing_folders(names: Iterable[str]) -> Iterator[str]:
-    """Those that there are; most of those that are looked for are not."""
+    """Returns those that there are; most of those that are looked for are not."""
     return filter(os.path.exists, names)

@@ -50,7 +50,8 @@ class _Found:
 
 
 def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, cache: TagCache = REMEMBERED) -> Outcome:
-    """The map of the files below `base`, whatever `cache` remembers of them. Raises ToolError where it is no folder."""
+    """Returns the map of the files below `base`, whatever `cache` remembers of them. Raises ToolError where it is no
+    folder."""
     found = _look(ctx, base, limits, cache)
     ranked = rank(found.files)
     taken = choose_definitions(ranked, _line_reader(ctx), tokens)
@@ -175,7 +176,7 @@ class Ranked:
 
 
 def rank(files: Mapping[str, Tags]) -> list[Ranked]:
-    """Every definition, the most used first; equal ones by path and line.
+    """Returns every definition, the most used first; equal ones by path and line.
 
     A name by itself means what stands at the outermost level of a file. A member (`x.name()`) counts only for a file of
     which something else is used by its own name: `x.split()` is nobody's `split` otherwise.
@@ -212,7 +213,8 @@ def _by_name(named: Iterable[tuple[str, Iterable[str]]]) -> dict[str, AbstractSe
 def choose_definitions(
     ranked: Iterable[Ranked], line_of: Callable[[Ranked], str | None], tokens: int
 ) -> list[tuple[Ranked, str]]:
-    """The best with their lines of source, as many as fit into `tokens`; what has no line any more is left out."""
+    """Returns the best with their lines of source, as many as fit into `tokens`; what has no line any more is left
+    out."""
     room, missed = tokens * CHARS_PER_TOKEN, 0
     taken: list[tuple[Ranked, str]] = []
     paths: set[str] = set()
@@ -231,7 +233,8 @@ def choose_definitions(
 
 
 def draw_map(taken: Sequence[tuple[Ranked, str]]) -> list[str]:
-    """The lines below the names of their files; files by their best definition, lines in the order of the file."""
+    """Returns the lines below the names of their files; files by their best definition, lines in the order of the
+    file."""
     by_path: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for each, line in taken:
         by_path[each.path].append((each.definition.line, line))

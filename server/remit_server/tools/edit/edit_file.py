@@ -45,7 +45,7 @@ class EditFileArguments(Arguments):
 def edit_content(
     path: WorkspacePath, content: str, arguments: EditFileArguments, redact: Callable[[str], str]
 ) -> tuple[str, int]:
-    """The new content and the number of replacements. Raises ToolError (`no_match`, `not_unique`, `too_large`).
+    """Returns the new content and the number of replacements. Raises ToolError (`no_match`, `not_unique`, `too_large`).
 
     What does not match is explained with the file's own words, as `redact` leaves them.
     """
@@ -85,7 +85,8 @@ def edit_content(
 
 
 def _find_old(path: WorkspacePath, content: str, old: str, arguments: EditFileArguments) -> tuple[int, ...]:
-    """Where `old` stands: all that is to be replaced, else as many places as tell whether it is unique, with overlaps.
+    """Returns where `old` stands: all that is to be replaced, else as many places as tell whether it is unique, with
+    overlaps.
 
     Raises ToolError where it stands elsewhere than on the line that is named.
     """
@@ -107,7 +108,7 @@ def _find_old(path: WorkspacePath, content: str, old: str, arguments: EditFileAr
 
 
 def _line_start(content: str, line: int) -> int:
-    """Where that line begins, from 1; behind the text where it has fewer."""
+    """Returns where that line begins, from 1; behind the text where it has fewer."""
     at = 0
     for _ in range(line - 1):
         at = content.find("\n", at) + 1

@@ -41,7 +41,7 @@ class NearMiss:
 
 
 def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
-    """Why `wanted` does not occur in `content`. Takes bounded time, however long the two are."""
+    """Returns why `wanted` does not occur in `content`. Takes bounded time, however long the two are."""
     if whole_word and (offsets := find_all(content, wanted, whole_word=False)):
         line = line_numbers(content, offsets[:1])[0]
         return NearMiss(f"it occurs only inside longer words, first on line {line}", "leave out whole_word")
@@ -65,7 +65,7 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
 
 
 def _nearest(lines: list[str], wanted: str, part: str) -> str:
-    """The line that is closest, else those that have one of its words."""
+    """Returns the line that is closest, else those that have one of its words."""
     if (closest := _closest(lines, part)) is not None:
         return f"the closest line is {closest[0]}: `{closest[1].strip()}`"
     sharing = _sharing(lines, wanted)
@@ -74,8 +74,8 @@ def _nearest(lines: list[str], wanted: str, part: str) -> str:
 
 
 def _sharing(lines: list[str], wanted: str) -> str:
-    """The lines with that of the wanted words which stands on the fewest, as read_file numbers them; empty where none
-    has any."""
+    """Returns the lines with that of the wanted words which stands on the fewest, as read_file numbers them; empty
+    where none has any."""
     found: dict[str, list[int]] = {word: [] for word in _WORD.findall(wanted[:_MAX_LINE_CHARS])}
     for number, line in enumerate(lines, 1):
         for word in found.keys() & set(_WORD.findall(line)):
@@ -85,7 +85,8 @@ def _sharing(lines: list[str], wanted: str) -> str:
 
 
 def _mistake(content: str, wanted: str) -> NearMiss | None:
-    """What was copied into `wanted`, or spelled there, that is not in the file; None where it is none of the usual."""
+    """Returns what was copied into `wanted`, or spelled there, that is not in the file; None where it is none of the
+    usual."""
     for some in _SOME_MISTAKES:
         meant = wanted
         for each in some:
@@ -111,7 +112,7 @@ class _Mistake:
     fix: str
 
     def why(self, wanted: str) -> str:
-        """Its name and, in backticks, what of `wanted` it is."""
+        """Returns its name and, in backticks, what of `wanted` it is."""
         found = self.form.search(wanted)
         return f"{self.name} `{visible(found[0], 'show')}`" if found else self.name
 
@@ -141,7 +142,8 @@ def _lower_case(line: str) -> str:
 
 
 def _window(lines: list[str], parts: list[str]) -> int | None:
-    """The first line, from 1, at which `parts` occur: the first one as a line's end, the last as a line's start."""
+    """Returns the first line, from 1, at which `parts` occur: the first one as a line's end, the last as a line's
+    start."""
     if not any(parts):
         return None
     if len(parts) == 1:
@@ -157,7 +159,7 @@ def _window(lines: list[str], parts: list[str]) -> int | None:
 
 
 def _block(lines: list[str], parts: list[str]) -> tuple[int, int] | None:
-    """Where most of several wanted lines stand in their order, and the first line that differs, both from 1."""
+    """Returns where most of several wanted lines stand in their order, and the first line that differs, both from 1."""
     where: dict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
         where[line].append(number)
@@ -178,7 +180,7 @@ def _block(lines: list[str], parts: list[str]) -> tuple[int, int] | None:
 
 
 def _closest(lines: list[str], wanted: str) -> tuple[int, str] | None:
-    """The line that has the most in common with `wanted`, and enough."""
+    """Returns the line that has the most in common with `wanted`, and enough."""
     part = wanted.strip()[:_MAX_LINE_CHARS]
     best: tuple[float, int, str] | None = None
     for number, line in enumerate(lines, 1):

@@ -16,12 +16,12 @@ _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 def find_all(content: str, wanted: str, *, whole_word: bool) -> tuple[int, ...]:
-    """Offsets of the occurrences from left to right, none overlapping another. `wanted` must not be empty."""
+    """Returns offsets of the occurrences from left to right, none overlapping another. `wanted` must not be empty."""
     return tuple(_occurrences(content, wanted, whole_word, 0, len(wanted)))
 
 
 def find_each(content: str, wanted: str, *, whole_word: bool, most: int, start: int = 0) -> tuple[int, ...]:
-    """The first `most` offsets from `start` on at which `wanted` stands, also where one overlaps another."""
+    """Returns the first `most` offsets from `start` on at which `wanted` stands, also where one overlaps another."""
     return tuple(islice(_occurrences(content, wanted, whole_word, start, 1), most))
 
 
@@ -35,7 +35,7 @@ def _occurrences(content: str, wanted: str, whole_word: bool, start: int, step: 
 
 
 def _next_start(content: str, wanted: str, at: int) -> int:
-    """Where the next occurrence can begin that stands alone: past the word that spoils the one at `at`.
+    """Returns where the next occurrence can begin that stands alone: past the word that spoils the one at `at`.
 
     One character further would do as well, and would take hours in a long run of one letter.
     """
@@ -51,7 +51,7 @@ def _next_start(content: str, wanted: str, at: int) -> int:
 
 
 def stands_alone(content: str, start: int, end: int) -> bool:
-    """Whether no word character touches content[start:end], in any script."""
+    """Returns whether no word character touches content[start:end], in any script."""
     return not (start > 0 and _is_word_character(content[start - 1])) and not (
         end < len(content) and _is_word_character(content[end])
     )
@@ -99,7 +99,7 @@ def replace_at(content: str, offsets: Sequence[int], length: int, new: str) -> s
 
 
 def line_numbers(content: str, offsets: Sequence[int]) -> tuple[int, ...]:
-    """The line, from 1, of each offset; offsets ascend."""
+    """Returns the line, from 1, of each offset; offsets ascend."""
     numbers: list[int] = []
     line, done = 1, 0
     for at in offsets:

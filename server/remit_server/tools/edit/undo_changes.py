@@ -137,7 +137,7 @@ def choose_turn(turns: Sequence[PastTurn], arguments: UndoArguments) -> PastTurn
 
 
 def _undone(turns: Sequence[PastTurn]) -> set[str]:
-    """The turns that are undone now: an undo that was redone counts for nothing."""
+    """Returns the turns that are undone now: an undo that was redone counts for nothing."""
     undone: set[str] = set()
     for turn in reversed(turns):
         if turn.turn_id not in undone:

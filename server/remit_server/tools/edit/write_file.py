@@ -62,7 +62,7 @@ def _read_before(path: WorkspacePath, ctx: ToolContext) -> FileImage | None:
 
 
 def _encode_after(path: WorkspacePath, before: FileImage | None, content: str) -> bytes:
-    """The bytes to write. A new file, or one that was no text, gets UTF-8 and the line ends of `content`."""
+    """Returns the bytes to write. A new file, or one that was no text, gets UTF-8 and the line ends of `content`."""
     text = Text(content)
     if before is not None and before.data:
         try:

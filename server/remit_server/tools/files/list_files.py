@@ -39,7 +39,7 @@ class ListFilesArguments(Arguments):
 
 
 def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, limits: Limits) -> Outcome:
-    """The files below `base` that match, up to `most` of them. Raises ToolError where it is no folder."""
+    """Returns the files below `base` that match, up to `most` of them. Raises ToolError where it is no folder."""
     prefix = 0 if base.relative == "." else len(base.relative) + 1
     shown: list[str] = []
     total = without_name = 0
@@ -88,7 +88,7 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
 
 
 def _fitting(paths: list[str], room: int) -> list[str]:
-    """The first of them, as many as fit."""
+    """Returns the first of them, as many as fit."""
     fitting = takewhile(lambda end: end <= room, accumulate(len(path) + 1 for path in paths))
     return paths[: len(list(fitting))]
 

@@ -47,7 +47,7 @@ class Piece:
 
 
 def pieces_of(fd: int, name: str) -> Iterator[Piece]:
-    """All of an open file. Raises ToolError where it is no text, or has a line that is too long to be held."""
+    """Returns all of an open file. Raises ToolError where it is no text, or has a line that is too long to be held."""
     blocks = iter(lambda: os.read(fd, _BLOCK), b"")
     begun = next(blocks, b"")
     mark, encoding = mark_of(begun)
@@ -100,10 +100,10 @@ def _with_edges(pieces: Iterator[bytes], encoding: str) -> Iterator[Piece]:
 
 
 def _beginning(piece: bytes) -> bytes:
-    """Its first lines."""
+    """Returns its first lines."""
     return piece if len(piece) <= EDGE_BYTES else piece[: piece.rfind(b"\n", 0, EDGE_BYTES) + 1]
 
 
 def _end(piece: bytes) -> bytes:
-    """Its last lines."""
+    """Returns its last lines."""
     return piece if len(piece) <= EDGE_BYTES else piece[piece.find(b"\n", len(piece) - EDGE_BYTES) + 1 :]

@@ -111,14 +111,15 @@ def _long(fd: int, path: WorkspacePath, ctx: ToolContext, offset: int, limit: in
 
 
 def _encoding_note(encoding: str) -> str:
-    """Bytes that are not UTF-8 may have been taken for another text than they are, unless a mark says what they are."""
+    """Returns bytes that are not UTF-8 may have been taken for another text than they are, unless a mark says what they
+    are."""
     if encoding == "utf-8":
         return ""
     return f"; in {encoding}" if encoding.startswith("utf-") else f"; not UTF-8, read as {encoding}, which is a guess"
 
 
 def _fitting(lines: list[str], first: int, room: int) -> list[str]:
-    """The lines with their numbers, as many as fit, and at least one."""
+    """Returns the lines with their numbers, as many as fit, and at least one."""
     shown: list[str] = []
     for number, line in enumerate(lines, first):
         cut = len(line) - MAX_LINE_CHARS

@@ -28,13 +28,14 @@ class Source:
 
 
 def current_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
-    """The bytes that a change of `path` starts from. Raises ToolError (`not_found`, `not_a_file`, `too_large`)."""
+    """Returns the bytes that a change of `path` starts from. Raises ToolError (`not_found`, `not_a_file`,
+    `too_large`)."""
     document = ctx.documents.get(path.relative)
     return read_image(ctx.workspace, path) if document is None else image_of_text(document.text)
 
 
 def read_saved_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
-    """The bytes on disk of a file that is to go. Raises ToolError, also where the editor holds unsaved ones."""
+    """Returns the bytes on disk of a file that is to go. Raises ToolError, also where the editor holds unsaved ones."""
     return _as_in_editor(read_image(ctx.workspace, path), path, ctx)
 
 
@@ -70,7 +71,7 @@ def require_no_link(text: str, path: WorkspacePath, ctx: ToolContext) -> None:
 
 
 def read_source(path: WorkspacePath, ctx: ToolContext) -> Source:
-    """The text at `path`. Raises ToolError (also `binary_file`)."""
+    """Returns the text at `path`. Raises ToolError (also `binary_file`)."""
     image = current_image(path, ctx)
     return Source(image, Text.decode(image.data, path.relative))
 
@@ -82,5 +83,5 @@ def with_one_mark(text: Text, content: str) -> str:
 
 
 def was_read(path: WorkspacePath, image: FileImage, ctx: ToolContext) -> bool:
-    """Whether this session has read exactly these contents."""
+    """Returns whether this session has read exactly these contents."""
     return ctx.read_digests.get(path.relative) == image.digest

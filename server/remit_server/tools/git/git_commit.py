@@ -83,7 +83,7 @@ class GitCommitArguments(Arguments):
 
 
 def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
-    """The commit as it would be now. Raises ToolError where there is none, or it cannot be done exactly."""
+    """Returns the commit as it would be now. Raises ToolError where there is none, or it cannot be done exactly."""
     with open_git(ctx.workspace, folders_of(ctx.workspace)) as git:
         repository = open_for_commit(git)
         with closing(repository.objects):
@@ -91,7 +91,8 @@ def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
 
 
 def commit_of_all(ctx: ToolContext) -> CommitPlan:
-    """The commit that everything would be in, also what git does not know yet. Raises ToolError as `commit_plan`."""
+    """Returns the commit that everything would be in, also what git does not know yet. Raises ToolError as
+    `commit_plan`."""
     return commit_plan(GitCommitArguments(message="all", all=True), ctx)
 
 
@@ -139,7 +140,7 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
 
 
 def _worked_on(ctx: ToolContext) -> tuple[str, ...]:
-    """The files that this session made or changed: they are of its work, whether git knows them yet or not."""
+    """Returns the files that this session made or changed: they are of its work, whether git knows them yet or not."""
     return tuple(dict.fromkeys(change.path for turn in ctx.history.turns() for change in turn.changes))
 
 
@@ -156,8 +157,8 @@ def _nothing(selected: Selected, ctx: ToolContext) -> tuple[str, str]:
 
 
 def _attributes(repository: RepositoryNow, ctx: ToolContext) -> Attributes:
-    """The attribute files that git goes by when it adds a file: in the working tree, else as they are staged."""
-
+    """Returns the attribute files that git goes by when it adds a file: in the working tree, else as they are
+    staged."""
     index, top = repository.index, repository.git.folders.top
     known = whole(index.entries, index.outside, repository.prefix)
 
@@ -179,7 +180,7 @@ def _attributes(repository: RepositoryNow, ctx: ToolContext) -> Attributes:
 def _objects(
     selected: Selected, changed: list[bytes], trees: Mapping[str, bytes], repository: RepositoryNow
 ) -> Mapping[str, bytes]:
-    """What has to be written: files first, so that no tree is ever there without what it holds."""
+    """Returns what has to be written: files first, so that no tree is ever there without what it holds."""
     blobs = {
         selected.files[name][1]: b"blob %d\x00" % len(data) + data
         for name in changed
@@ -255,7 +256,7 @@ def _resolve_named(arguments: GitCommitArguments, ctx: ToolContext) -> tuple[Wor
 
 
 def _as_spelled(text: str, ctx: ToolContext) -> WorkspacePath:
-    """The path, where no link leads elsewhere: what policy judges has to be what is committed."""
+    """Returns the path, where no link leads elsewhere: what policy judges has to be what is committed."""
     path = ctx.resolve(text)
     spelled = PurePosixPath(os.path.normpath(ctx.workspace.root / text))
     if spelled != PurePosixPath(path.absolute) and not PurePosixPath(text).is_absolute():
@@ -304,7 +305,8 @@ def author_of(settings: Settings) -> str:
 
 
 def tidy_message(message: str) -> str:
-    """The message as `git commit -m` keeps it: no blanks at the ends of lines, no empty lines around it or twice."""
+    """Returns the message as `git commit -m` keeps it: no blanks at the ends of lines, no empty lines around it or
+    twice."""
     lines = [line.rstrip() for line in message.replace("\r\n", "\n").split("\n")]
     groups = [(empty, list(group)) for empty, group in itertools.groupby(lines, key=lambda line: not line)]
     kept = [line for empty, group in groups for line in ([""] if empty else group)]

@@ -95,7 +95,8 @@ def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcom
 
 
 def _fit_patches(known: Sequence[Section], ctx: ToolContext) -> tuple[list[str], bool]:
-    """The files' patches as far as there is room, each cut on a whole line; and whether something is missing."""
+    """Returns the files' patches as far as there is room, each cut on a whole line; and whether something is
+    missing."""
     parts: list[str] = []
     room = MAX_SHOWN_CHARS
     missing: list[str] = []
@@ -186,8 +187,8 @@ class Section:
 
 
 def sections(data: bytes, prefix: str = "") -> tuple[Section, ...]:
-    """Each file's section, in order, of the folder `prefix`. A line of a file's content begins with a sign, so none can
-    begin a section."""
+    """Returns each file's section, in order, of the folder `prefix`. A line of a file's content begins with a sign, so
+    none can begin a section."""
     return tuple(_section(part, os.fsencode(prefix)) for part in _START.split(data) if part.strip())
 
 
@@ -245,7 +246,7 @@ def _same_twice(names: bytes) -> tuple[str | None, str | None]:
 
 
 def _path(word: bytes, prefix: bytes) -> str | None:
-    """A path as git writes it, quoted or not, without its prefix; None where it is neither."""
+    """Returns a path as git writes it, quoted or not, without its prefix; None where it is neither."""
     if word.startswith(b'"'):
         if len(word) < 2 or not word.endswith(b'"'):
             return None

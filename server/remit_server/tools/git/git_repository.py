@@ -57,7 +57,7 @@ DIFF = f"{GIT} diff --no-ext-diff --no-textconv --no-color --relative --ignore-s
 
 
 def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
-    """What looking at a repository touches: reading and listing, not running.
+    """Returns what looking at a repository touches: reading and listing, not running.
 
     The command is ours word for word and starts nothing of the repository's, so a person who lets files be read has
     answered this too; a rule about `git` is about commands that a model writes. Who denies reading `.git` denies all of
@@ -77,7 +77,8 @@ class Repository:
     lists: tuple[Path, ...] = ()
 
     def command(self, script: str, *words: str) -> CommandSpec:
-        """A shell's `script` that runs `GIT` with these words, in the sandbox, on a workspace it cannot write to."""
+        """Returns a shell's `script` that runs `GIT` with these words, in the sandbox, on a workspace it cannot write
+        to."""
         parts = tuple(self.folders.parts())
         above = (path for name in (".gitignore", ".gitattributes") for path, _ in self.folders.above(name))
         given = (_GIT_FOLDER, str(self.folders.own), *map(str, parts), "--")
@@ -112,7 +113,7 @@ class Repository:
 
 
 def open_repository(ctx: ToolContext) -> Repository:
-    """The workspace's repository. Raises ToolError where there is none that can be read, saying why."""
+    """Returns the workspace's repository. Raises ToolError where there is none that can be read, saying why."""
     root = ctx.workspace.root
     if shutil.which("git", path=command_environment(os.environ)["PATH"]) is None:
         raise _refusal("git is not installed", "install git", ErrorCode.TOOL_UNAVAILABLE)
@@ -138,12 +139,12 @@ def open_repository(ctx: ToolContext) -> Repository:
 
 
 def unreadable_format(settings: Iterable[tuple[str, str]]) -> str | None:
-    """The format of a repository with these settings, where git cannot read it without them."""
+    """Returns the format of a repository with these settings, where git cannot read it without them."""
     return next((value for name, value in settings if _UNREADABLE.get(name) == value.lower()), None)
 
 
 def read_printed(output: CommandOutput, ctx: ToolContext) -> tuple[bytes, bool]:
-    """What git printed, up to where something of it is left out, and whether that is so. Raises ToolError."""
+    """Returns what git printed, up to where something of it is left out, and whether that is so. Raises ToolError."""
     if output.timed_out or output.exit_code is None:
         why = f"git took longer than {TIMEOUT_S:.0f} s" if output.timed_out else "git was stopped at a sandbox's limit"
         raise _refusal(why, "name fewer paths, or use run_command", ErrorCode.LIMIT_REACHED)
@@ -156,12 +157,13 @@ def read_printed(output: CommandOutput, ctx: ToolContext) -> tuple[bytes, bool]:
 
 
 def may_be_seen(path: str, ctx: ToolContext) -> bool:
-    """Whether the model may know of `path`, as git spells it: policy lets it be listed and read without asking."""
+    """Returns whether the model may know of `path`, as git spells it: policy lets it be listed and read without
+    asking."""
     return ctx.permits("fs.list", path) and ctx.permits("fs.read", path)
 
 
 def quote_path(path: str) -> str:
-    """A path on a line of its own, whatever it holds."""
+    """Returns a path on a line of its own, whatever it holds."""
     clean = visible(os.fsencode(path).decode(errors="replace"), "show")
     return clean if clean.isprintable() else json.dumps(clean)
 

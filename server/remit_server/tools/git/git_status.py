@@ -75,8 +75,8 @@ class Status:
 
 
 def parse_status(data: bytes, prefix: str = "") -> Status:
-    """What `git status --porcelain=v2 --branch -z` says of the folder `prefix`, whose paths are below it; a record
-    without its end is left out."""
+    """Returns what `git status --porcelain=v2 --branch -z` says of the folder `prefix`, whose paths are below it; a
+    record without its end is left out."""
     headers: dict[str, str] = {}
     entries: list[Entry] = []
     records = iter(os.fsdecode(data).split("\0")[:-1])

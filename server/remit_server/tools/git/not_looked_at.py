@@ -35,7 +35,7 @@ def parse_filters(printed: bytes) -> Mapping[str, str]:
 
 
 def describe_filtered(paths: Iterable[str], filters: Mapping[str, str]) -> list[str]:
-    """The sentence to say of changed files that have a filter: they may not differ at all."""
+    """Returns the sentence to say of changed files that have a filter: they may not differ at all."""
     named = [f"{quote_path(path)} ({quote_path(filters[path])})" for path in paths if path in filters]
     return [f"filters are not run, so these may only look changed: {_listed(named)}"] if named else []
 
@@ -54,7 +54,7 @@ def submodules_of(ctx: ToolContext, folders: Folders) -> list[str]:
 
 
 def describe_submodules(paths: Iterable[str]) -> list[str]:
-    """The sentence to say of submodules: what changed in one of them is not known."""
+    """Returns the sentence to say of submodules: what changed in one of them is not known."""
     named = [quote_path(path) for path in paths]
     return [f"files in submodules are not looked at: {_listed(named)}; open one as the workspace"] if named else []
 

@@ -78,7 +78,7 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
 
 
 def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:
-    """Each host once, in its one spelling. Raises ToolError for what is none."""
+    """Returns each host once, in its one spelling. Raises ToolError for what is none."""
     found: dict[Endpoint, None] = {}
     for host in hosts:
         try:
@@ -99,7 +99,7 @@ OFFLINE = "the sandbox has no network: name each host in `network` (after `!`: `
 def render_output(
     output: CommandOutput, too_long: ToolError, redact: Callable[[str], str], *, offline: bool = False
 ) -> Outcome:
-    """The output for a model: how it ended, then head and tail of what it printed, and how much is left out.
+    """Returns the output for a model: how it ended, then head and tail of what it printed, and how much is left out.
 
     One that took longer than it may failed as `too_long` says. Of one that was `offline` and failed for it, that is
     said.
@@ -140,7 +140,7 @@ def head_and_tail(text: str, most: int) -> str:
 
 
 def _check_command(command: str) -> str:
-    """The command as it is. Raises ToolError for one that is blank or cannot be passed to a program."""
+    """Returns the command as it is. Raises ToolError for one that is blank or cannot be passed to a program."""
     try:
         usable = "\0" not in command and bool(command.strip()) and bool(command.encode())
     except UnicodeEncodeError:
@@ -183,7 +183,8 @@ _BY_BASH_INSIDE = (
 
 
 def shell_argv(command: str, environ: Mapping[str, str] = os.environ, path: str = _SYSTEM) -> tuple[str, ...]:
-    """The command line as it runs: by the system's `bash`, which every sandbox shows; by `sh` where there is none.
+    """Returns the command line as it runs: by the system's `bash`, which every sandbox shows; by `sh` where there is
+    none.
 
     What an image of the person's own has is not known here: a line with words for bash runs by the bash inside, or not
     at all, and any other by `sh`. Raises ToolError (`invalid_arguments`) where `sh` would run a line that is written

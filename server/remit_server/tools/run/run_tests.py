@@ -141,7 +141,8 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
 
 
 def _environment(choice: Choice, root: Path) -> dict[str, str]:
-    """The project's own programs come first, those of the folder where it runs before those of folders above."""
+    """Returns the project's own programs come first, those of the folder where it runs before those of folders
+    above."""
     environment = project_environment(root, own=True)
     folders = [root / choice.folder, *(root / above for above in PurePosixPath(choice.folder).parents)]
     own = [str(program) for folder in folders if folder != root for program in own_folders(folder)]

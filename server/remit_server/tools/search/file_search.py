@@ -63,17 +63,17 @@ class Search:
     stumbled: list[str] = field(default_factory=list[str])
 
     def over(self) -> bool:
-        """Whether it has to end now; then it is not complete."""
+        """Returns whether it has to end now; then it is not complete."""
         if self.total >= MAX_COUNTED:
             self.limits.stopped = True
         return self.limits.spent()
 
     def left_s(self) -> float:
-        """Seconds left."""
+        """Returns seconds left."""
         return 0.0 if self.limits.stopped else self.limits.left_s
 
     def take(self, relative: str, lines: Sequence[str], numbers: Sequence[int], shift: int = 0) -> None:
-        """Those of a file's lines match; they are `shift` lines further on in it. Raises TimeoutError."""
+        """Takes those of a file's lines that match; they are `shift` lines further on in it. Raises TimeoutError."""
         self.files += bool(numbers) and (not self.matches or self.matches[-1][0] != relative)
         self.total += len(numbers)
         query = self.query
@@ -85,7 +85,7 @@ class Search:
 
 
 def search_named(search: Search) -> None:
-    """The file that was asked for, however long it is; that it may be read was judged.
+    """Searches the file that was asked for, however long it is; that it may be read was judged.
 
     Raises ToolError, TimeoutError.
     """
@@ -111,7 +111,7 @@ def search_named(search: Search) -> None:
 
 
 def search_each(search: Search, places: Iterable[Place]) -> None:
-    """The files of a tree, once more those that the system failed for a moment. Raises TimeoutError."""
+    """Searches the files of a tree, once more those that the system failed for a moment. Raises TimeoutError."""
     for place in places:
         _search_one(search, place)
         # As `over` has it; this is for each file of the tree.
@@ -188,12 +188,13 @@ def _shown_matches(search: Search, text: str) -> tuple[list[str], list[int]]:
 
 
 def _redact_bytes(ctx: ToolContext, data: bytes) -> bytes:
-    """The bytes of a file that is no text: that it may hold a match is told, and would tell of a secret in it."""
+    """Returns the bytes of a file that is no text: that it may hold a match is told, and would tell of a secret in
+    it."""
     return ctx.redact(data.decode("latin-1")).encode("latin-1", "replace")
 
 
 def _read(ctx: ToolContext, place: Place) -> bytes | None:
-    """What a file holds; None where it is none. Raises ToolError, OSError."""
+    """Returns what a file holds; None where it is none. Raises ToolError, OSError."""
     relative, folder = place
     if (document := ctx.documents.get(relative)) is not None:
         return image_of_text(document.text).data
@@ -203,7 +204,7 @@ def _read(ctx: ToolContext, place: Place) -> bytes | None:
 
 
 def _why_not(error: ToolError | OSError, left_out: LeftOut) -> list[str] | None:
-    """Where a file belongs that could not be read; None for one that is gone, or has become something else."""
+    """Returns where a file belongs that could not be read; None for one that is gone, or has become something else."""
     if isinstance(error, ToolError) and error.code is ErrorCode.TOO_LARGE:
         return left_out.large
     cause = error if isinstance(error, OSError) else error.__cause__

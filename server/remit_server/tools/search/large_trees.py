@@ -32,8 +32,8 @@ _Named = tuple[Iterable[str], Callable[[str], bool]]
 
 
 def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits, wanted: Callable[[str], bool]) -> Iterator[str]:
-    """The paths that `walk_open` yields, but for those that are not `wanted`. Raises ToolError where `base` is no
-    folder."""
+    """Returns the paths that `walk_open` yields, but for those that are not `wanted`. Raises ToolError where `base` is
+    no folder."""
 
     def others() -> _Named | None:
         listing = _listing(ctx, base, limits)
@@ -51,8 +51,8 @@ def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits, wanted: C
 def files_to_search(
     ctx: ToolContext, base: WorkspacePath, pattern: Pattern, max_bytes: int, limits: Limits
 ) -> Iterator[tuple[str, int | None]]:
-    """What `walk_open` yields, in a large tree without descriptors and files that hold no match. Raises ToolError."""
-
+    """Returns what `walk_open` yields, in a large tree without descriptors and files that hold no match. Raises
+    ToolError."""
     expression = ripgrep_expression(pattern.text)
 
     def others() -> _Named | None:
@@ -77,8 +77,8 @@ def _listing(ctx: ToolContext, base: WorkspacePath, limits: Limits, matching: Ma
 def _walk_first(
     ctx: ToolContext, base: WorkspacePath, limits: Limits, others: Callable[[], _Named | None]
 ) -> Iterator[tuple[str, int | None]]:
-    """What `walk_open` yields of a small tree; of a larger one its beginning, and then `others` in the same order,
-    without descriptors. Where nobody can name those, the walk goes on."""
+    """Yields what `walk_open` yields of a small tree; of a larger one its beginning, and then `others` in the same
+    order, without descriptors. Where nobody can name those, the walk goes on."""
     few, path = limits.of_small(), ""
     for path, folder in walk_open(ctx.workspace, base, few):
         yield path, folder
@@ -114,7 +114,7 @@ def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bo
 
 
 def _open_below(ctx: ToolContext, base: WorkspacePath) -> Iterator[str]:
-    """Files below `base` that are open in the editor, whose buffers ripgrep does not know."""
+    """Yields files below `base` that are open in the editor, whose buffers ripgrep does not know."""
     prefix = "" if base.relative == "." else base.relative + "/"
     for relative in ctx.documents.paths():
         if relative.startswith(prefix):

@@ -229,7 +229,7 @@ def render_matches(matches: Iterable[tuple[str, Match]], room: int) -> tuple[lis
 
 
 def as_data(matches: Sequence[tuple[str, Match]]) -> list[JsonValue]:
-    """The same for a program."""
+    """Returns the same for a program."""
     return [
         {
             "file": relative,
@@ -248,7 +248,7 @@ def _cut_line(line: str) -> str:
 
 
 def _excerpt(match: Match) -> str:
-    """The matching line, of a long one what is around the match."""
+    """Returns the matching line, of a long one what is around the match."""
     begun = match.at - _BEFORE_MATCH
     if begun <= 0 or len(match.content) <= MAX_SHOWN_CHARS:
         return _cut_line(match.content)

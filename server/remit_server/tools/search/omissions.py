@@ -59,7 +59,7 @@ def find_ignored_below(
 
 
 def describe_ignored(ignored: Ignored) -> list[str]:
-    """The sentence to say of what is ignored, or was not looked for in time, where nothing else was found."""
+    """Returns the sentence to say of what is ignored, or was not looked for in time, where nothing else was found."""
     files = _count_words([path for path in ignored.paths if not path.endswith("/")], "file", "")
     folders = _count_words([path.rstrip("/") for path in ignored.paths if path.endswith("/")], "folder", "")
     said = ", ".join(filter(None, (files, folders)))
@@ -70,7 +70,8 @@ def describe_ignored(ignored: Ignored) -> list[str]:
 
 
 def describe_unsearched(left_out: LeftOut, closed: Iterable[str], most: str) -> list[str]:
-    """The sentences to say of it, where `closed` are folders that could not be read; `most` is what a file may be."""
+    """Returns the sentences to say of it, where `closed` are folders that could not be read; `most` is what a file may
+    be."""
     parts = [
         _count_words(left_out.large, "file", f"over {most}"),
         _count_words(left_out.binary, "binary file", ""),
@@ -83,32 +84,34 @@ def describe_unsearched(left_out: LeftOut, closed: Iterable[str], most: str) -> 
 
 
 def describe_unlisted(closed: Iterable[str], without_name: int) -> list[str]:
-    """The sentences to say of a listing."""
+    """Returns the sentences to say of a listing."""
     folders = _count_words(sorted(closed), "folder", "that cannot be read")
     return [*([f"left out: {folders}"] if folders else []), *nameless(without_name)]
 
 
 def describe_cut(cut: Iterable[str]) -> list[str]:
-    """The sentence to say of ignore files that are read in part, or not at all."""
+    """Returns the sentence to say of ignore files that are read in part, or not at all."""
     why = f"over {MAX_IGNORE_BYTES >> 10} KiB or {MAX_IGNORE_LINES} lines, or that cannot be read"
     said = _count_words(sorted(cut), "ignore file", why)
     return [f"not all patterns count: {said}"] if said else []
 
 
 def nameless(count: int) -> list[str]:
-    """What to say of files whose names are no UTF-8, or hold control characters: no tool can be told of them."""
+    """Returns what to say of files whose names are no UTF-8, or hold control characters: no tool can be told of
+    them."""
     if not count:
         return []
     return [f"{count} more file{'s match' if count > 1 else ' matches'}, with names that cannot be shown"]
 
 
 def policy_name(relative: str) -> str:
-    """The name as policy is asked about it: no rule can spell what cannot be shown, but any wildcard stands for it."""
+    """Returns the name as policy is asked about it: no rule can spell what cannot be shown, but any wildcard stands for
+    it."""
     return UNUSABLE.sub("\ufffd", relative)
 
 
 def that_may_be_told(closed: Iterable[str], permits: Callable[[str], bool]) -> frozenset[str]:
-    """Those of the folders of which policy lets be known."""
+    """Returns those of the folders of which policy lets be known."""
     return frozenset(path for path in closed if permits(policy_name(path)))
 
 

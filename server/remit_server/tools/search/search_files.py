@@ -108,7 +108,7 @@ def _outcome(found: Search) -> Outcome:
 
 
 def _why_none(found: Search) -> list[str]:
-    """What kept anything from matching, where that is plain to see."""
+    """Returns what kept anything from matching, where that is plain to see."""
     ctx, query, limits = found.ctx, found.query, found.limits
     why: list[str] = []
     if _LINE_END.search(query.pattern.text):

@@ -52,7 +52,7 @@ async def _prepare(arguments: ReviewWorkArguments, ctx: ToolContext) -> Plan:
 
 
 def _whole_commit(ctx: ToolContext) -> CommitPlan | None:
-    """The commit of all files as they are, which is what was reviewed; None where there can be none."""
+    """Returns the commit of all files as they are, which is what was reviewed; None where there can be none."""
     try:
         return commit_of_all(ctx)
     except ToolError:  # then the commit itself says why, and asks

@@ -53,7 +53,7 @@ def take_back_code(ctx: ToolContext) -> tuple[tuple[FileChange, ...], tuple[str,
 
 
 def _changes(ctx: ToolContext) -> Sequence[PastChange] | None:
-    """The session's changes of code since the tests failed, but those of files that are as they were then."""
+    """Returns the session's changes of code since the tests failed, but those of files that are as they were then."""
     position = ctx.position
     found = None if position.red is None else ctx.history.changes_since(position.red.since)
     if found is None or (position.changed and not found):

@@ -120,7 +120,7 @@ class OwnProgramForm(_Form):
         return self
 
     def program(self, subject: str = "") -> Program:
-        """The row that it means."""
+        """Returns the row that it means."""
         return Program(
             entries=tuple(
                 Entry.of(words, effect) for effect in EFFECTS for text in getattr(self, effect) for words in _ways(text)
@@ -175,7 +175,7 @@ class ProgramForm(OwnProgramForm):
     refused: Words | None = None
 
     def program(self, subject: str = "") -> Program:
-        """The row that it means."""
+        """Returns the row that it means."""
         wraps, doubted = self.wraps, self.doubted
         return replace(
             super().program(subject),
@@ -208,7 +208,7 @@ class RowText(NamedTuple):
 
 
 def row_texts() -> Iterator[RowText]:
-    """Every row, by file and place."""
+    """Yields every row, by file and place."""
     folder = files("remit_governance.policy") / "programs"
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         if path.name.endswith(".yaml"):
@@ -228,20 +228,20 @@ def _index() -> Mapping[str, RowText]:
 
 
 def packaged_names() -> tuple[str, ...]:
-    """The programs that have a row, in the order of their names."""
+    """Returns the programs that have a row, in the order of their names."""
     return tuple(sorted(_index()))
 
 
 @lru_cache(maxsize=4096)
 def packaged(name: str) -> Program | None:
-    """What Remit knows of a program; None where it has no row."""
+    """Returns what Remit knows of a program; None where it has no row."""
     row = _index().get(name)
     return None if row is None else read_row(row)
 
 
 @cache
 def read_row(row: RowText) -> Program:
-    """The row as a value. Raises PolicyError, with the file, the program and what is wrong."""
+    """Returns the row as a value. Raises PolicyError, with the file, the program and what is wrong."""
     try:
         form = ProgramForm.model_validate(cast("list[object]", yaml.load(row.text, _Loader))[0])  # noqa: S506 text alone
     except yaml.YAMLError as error:

@@ -88,7 +88,7 @@ _VERSIONS = frozenset({"--version", "--help", "-v", "-V", "-h", "-version", "-he
 
 
 def strongest(effects: Iterator[Effect] | Sequence[Effect]) -> Effect:
-    """The greatest of these effects, at least one."""
+    """Returns the greatest of these effects, at least one."""
     return max(effects, key=ORDER.__getitem__)
 
 
@@ -111,7 +111,7 @@ class Entry:
 
     @classmethod
     def of(cls, words: Sequence[str], effect: Effect) -> Entry:
-        """The entry of these words; `$` says that no further operand follows."""
+        """Returns the entry of these words; `$` says that no further operand follows."""
         options = frozenset(word for word in words if is_option(word))
         operands = tuple(word for word in words if not is_option(word) and word != "$")
         # Asked for its version, a program does nothing else; with more words the same letter may mean another thing.

@@ -18,7 +18,7 @@ Words = Sequence[str]
 
 
 def of_node(arguments: Words) -> Effect | None:
-    """A check, the project's tests, or code that only shows something."""
+    """Returns a check, the project's tests, or code that only shows something."""
     match list(arguments):
         case ["-v" | "--version" | "-h" | "--help"]:
             return "reads"
@@ -33,7 +33,7 @@ def of_node(arguments: Words) -> Effect | None:
 
 
 def of_ruby(arguments: Words) -> Effect | None:
-    """A constant that is printed."""
+    """Returns a constant that is printed."""
     match list(arguments):
         case ["-e", code]:
             return of_code("ruby", code)
@@ -45,7 +45,7 @@ _PERL_LOOPS = re.compile(r"-[npla0]*e")
 
 
 def of_perl(arguments: Words) -> Effect | None:
-    """Lines that are chosen or changed, and printed."""
+    """Returns lines that are chosen or changed, and printed."""
     match list(arguments):
         case [option, code, *files] if _PERL_LOOPS.fullmatch(option) and not any(
             set(file) & set("|<>&") or file[:1] in "-+" for file in files
@@ -56,7 +56,7 @@ def of_perl(arguments: Words) -> Effect | None:
 
 
 def of_julia(arguments: Words) -> Effect | None:
-    """The package's own tests, and what is installed."""
+    """Returns the package's own tests, and what is installed."""
     match [word for word in arguments if word not in {"--project", "--project=.", "-q"}]:
         case ["-e", code]:
             return of_code("julia", code)
@@ -65,7 +65,7 @@ def of_julia(arguments: Words) -> Effect | None:
 
 
 def of_r(arguments: Words) -> Effect:
-    """The package's own tests, and what is installed."""
+    """Returns the package's own tests, and what is installed."""
     match [word for word in arguments if word != "--vanilla"]:
         case ["-e", code]:
             return of_code("r", code)
@@ -156,7 +156,7 @@ _FLAGS = frozenset(
 
 
 def of_sql(arguments: Sequence[str]) -> Effect:
-    """What a database's client is told: reading where each statement is known to read."""
+    """Returns what a database's client is told: reading where each statement is known to read."""
     texts: list[str] = []
     operands: list[str] = []
     words = iter(arguments)
@@ -184,7 +184,7 @@ _LISTS = frozenset({"-l", "--list", "--version", "-V", "-A", "-t", "-X", "-x", "
 
 
 def of_sql_file(arguments: Sequence[str]) -> Effect:
-    """What the client of a database in a file is told; opened for reading alone, it only looks at that file."""
+    """Returns what the client of a database in a file is told; opened for reading alone, it only looks at that file."""
     said = of_sql(arguments)
     return "reads" if said == "asks" and not _READ_ONLY.isdisjoint(arguments) else said
 
@@ -244,7 +244,7 @@ _LONGEST = 500
 
 
 def only_shows(code: str) -> bool:
-    """Whether code imports, reckons and prints, and reads no file but a plain one of the project."""
+    """Returns whether code imports, reckons and prints, and reads no file but a plain one of the project."""
     if len(code) > _LONGEST:
         return False
     try:

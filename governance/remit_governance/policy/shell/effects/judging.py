@@ -57,7 +57,7 @@ _RUNS_OTHERS = frozenset({"run", "exec", "x", "dlx"})
 
 
 def plain_name(program: str) -> str:
-    """The name that a table has for this program: `python3.12` is `python`, `gcc-13` is `gcc`."""
+    """Returns the name that a table has for this program: `python3.12` is `python`, `gcc-13` is `gcc`."""
     if _is_known(program):
         return program
     versioned = _VERSIONED.fullmatch(program)
@@ -70,7 +70,7 @@ def _is_known(program: str) -> bool:
 
 
 def effect_of(command: tuple[str, ...]) -> Effect:
-    """What a command does that is of known programs where they belong, by its words, at least one."""
+    """Returns what a command does that is of known programs where they belong, by its words, at least one."""
     program, arguments = plain_name(posixpath.basename(command[0])), command[1:]
     row = packaged(program)
     if row is None or not row.known:
@@ -83,7 +83,7 @@ def effect_of(command: tuple[str, ...]) -> Effect:
 
 
 def has_one_effect(program: str) -> bool:
-    """Whether a program builds or checks the project whatever its words are: nothing more can be made of it."""
+    """Returns whether a program builds or checks the project whatever its words are: nothing more can be made of it."""
     row = packaged(program)
     return (
         row is not None
@@ -97,7 +97,7 @@ _MORE: frozenset[Effect] = frozenset({"loses", "sends", "unknown"})
 
 
 def files_of(program: str, arguments: Words) -> Iterator[str]:
-    """The files that a known program's options name to be written."""
+    """Yields the files that a known program's options name to be written."""
     name = plain_name(program)
     row = packaged(name)
     if row is not None:
@@ -105,7 +105,8 @@ def files_of(program: str, arguments: Words) -> Iterator[str]:
 
 
 def effect_in_project(command: tuple[str, ...]) -> Effect:
-    """What a command does whose program lies in the project: a build's wrapper, or a tool that was installed there."""
+    """Returns what a command does whose program lies in the project: a build's wrapper, or a tool that was installed
+    there."""
     program = command[0].removeprefix("./")
     if program in {"configure", "bin/dev"}:
         return "runs"
@@ -171,7 +172,7 @@ def _pip(arguments: Words) -> Effect | None:
 
 
 def _of_installed(given: Given) -> Effect:
-    """What the project names is its own; an address names somebody else's."""
+    """Returns what the project names is its own; an address names somebody else's."""
     if given.operands[:1] != ("install",):
         return "reads"
     return "fetches" if any("://" in value or "@" in value for _, value in given.values) else "runs"
@@ -192,7 +193,7 @@ def _uv(arguments: Words) -> Effect | None:
 
 
 def _runner(*before: str, flags: str = "", own: frozenset[str] = frozenset()) -> Judge:
-    """A judge for `npx TOOL`, `poetry run TOOL`: what the tool does, and it is the project's own at least."""
+    """Returns a judge for `npx TOOL`, `poetry run TOOL`: what the tool does, and it is the project's own at least."""
 
     def judge(arguments: Words) -> Effect | None:
         words = list(arguments)
@@ -277,7 +278,7 @@ def _php(arguments: Words) -> Effect | None:
 
 
 def _row(name: str) -> Program:
-    """A row that is known to be there."""
+    """Returns a row that is known to be there."""
     row = packaged(name)
     assert row is not None
     return row
@@ -288,7 +289,7 @@ def _in_row(name: str, arguments: Words) -> Effect:
 
 
 def _is_tool(name: str) -> bool:
-    """Whether a program only builds and checks projects, so that a runner of tools may start it."""
+    """Returns whether a program only builds and checks projects, so that a runner of tools may start it."""
     row = packaged(name)
     return row is not None and row.subject in {"building", "checking"}
 

@@ -21,8 +21,8 @@ from remit_governance.policy.shell.programs import is_known_place
 
 
 def effect_with(command: tuple[str, ...], own: OwnRows) -> Effect:
-    """What a command does, at least one word: what the person's row says where it speaks, else what Remit knows; and no
-    less than what the project's row says.
+    """Returns what a command does, at least one word: what the person's row says where it speaks, else what Remit
+    knows; and no less than what the project's row says.
     """
     known = effect_of(command) if is_known_place(command[0]) else effect_in_project(command)
     if (mine := _row_of_person(command[0], own.person)) is not None:
@@ -42,7 +42,7 @@ def files_with(command: tuple[str, ...], own: OwnRows) -> Iterator[str]:
 
 
 def _row_of_person(program: str, rows: Rows) -> Program | None:
-    """The row of this very program: `./ls` is not `ls`, and may have a row of its own."""
+    """Returns the row of this very program: `./ls` is not `ls`, and may have a row of its own."""
     if program in rows:
         return rows[program]
     return rows.get(posixpath.basename(program)) if is_known_place(program) else None

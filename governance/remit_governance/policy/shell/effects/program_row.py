@@ -37,7 +37,7 @@ class Given:
 
 
 def readings(name: str, arguments: Sequence[str], own: Program | None = None) -> tuple[Given, ...]:
-    """The ways to read the arguments of the program of this name; none where they are too many.
+    """Returns the ways to read the arguments of the program of this name; none where they are too many.
 
     Options are those that Remit knows of it, or those of its `own` row where that has some.
     """
@@ -50,7 +50,7 @@ def readings(name: str, arguments: Sequence[str], own: Program | None = None) ->
 
 
 def _given(call: Call, raw: frozenset[str], own: Program | None) -> Iterator[Given]:
-    """The reading, and where a word may be an unknown option's value, the one in which it is."""
+    """Yields the reading, and where a word may be an unknown option's value, the one in which it is."""
     known = own is not None or row_of(call.spelled[:1]) is not None
     for certain in (False, True):
         operands = [min(each.spellings) for each in call.operands if not (certain and each.after is not None)]
@@ -60,27 +60,27 @@ def _given(call: Call, raw: frozenset[str], own: Program | None) -> Iterator[Giv
 
 @lru_cache(maxsize=512)
 def _one_names(path: tuple[str, ...], own: Program | None) -> Callable[[str], str]:
-    """The one name of an option of this program and subcommand."""
+    """Returns the one name of an option of this program and subcommand."""
     row = row_of(path) if own is None else family_of(own, path[0]).get(path)
     known = {} if row is None else {name: option.name for name, option in row.options.items()}
     return lambda option: known.get(option, option)
 
 
 def effect_in(program: Program, name: str, arguments: Sequence[str]) -> Effect:
-    """What a row says of this command."""
+    """Returns what a row says of this command."""
     return in_every_reading(name, arguments, partial(_effect_of, program))
 
 
 def in_every_reading(
     name: str, arguments: Sequence[str], judge: Callable[[Given], Effect], own: Program | None = None
 ) -> Effect:
-    """The most that a command does in any way to read it."""
+    """Returns the most that a command does in any way to read it."""
     ways = readings(name, arguments, own)
     return strongest([judge(given) for given in ways]) if ways else "unknown"
 
 
 def tells_unknown(program: Program, name: str, arguments: Sequence[str]) -> bool:
-    """Whether something in a command is what a row calls `unknown`."""
+    """Returns whether something in a command is what a row calls `unknown`."""
     return effect_in(_only_unknown(program), name, arguments) != "reads"
 
 
@@ -96,7 +96,8 @@ def _effect_of(program: Program, given: Given) -> Effect:
 
 
 def effects_said(program: Program, given: Given) -> tuple[Effect | None, tuple[Effect, ...]]:
-    """What a row says of a command, None where it says nothing, and what it is at least for what is given besides."""
+    """Returns what a row says of a command, None where it says nothing, and what it is at least for what is given
+    besides."""
     matching = tuple(_matching(program, given))
     # An option that raises does so whatever the subcommand; any other speaks where no subcommand says more.
     speaking = [entry for entry in matching if not _raises_alone(entry)]
@@ -105,7 +106,7 @@ def effects_said(program: Program, given: Given) -> tuple[Effect | None, tuple[E
 
 
 def raised_by(program: Program, given: Given, counts: Callable[[Entry], bool]) -> Iterator[Effect]:
-    """What options make of a command alone, those of the entries that count."""
+    """Returns what options make of a command alone, those of the entries that count."""
     return _raised(program, given, [entry for entry in _matching(program, given) if counts(entry)])
 
 
@@ -131,14 +132,14 @@ def _matching(program: Program, given: Given) -> Iterator[Entry]:
 
 
 def written_by(program: Program, name: str, arguments: Sequence[str], own: Program | None = None) -> Iterator[str]:
-    """The files that its options name to be written; options are read as `readings` does."""
+    """Yields the files that its options name to be written; options are read as `readings` does."""
     if program.writes:
         for given in readings(name, arguments, own):
             yield from _files_of(program, given)
 
 
 def _is_written_to(option: str, given: Given) -> bool:
-    """Whether an option that names a file is given, also where nobody knows that its subcommand has it."""
+    """Returns whether an option that names a file is given, also where nobody knows that its subcommand has it."""
     written = given.raw if len(option) > 2 else {word[:2] for word in given.raw}
     return given.names(option) in given.options or option in written
 

@@ -39,13 +39,13 @@ _FILE_LIKE = re.compile(r"\.{1,2}|\./.*|.*/|.*[*?\[].*|:.*|(?:.*/)?[^/]*\.[A-Za-
 
 
 def _takes_files(operands: Words, *, dashes: bool) -> bool:
-    """Whether `checkout` would take files from a commit, over what they are now."""
+    """Returns whether `checkout` would take files from a commit, over what they are now."""
     many = len(operands) > (0 if dashes else 1)
     return many or any(_FILE_LIKE.fullmatch(word) for word in operands)
 
 
 def of_remove(arguments: Words) -> Effect | None:
-    """Files that a pattern, or a program, chooses are not named by anybody."""
+    """Returns files that a pattern, or a program, chooses are not named by anybody."""
     return "loses" if any(set(word) & set("*?[{") for word in arguments) else None
 
 
@@ -60,7 +60,7 @@ _LINKS = re.compile(r"-[a-zA-Z]*[sl][a-zA-Z]*|--symbolic-link|--link")
 
 
 def of_link(arguments: Words) -> Effect | None:
-    """A link to what lies elsewhere takes whatever is done with its name out of the project."""
+    """Returns what `ln` does: a link to what lies elsewhere takes whatever is done with its name out of the project."""
     places = (word.partition("=")[2] if word.startswith("--") else word for word in arguments)
     return "unknown" if any(place.startswith(("/", "~")) for place in places) else None
 
@@ -72,19 +72,19 @@ _OPENS = re.compile(
 
 
 def of_chmod(arguments: Words) -> Effect | None:
-    """A mode that opens a file to everybody is none that a project needs."""
+    """Returns a mode that opens a file to everybody is none that a project needs."""
     modes = [mode for word in arguments for mode in word.split(",")]
     return "unknown" if any(_OPENS.fullmatch(mode) for mode in modes) else None
 
 
 def of_move(arguments: Words) -> Effect | None:
-    """What is moved to scratch folders or devices is gone with the command."""
+    """Returns what is moved to scratch folders or devices is gone with the command."""
     away = (word.partition("=")[2] or word for word in arguments)
     return "loses" if any(word.startswith(("/tmp", "/var/tmp", "/dev")) for word in away) else None  # noqa: S108
 
 
 def of_pager(arguments: Words) -> Effect | None:
-    """A pager runs what stands behind `+`, and writes logs."""
+    """Returns a pager runs what stands behind `+`, and writes logs."""
     if any(word.startswith("+") for word in arguments):
         return "unknown"
     files = any(re.match(r"-[a-zA-Z]*[oOkT]|--(?:log|LOG|lesskey|tag)", word) for word in arguments)
@@ -92,7 +92,7 @@ def of_pager(arguments: Words) -> Effect | None:
 
 
 def of_kill(arguments: Words) -> Effect | None:
-    """A process that is named by its number may be started again; all of them may not."""
+    """Returns a process that is named by its number may be started again; all of them may not."""
     if arguments[:1] == ("-l",) or arguments[:1] == ["-l"]:
         return "reads"
     words = list(arguments)
@@ -105,7 +105,7 @@ def of_kill(arguments: Words) -> Effect | None:
 
 
 def of_fzf(arguments: Words) -> Effect | None:
-    """A key may be bound to a command; to names of actions it is bound harmlessly."""
+    """Returns what `fzf` does: a key may be bound to a command; to names of actions it is bound harmlessly."""
     return "unknown" if in_every_reading("fzf", arguments, _of_bindings) == "unknown" else None
 
 
@@ -118,12 +118,12 @@ _BINDINGS = re.compile(r"[\w-]+:[a-z-]+(?:\+[a-z-]+)*(?:,[\w-]+:[a-z-]+(?:\+[a-z
 
 
 def of_rsync(arguments: Words) -> Effect | None:
-    """A colon names another machine."""
+    """Returns a colon names another machine."""
     return "sends" if any(":" in word for word in arguments if not word.startswith("-")) else None
 
 
 def of_kubernetes(arguments: Words) -> Effect | None:
-    """What has `secret` in its name is one."""
+    """Returns what has `secret` in its name is one."""
     if any("secret" in word.lower() for word in arguments):
         return "unknown"
     tried = {word for word in arguments if word.startswith("--dry")}
@@ -140,7 +140,7 @@ _TRIED = frozenset(
 
 
 def of_printenv(arguments: Words) -> Effect | None:
-    """A variable that is called like a secret is one."""
+    """Returns a variable that is called like a secret is one."""
     return "unknown" if any(_CLOUD_SECRET.search(word.lower()) for word in arguments) else None
 
 
@@ -183,7 +183,7 @@ def of_shell(arguments: Words) -> Effect | None:
 
 
 def of_activate(arguments: Words) -> Effect | None:
-    """What a project's own environment is entered by; any other file is not sourced without a doubt."""
+    """Returns what a project's own environment is entered by; any other file is not sourced without a doubt."""
     return "runs"
 
 
@@ -191,7 +191,7 @@ _SHOWN_BY_NAME = re.compile(r"(?:-n )?[a-z][\w.]*(?: [a-z][\w.]*)*|-a|-A")
 
 
 def of_sysctl(arguments: Words) -> Effect | None:
-    """A name without a value is shown."""
+    """Returns what `sysctl` does: a name without a value is shown."""
     return "reads" if _SHOWN_BY_NAME.fullmatch(" ".join(arguments)) else None
 
 
@@ -266,7 +266,7 @@ _TELLS = re.compile(r"(?:proxy-)?authorization|cookie|.*(?:key|token|secret|auth
 
 
 def of_curl(arguments: Sequence[str]) -> Effect:
-    """A plain GET of a plain address asks; whatever may carry data sends."""
+    """Returns a plain GET of a plain address asks; whatever may carry data sends."""
     return in_every_reading("curl", arguments, _of_request)
 
 
@@ -301,7 +301,7 @@ _WGET_KNOWN = frozenset(
 
 
 def of_wget(arguments: Sequence[str]) -> Effect:
-    """A download of a plain address changes a file; any option that is not known may send."""
+    """Returns a download of a plain address changes a file; any option that is not known may send."""
     return in_every_reading("wget", arguments, _of_download)
 
 

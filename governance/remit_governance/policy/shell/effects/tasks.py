@@ -55,7 +55,7 @@ _BUILT_IN: Mapping[str, frozenset[str]] = MappingProxyType(
 
 
 def of_task(name: str) -> Effect:
-    """What a task of the project does, by its name."""
+    """Returns what a task of the project does, by its name."""
     if not _TASK.fullmatch(name):
         return "unknown"
     if name.endswith((":status", ":check", ":dry-run", ":validate")):
@@ -64,7 +64,8 @@ def of_task(name: str) -> Effect:
 
 
 def of_tasks(program: str, arguments: Sequence[str], table: Program) -> Effect:
-    """What a package manager or a runner of tasks does: what its row says, else what the names of the tasks say."""
+    """Returns what a package manager or a runner of tasks does: what its row says, else what the names of the tasks
+    say."""
     judge = _of_script if program in _BUILT_IN else _of_names
     said = effect_in(table, program, arguments)
     if said != (table.otherwise or "unknown") or tells_unknown(table, program, arguments):
@@ -159,7 +160,7 @@ _SCOPED: Mapping[str, str] = MappingProxyType(
 
 
 def of_tool_name(word: str) -> str | None:
-    """The program that a runner of tools is asked for: `eslint@9` is `eslint`."""
+    """Returns the program that a runner of tools is asked for: `eslint@9` is `eslint`."""
     if word in _SCOPED:
         return _SCOPED[word]
     found = _TOOL.fullmatch(word)

@@ -219,7 +219,7 @@ class CacheStore:
         return Session(known.tokens, known.text, cache, known.held, known.whole)
 
     def _path(self, name: str) -> Path:
-        """A file of this model's: a session may go on with another model, and come back."""
+        """Returns a file of this model's: a session may go on with another model, and come back."""
         named = f"{self._model}\n{name}".encode("utf-8", "surrogatepass")
         return self._folder / (hashlib.sha256(named).hexdigest() + _SUFFIX)
 

@@ -70,7 +70,7 @@ class Sampling:
 
     @classmethod
     def stated(cls, folder: Path) -> Sampling:
-        """What a model's folder states, else what its family's authors advise."""
+        """Returns what a model's folder states, else what its family's authors advise."""
         stated = _read_object(folder / "generation_config.json")
         if not stated:
             return FAMILIES.get(str(_read_object(folder / "config.json").get("model_type")), cls())
@@ -82,7 +82,7 @@ class Sampling:
         return cls(float(temperature), min(float(top_p), 1.0))
 
     def wanted(self, temperature: float | None, top_p: float | None, seed: int) -> Sampling:
-        """What is wanted, where it is, and else this."""
+        """Returns what is wanted, where it is, and else this."""
         return Sampling(
             self.temperature if temperature is None else temperature, self.top_p if top_p is None else top_p, seed
         )
@@ -319,7 +319,7 @@ class Row:
 
 
 def _lead(scores: Any) -> float:
-    """How far the best score is ahead."""
+    """Returns how far the best score is ahead."""
     import numpy as np
 
     second, first = np.partition(scores, -2)[-2:]

@@ -203,7 +203,7 @@ class OllamaClient:
 
 
 def _spelled(call: object) -> tuple[str, str]:
-    """A call's name, and its arguments as JSON: some servers give them as a text already."""
+    """Returns a call's name, and its arguments as JSON: some servers give them as a text already."""
     match call:
         case {"function": {"name": str(name), **more}}:
             given = more.get("arguments")

@@ -30,8 +30,8 @@ class _Call:
     arguments: str = ""
 
     def is_another(self, part: Any, name: str, arguments: str) -> bool:
-        """Whether a part begins another call, though some servers give all of them the same index: it has another id,
-        or a name though the arguments are whole."""
+        """Returns whether a part begins another call, though some servers give all of them the same index: it has
+        another id, or a name though the arguments are whole."""
         if self.id and isinstance(part.id, str) and part.id:
             return part.id != self.id
         return bool(name and self.name and (arguments or name != self.name)) and _is_whole(self.arguments)
@@ -45,7 +45,7 @@ def _is_whole(arguments: str) -> bool:
 
 
 def _progress(told: Any) -> PromptRead | None:
-    """How much of the prompt was read, as llama.cpp's server tells it."""
+    """Returns how much of the prompt was read, as llama.cpp's server tells it."""
     match told:
         case {"processed": int(done), "total": int(total)} if 0 <= done <= total and total > 0:
             return PromptRead(done, total)
@@ -85,7 +85,7 @@ class Heard:
             self._take(part)
 
     def _content(self, content: Any) -> Iterator[Piece]:
-        """A text, or a list of parts: of texts, and of thinking that is made of such again."""
+        """Yields a text, or a list of parts: of texts, and of thinking that is made of such again."""
         if isinstance(content, str) and content:
             yield from self.aloud.feed(well_formed(content))
         for part in content if isinstance(content, list) else ():

@@ -179,12 +179,12 @@ _GRAMMARS: Mapping[str, Callable[[], Grammar]] = MappingProxyType(
 
 @cache
 def grammar_of(language: str) -> Grammar:
-    """The grammar of one of `LANGUAGES`, made when it is first needed."""
+    """Returns the grammar of one of `LANGUAGES`, made when it is first needed."""
     return _GRAMMARS[language]()
 
 
 def language_of(relative: str) -> str | None:
-    """The language of a file, by the ending of its name; None where it is not known here."""
+    """Returns the language of a file, by the ending of its name; None where it is not known here."""
     return LANGUAGES.get(PurePosixPath(relative).suffix.lower())
 
 
@@ -253,7 +253,7 @@ class UnknownLanguages:
             self._counted[ending] += 1
 
     def said(self) -> list[str]:
-        """What to say of them."""
+        """Returns what to say of them."""
         named = [f"{ending} ({count})" for ending, count in self._counted.most_common(_MOST_NAMED)]
         more = ["…"] if len(self._counted) > _MOST_NAMED else []
         return [f"not looked at, as their language is not known here: {', '.join(named + more)}"] if named else []

@@ -60,7 +60,7 @@ class Tags:
 
 
 def find_tags(source: bytes, language: str, spent: Callable[[], bool]) -> Tags:
-    """The tags of a source text. Raises TimeoutError where `spent` says that there is no more time."""
+    """Returns the tags of a source text. Raises TimeoutError where `spent` says that there is no more time."""
     grammar = grammar_of(language)
 
     def read(offset: int, _: Point) -> bytes:
@@ -88,7 +88,8 @@ def find_tags(source: bytes, language: str, spent: Callable[[], bool]) -> Tags:
 
 
 def _nodes(tree: Tree) -> Iterator[Node]:
-    """Every named node, in the order of the text, without recursion: a hostile text nests a hundred thousand deep."""
+    """Yields every named node, in the order of the text, without recursion: a hostile text nests a hundred thousand
+    deep."""
     cursor = tree.walk()
     while True:
         if (node := cursor.node) is not None and node.is_named:
@@ -136,7 +137,8 @@ SETTLED_NS = 2_000_000_000
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """The stamp of a file: another content has another one, unless it was written within the clock's own step."""
+    """Returns the stamp of a file: another content has another one, unless it was written within the clock's own
+    step."""
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
@@ -160,7 +162,7 @@ class TagCache:
         return found
 
     def of_file(self, status: os.stat_result, language: str, tags: Callable[[], Tags]) -> Tags:
-        """What `tags` says of a file that is as `status` says, asked once for each stamp.
+        """Returns what `tags` says of a file that is as `status` says, asked once for each stamp.
 
         Nothing is remembered of a file that changed just now: its stamp may come to mean another content.
         """
@@ -191,7 +193,8 @@ REMEMBERED = TagCache()
 
 
 def tags_of(ctx: ToolContext, relative: str, language: str, limits: Limits, cache: TagCache = REMEMBERED) -> Tags:
-    """What a file defines and uses; it is read only where it changed since: nothing is watched, so nothing is missed.
+    """Returns what a file defines and uses; it is read only where it changed since: nothing is watched, so nothing is
+    missed.
 
     Raises ToolError, UnicodeEncodeError, and TimeoutError where it takes too long.
     """
@@ -210,13 +213,14 @@ def tags_of(ctx: ToolContext, relative: str, language: str, limits: Limits, cach
 
 
 def _a_while(limits: Limits) -> Callable[[], bool]:
-    """Whether one file has taken too long, or all of them: some texts take a parser or a query very long."""
+    """Returns whether one file has taken too long, or all of them: some texts take a parser or a query very long."""
     own = Limits(seconds=MAX_FILE_SECONDS)
     return lambda: limits.spent() or own.spent()
 
 
 def source_of(ctx: ToolContext, relative: str) -> str:
-    """The text of a file, which the editor may hold. Raises ToolError, also where it is too large to be worth it."""
+    """Returns the text of a file, which the editor may hold. Raises ToolError, also where it is too large to be worth
+    it."""
     document = ctx.documents.get(relative)
     if document is None:
         path = WorkspacePath(relative, ctx.workspace.root)

@@ -66,7 +66,7 @@ def targets_of(query: CodeQuery, ctx: ToolContext) -> tuple[Target, ...]:
 
 
 async def plan_for(ask: Ask, ctx: ToolContext) -> Plan:
-    """The editor's answer if it has one, else a server's. Raises ToolError where nobody can answer."""
+    """Returns the editor's answer if it has one, else a server's. Raises ToolError where nobody can answer."""
     said = await ctx.code.ask(ask.query) if ctx.code.available else None
     if isinstance(said, Answer) and said.findings:
         return _answer_plan(said, ask, ctx)
@@ -119,7 +119,7 @@ def _nobody(language: str | None, said: Unavailable | None) -> ToolError:
 
 
 def _language(query: CodeQuery, ctx: ToolContext) -> str | None:
-    """The language of the file that is asked about, or that of most files."""
+    """Returns the language of the file that is asked about, or that of most files."""
     if query.path is not None and not _is_folder(query, ctx):
         return language_of(query.path)
     files = walk(ctx.workspace, ctx.resolve(query.path or "."), Limits(seconds=_WALK_S))
@@ -128,7 +128,8 @@ def _language(query: CodeQuery, ctx: ToolContext) -> str | None:
 
 
 def _spec(query: CodeQuery, found: Found, language: str | None, files: list[str], ctx: ToolContext) -> CommandSpec:
-    """The program that asks the server, in the sandbox, on a workspace that neither can write to. Raises ToolError."""
+    """Returns the program that asks the server, in the sandbox, on a workspace that neither can write to. Raises
+    ToolError."""
     root = ctx.workspace.root
     python = shutil.which("python3", path=found.environment["PATH"])
     if python is None:
@@ -173,7 +174,7 @@ def _spec(query: CodeQuery, found: Found, language: str | None, files: list[str]
 
 
 def _files(query: CodeQuery, language: str | None, ctx: ToolContext) -> list[str]:
-    """What the server is to open: the file, or those that it is to judge; one, to know the project by."""
+    """Returns what the server is to open: the file, or those that it is to judge; one, to know the project by."""
     if not _is_folder(query, ctx):
         return [query.path or "."]
     below = walk(ctx.workspace, ctx.resolve(query.path or "."), Limits(seconds=_WALK_S))
@@ -186,14 +187,14 @@ def _is_folder(query: CodeQuery, ctx: ToolContext) -> bool:
 
 
 def _judged_files(query: CodeQuery, language: str | None, files: int, ctx: ToolContext) -> tuple[str, ...]:
-    """What of a folder was judged."""
+    """Returns what of a folder was judged."""
     if query.kind != "diagnostics" or not _is_folder(query, ctx):
         return ()
     return (f"it looked at {min(files, MAX_OPENED)} of {files} {language} files",)
 
 
 def _unsaved_buffers(language: str | None, ctx: ToolContext) -> dict[str, str]:
-    """The buffers that differ from their files, of the language, that may be read."""
+    """Returns the buffers that differ from their files, of the language, that may be read."""
     texts: dict[str, str] = {}
     for relative in ctx.documents.paths():
         document = ctx.documents.get(relative)
@@ -213,7 +214,7 @@ def _read_saved(relative: str, ctx: ToolContext) -> str | None:
 
 
 def _read_output(output: CommandOutput, found: Found, ask: Ask, notes: tuple[str, ...], ctx: ToolContext) -> Outcome:
-    """The outcome of asking a server. Raises ToolError where it said nothing that could be used."""
+    """Returns the outcome of asking a server. Raises ToolError where it said nothing that could be used."""
     name = found.server.program
     try:
         answer = parse_answer(json.loads(output.stdout), ask.query.kind, f"`{name}`")

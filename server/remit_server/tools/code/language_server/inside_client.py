@@ -33,12 +33,12 @@ AGAIN = (-32801, -32802)  # the content changed, the server cancelled: both mean
 
 
 def table(value: Any) -> dict[str, Any]:
-    """The value if it is an object, else an empty one."""
+    """Returns the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # JSON
 
 
 def row(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
+    """Returns the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]  # JSON
 
 
@@ -76,7 +76,7 @@ class Server:
 
     @staticmethod
     def message(pipe: Any) -> Any:
-        """The next message. Raises Failed at the end, ValueError for what is none."""
+        """Returns the next message. Raises Failed at the end, ValueError for what is none."""
         length = -1
         for _ in range(MAX_GARBAGE_LINES):
             line = pipe.readline(MAX_TEXT)
@@ -133,7 +133,7 @@ class Server:
                 self.working.discard(str(params.get("token")))
 
     def ask(self, method: str, params: Any) -> Any:
-        """The result of a request, asked again while the server says that it is too early. Raises Failed."""
+        """Returns the result of a request, asked again while the server says that it is too early. Raises Failed."""
         while True:
             self.number += 1
             self.send(id=self.number, method=method, params=params)
@@ -146,7 +146,7 @@ class Server:
             time.sleep(AGAIN_S)
 
     def answer(self) -> dict[str, Any]:
-        """The answer to the last request."""
+        """Returns the answer to the last request."""
         while True:
             try:
                 message = table(self.take(self.deadline - time.monotonic()))
@@ -171,12 +171,12 @@ class Server:
 
 
 def uri_of(path: str) -> str:
-    """The URI of an absolute path."""
+    """Returns the URI of an absolute path."""
     return "file://" + quote(path)
 
 
 def start(server: Server, question: dict[str, Any]) -> None:
-    """The handshake, and the files that the question is about."""
+    """Shakes hands, and opens the files that the question is about."""
     root = uri_of(question["root"])
     folder = {"uri": root, "name": "workspace"}
     document: dict[str, Any] = {
@@ -218,7 +218,8 @@ def start(server: Server, question: dict[str, Any]) -> None:
 
 
 def look_up(server: Server, question: dict[str, Any]) -> list[Any]:
-    """The results of one request, each as an item. Asked again when the server has caught up, where it has not."""
+    """Returns the results of one request, each as an item. Asked again when the server has caught up, where it has
+    not."""
     method, params = request_of(question)
     found = server.ask(method, params)
     if not found:
@@ -229,7 +230,7 @@ def look_up(server: Server, question: dict[str, Any]) -> list[Any]:
 
 
 def request_of(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The method and its params."""
+    """Returns the method and its params."""
     kind = question["kind"]
     if kind == "workspace_symbols":
         return "workspace/symbol", {"query": question["name"]}
@@ -243,7 +244,7 @@ def request_of(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def items_of(found: Any, question: dict[str, Any]) -> list[Any]:
-    """What LSP spells in several ways, in one."""
+    """Returns what LSP spells in several ways, in one."""
     results = [found] if table(found) else row(found)
     if question["kind"] == "symbols":
         return list(symbols(results, uri_of(str(Path(question["root"], question["path"])))))
@@ -251,7 +252,7 @@ def items_of(found: Any, question: dict[str, Any]) -> list[Any]:
 
 
 def item_of(each: dict[str, Any]) -> dict[str, Any]:
-    """A Location, a LocationLink or a SymbolInformation."""
+    """Returns a Location, a LocationLink or a SymbolInformation."""
     location = table(each.get("location")) or each
     return {
         "uri": location.get("uri", location.get("targetUri")),
@@ -263,7 +264,7 @@ def item_of(each: dict[str, Any]) -> dict[str, Any]:
 
 
 def symbols(results: list[Any], uri: str) -> Iterator[dict[str, Any]]:
-    """Symbols of one file, each with what it is part of, in the order of the text."""
+    """Yields symbols of one file, each with what it is part of, in the order of the text."""
     pending = [(table(each), "", 0) for each in reversed(results)]
     while pending:
         each, container, depth = pending.pop()
@@ -278,7 +279,7 @@ def symbols(results: list[Any], uri: str) -> Iterator[dict[str, Any]]:
 
 
 def diagnose(server: Server, question: dict[str, Any]) -> tuple[list[Any], bool]:
-    """The diagnostics of the opened files, and whether all of them were told of."""
+    """Returns the diagnostics of the opened files, and whether all of them were told of."""
     wanted = {uri_of(str(Path(question["root"], name))) for name in question["files"]}
     whole = server.settle(QUIET_S, wanted)
     items = [
@@ -290,14 +291,14 @@ def diagnose(server: Server, question: dict[str, Any]) -> tuple[list[Any], bool]
 
 
 def shorten_item(item: dict[str, Any]) -> dict[str, Any]:
-    """An item without what would make it long."""
+    """Returns an item without what would make it long."""
     return {
         key: value[:MAX_TEXT] if isinstance(value, str) else value for key, value in item.items() if value is not None
     }
 
 
 def answer_question(question: dict[str, Any]) -> dict[str, Any]:
-    """What is printed."""
+    """Returns what is printed."""
     server: Server | None = None
     try:
         server = Server(question["command"], time.monotonic() + question["seconds"])

@@ -51,7 +51,7 @@ class Pointed:
 
 
 def parse_position(kind: QueryKind, arguments: PlaceArguments, ctx: ToolContext) -> Pointed:
-    """What the arguments point to. Raises ToolError where there is nothing."""
+    """Returns what the arguments point to. Raises ToolError where there is nothing."""
     path = ctx.resolve(arguments.path)
     read_source(path, ctx)
     texts = Texts(ctx)
@@ -86,7 +86,7 @@ def _index(line: str, arguments: PlaceArguments, relative: str) -> tuple[int, st
 
 
 def _whole(name: str, line: str) -> list[int]:
-    """Where `name` stands in the line, not as part of a longer one."""
+    """Returns where `name` stands in the line, not as part of a longer one."""
     return [found.start() for found in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", line)]
 
 
@@ -96,7 +96,7 @@ MAX_SECONDS = 10.0
 
 
 def symbols_of(ctx: ToolContext, relative: str) -> Answer:
-    """All that one file defines. Raises ToolError where it cannot be read or parsed."""
+    """Returns all that one file defines. Raises ToolError where it cannot be read or parsed."""
     language = language_of(relative)
     if language is None:
         raise ToolError(
@@ -110,7 +110,7 @@ def symbols_of(ctx: ToolContext, relative: str) -> Answer:
 
 
 def find_symbols(ctx: ToolContext, part: str, wanted: Callable[[str], bool]) -> Answer:
-    """All definitions of the workspace whose name is wanted, which holds `part`, in whatever case."""
+    """Returns all definitions of the workspace whose name is wanted, which holds `part`, in whatever case."""
     limits = Limits(seconds=MAX_SECONDS)
     found: list[Symbol] = []
     unknown, folded = UnknownLanguages(), part.casefold()

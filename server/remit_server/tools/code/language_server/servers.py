@@ -83,12 +83,13 @@ def language_of(path: str) -> str | None:
 
 
 def programs_for(language: str | None) -> tuple[str, ...]:
-    """The names of the programs that would do."""
+    """Returns the names of the programs that would do."""
     return tuple(each.program for each in SERVERS if language is None or language in each.languages)
 
 
 def find_server(language: str | None, root: Path, *, own: bool) -> Found | None:
-    """The server for a language where a sandbox can see one: in the system's folders, else, with `own`, the project's.
+    """Returns the server for a language where a sandbox can see one: in the system's folders, else, with `own`, the
+    project's.
 
     The project's come last, as they are commands for policy to judge.
     """

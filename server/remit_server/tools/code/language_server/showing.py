@@ -64,12 +64,12 @@ class _Sorted:
 
 
 def place_of(finding: Finding) -> Place:
-    """Where a finding is."""
+    """Returns where a finding is."""
     return finding if isinstance(finding, Place) else finding.place
 
 
 def render_answer(answer: Answer, about: str, style: Style, ctx: ToolContext) -> Outcome:
-    """The outcome of a call that asked for `about`, such as `of `total``."""
+    """Returns the outcome of a call that asked for `about`, such as `of `total``."""
     found, seen = _show(answer.findings, style, ctx)
     total = len(found.inside) + max(0, answer.total - len(answer.findings))
     notes = _notes(answer, found, len(seen), total)
@@ -114,7 +114,7 @@ def _notes(answer: Answer, found: _Sorted, seen: int, total: int) -> list[str]:
 
 
 def _sort_findings(findings: Iterable[Finding], ctx: ToolContext) -> _Sorted:
-    """Each finding once, by whether it may be shown."""
+    """Returns each finding once, by whether it may be shown."""
     found = _Sorted()
 
     @cache
@@ -138,7 +138,7 @@ def _sort_findings(findings: Iterable[Finding], ctx: ToolContext) -> _Sorted:
 
 
 def _relative(uri: str, ctx: ToolContext) -> str | None:
-    """The real path in the workspace that a URI leads to, links followed, or None."""
+    """Returns the real path in the workspace that a URI leads to, links followed, or None."""
     try:
         parts = urlsplit(uri)
         if parts.scheme != "file" or parts.netloc not in {"", "localhost"}:
@@ -149,7 +149,7 @@ def _relative(uri: str, ctx: ToolContext) -> str | None:
 
 
 def _last_names(uri: str) -> str:
-    """The last two names of a place that is nobody's business here: enough to tell which library it is."""
+    """Returns the last two names of a place that is nobody's business here: enough to tell which library it is."""
     names = PurePosixPath(unquote(uri.partition("://")[2] or uri)).parts[-2:]
     return visible("/".join(names), "show")[:MAX_LINE_CHARS] or "?"
 
@@ -185,7 +185,7 @@ def _show_finding(relative: str, place: Place, finding: Finding, texts: Texts, s
 
 
 def _safe(finding: Finding, redact: Callable[[str], str]) -> Finding:
-    """Its texts as they may be shown: somebody else wrote them, and may have quoted a file."""
+    """Returns its texts as they may be shown: somebody else wrote them, and may have quoted a file."""
 
     def safe(text: str) -> str:
         return cut_line(redact(text)) if text else ""
@@ -200,7 +200,7 @@ def _safe(finding: Finding, redact: Callable[[str], str]) -> Finding:
 
 
 def code_style(noun: str) -> Style:
-    """A place with the line that is there."""
+    """Returns a place with the line that is there."""
 
     def line(seen: Seen) -> str:
         return f"{seen.where}  {seen.text}".rstrip()
@@ -209,19 +209,20 @@ def code_style(noun: str) -> Style:
 
 
 def column_of(line: str, character: int) -> int:
-    """The column, from 1, of a UTF-16 character from 0; at most one past the line's end where the line is known."""
+    """Returns the column, from 1, of a UTF-16 character from 0; at most one past the line's end where the line is
+    known."""
     if not line or line.isascii():
         return min(character, len(line)) + 1 if line else character + 1
     return len(line.encode("utf-16-le", "surrogatepass")[: 2 * character].decode("utf-16-le", "ignore")) + 1
 
 
 def character_of(line: str, index: int) -> int:
-    """The UTF-16 character, from 0, of an index of the line."""
+    """Returns the UTF-16 character, from 0, of an index of the line."""
     return len(line[:index].encode("utf-16-le", "surrogatepass")) // 2
 
 
 def cut_line(text: str) -> str:
-    """One line of text, nothing hidden in it, of a length that can be shown."""
+    """Returns one line of text, nothing hidden in it, of a length that can be shown."""
     plain = visible(" ".join(text.split()), "show")
     over = len(plain) - MAX_LINE_CHARS
     return plain if over <= 0 else f"{plain[:MAX_LINE_CHARS]}… ({over} more characters)"

@@ -90,7 +90,7 @@ class _Answer(_Wire):
 
 
 def question(query: CodeQuery, root: str) -> dict[str, Any]:
-    """A query as it is sent to an editor."""
+    """Returns a query as it is sent to an editor."""
     asked: dict[str, Any] = {"kind": query.kind, "limit": MAX_ITEMS}
     if query.path is not None:
         asked["uri"] = file_uri(f"{root}/{query.path}")
@@ -102,12 +102,13 @@ def question(query: CodeQuery, root: str) -> dict[str, Any]:
 
 
 def file_uri(path: str) -> str:
-    """The URI of an absolute path."""
+    """Returns the URI of an absolute path."""
     return "file://" + quote(path, errors="surrogateescape")
 
 
 def parse_answer(raw: Any, kind: QueryKind, source: str) -> Answer | Unavailable:
-    """What was said, cut to a size that can be used; an item that has not the shape is left out, and counted."""
+    """Returns what was said, cut to a size that can be used; an item that has not the shape is left out, and
+    counted."""
     try:
         said = _Answer.model_validate(raw)
     except ValidationError:

@@ -53,7 +53,7 @@ class _Text:
     left: int = MOST_COMPARED
 
     def holds(self, hunk: Hunk, start: int) -> bool:
-        """Whether a hunk's old lines stand at a place; no where nothing is left to find out with."""
+        """Returns whether a hunk's old lines stand at a place; no where nothing is left to find out with."""
         end = start + len(hunk.old)
         self.left -= len(hunk.old)
         # Only a file's last line can be without an end.
@@ -62,7 +62,7 @@ class _Text:
 
 
 def place(content: str, hunks: Sequence[Hunk]) -> tuple[Placed | Unplaced, ...]:
-    """Where each hunk goes in `content`, whose line ends are LF."""
+    """Returns where each hunk goes in `content`, whose line ends are LF."""
     text = _read(content)
     found: list[Placed | Unplaced | None] = []
     drift = 0
@@ -135,7 +135,7 @@ def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Unplaced:
 
 
 def _drift_bounds(drifts: Sequence[int | None], number: int) -> tuple[int, int]:
-    """How far the hunks before and after one had to go. At the file's beginning, nothing has moved."""
+    """Returns how far the hunks before and after one had to go. At the file's beginning, nothing has moved."""
     before = next((drift for drift in reversed(drifts[:number]) if drift is not None), 0)
     return before, next((drift for drift in drifts[number:] if drift is not None), before)
 
@@ -155,7 +155,7 @@ def _insertion(text: _Text, hunk: Hunk, around: tuple[int, int]) -> Placed | Unp
 
 
 def _fitting(text: _Text, hunk: Hunk) -> list[int]:
-    """The first places at which the hunk's old lines stand, looked for by the rarest of them."""
+    """Returns the first places at which the hunk's old lines stand, looked for by the rarest of them."""
     rarest = min(range(len(hunk.old)), key=lambda n: len(text.where.get(hunk.old[n], ())))
     starts = (number - rarest for number in text.where.get(hunk.old[rarest], ()))
     within = takewhile(lambda _: text.left >= 0, starts)

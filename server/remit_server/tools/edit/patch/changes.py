@@ -27,7 +27,7 @@ Planned = tuple[list[FileChange], list[str]]
 
 
 def changes_of(patch: FilePatch, ctx: ToolContext) -> Planned:
-    """What the patch comes to, with a line about each thing done and each hunk. Raises ToolError."""
+    """Returns what the patch comes to, with a line about each thing done and each hunk. Raises ToolError."""
     for name in filter(None, (patch.old, patch.new)):
         require_no_link(name, ctx.resolve(name), ctx)
     if patch.old is None:
@@ -109,7 +109,7 @@ def _free(patch: FilePatch, ctx: ToolContext) -> WorkspacePath:
 
 
 def must_go_together(changes: list[FileChange]) -> None:
-    """What can be seen beforehand to fail half-way, after other files were changed. Raises ToolError."""
+    """Refuses what can be seen beforehand to fail half-way, after other files were changed. Raises ToolError."""
     touched = [path.relative for change in changes for path, _, _ in change.touched]
     made = {change.path.relative for change in changes if change.after is not None}
     for change in changes:
@@ -132,7 +132,8 @@ def _conflict_error(
 
 
 def edit_image(patch: FilePatch, image: FileImage, redact: Callable[[str], str]) -> tuple[bytes, list[str]]:
-    """What `image` becomes, and where each hunk goes. Raises ToolError, with its words as `redact` leaves them."""
+    """Returns what `image` becomes, and where each hunk goes. Raises ToolError, with its words as `redact` leaves
+    them."""
     text, placed = Text(""), tuple[Placed | Unplaced, ...]()
     for text, hunks in _readings(image.data, patch):
         shown = _shows_mark(text, hunks)
@@ -144,12 +145,13 @@ def edit_image(patch: FilePatch, image: FileImage, redact: Callable[[str], str])
 
 
 def diff_refusal(patch: FilePatch, why: str, fix: str, code: ErrorCode = ErrorCode.INVALID_ARGUMENTS) -> ToolError:
-    """The refusal of a whole diff for what it says of one file."""
+    """Returns the refusal of a whole diff for what it says of one file."""
     return ToolError(f"nothing was changed: cannot patch `{patch.path}`", why, fix, code=code)
 
 
 def _readings(data: bytes, patch: FilePatch) -> Iterator[tuple[Text, Sequence[Hunk]]]:
-    r"""The ways to understand file and hunks. A diff that shows line ends is taken at its word, where that fits."""
+    r"""Yields the ways to understand file and hunks. A diff that shows line ends is taken at its word, where that
+    fits."""
     text = Text.decode(data, patch.path)
     ends = {line.endswith("\r") for hunk in patch.hunks for line in (*hunk.old, *hunk.new)}
     if True in ends:
@@ -161,7 +163,7 @@ def _readings(data: bytes, patch: FilePatch) -> Iterator[tuple[Text, Sequence[Hu
 
 
 def _shows_mark(text: Text, hunks: Sequence[Hunk]) -> bool:
-    """Whether the diff shows the file's byte order mark as a character before its first line, as git does."""
+    """Returns whether the diff shows the file's byte order mark as a character before its first line, as git does."""
     return bool(text.mark) and any(line.startswith(MARK) for hunk in hunks for line in hunk.old)
 
 

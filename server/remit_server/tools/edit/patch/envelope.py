@@ -151,7 +151,7 @@ class FilePatch:
 
 
 def unusable(line: int, why: str) -> ToolError:
-    """The refusal of a diff, naming the line in it."""
+    """Returns the refusal of a diff, naming the line in it."""
     return ToolError(
         "cannot use the diff",
         f"line {line}: {why}",

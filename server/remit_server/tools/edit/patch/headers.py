@@ -70,7 +70,7 @@ class Said:
         return True
 
     def is_of_another(self, header: Names) -> bool:
-        """Whether `diff --git` names another file than the `---` and `+++` lines that come after it."""
+        """Returns whether `diff --git` names another file than the `---` and `+++` lines that come after it."""
         if _GIT not in self.lines:
             return False
         name = header[1] or header[0]
@@ -83,7 +83,8 @@ class Said:
 
 
 def patch_of(said: Said, header: Names | None, hunks: tuple[Hunk, ...], at: int) -> FilePatch:
-    """The patch of one file: git's lines, the names of its `---` and `+++` lines, its hunks. Raises ToolError."""
+    """Returns the patch of one file: git's lines, the names of its `---` and `+++` lines, its hunks. Raises
+    ToolError."""
     lines, at = said.lines, said.at or at
     old, new = _names(said, header, at)
     if old is None and new is None:
@@ -100,7 +101,7 @@ def patch_of(said: Said, header: Names | None, hunks: tuple[Hunk, ...], at: int)
 
 
 def header_names(old: str, new: str, at: int) -> Names:
-    """What the texts behind `--- ` and `+++ ` name, without git's `a/` and `b/`."""
+    """Returns what the texts behind `--- ` and `+++ ` name, without git's `a/` and `b/`."""
     return _strip_prefixes(_name(old, at), _name(new, at + 1))
 
 
@@ -128,7 +129,8 @@ def _names(said: Said, header: Names | None, at: int) -> Names:
 
 
 def _one_name(text: str, at: int) -> str | None:
-    """The file of a `diff --git` line where it is the same on both sides: only then is it clear where one name ends."""
+    """Returns the file of a `diff --git` line where it is the same on both sides: only then is it clear where one name
+    ends."""
     middle = len(text) // 2
     found = _TWO_QUOTED.fullmatch(text)
     if not found and text[middle : middle + 1] != " ":
@@ -157,7 +159,7 @@ def _runs(mode: str) -> bool:
 
 
 def _has_contents(index: str) -> bool:
-    """Whether an `index` line speaks of contents that change."""
+    """Returns whether an `index` line speaks of contents that change."""
     ids = set(index.split(" ", maxsplit=1)[0].split("..")) - {""}
     return len(ids) > 1 and any(
         not _NOTHING.fullmatch(each) and not any(empty.startswith(each) for empty in _EMPTY) for each in ids

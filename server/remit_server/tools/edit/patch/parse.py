@@ -23,7 +23,7 @@ _VERSION = re.compile(r"\d+\.\d+.*|\s*")
 
 
 def parse_diff(text: str) -> tuple[FilePatch, ...]:
-    """The patches in order. Raises ToolError (`invalid_arguments`) naming the line of the diff."""
+    """Returns the patches in order. Raises ToolError (`invalid_arguments`) naming the line of the diff."""
     lines = _lines(text.removeprefix("\ufeff"))
     start = envelope_start(lines)
     patches = _unified(lines) if start is None else parse_envelope(lines, start)
@@ -48,7 +48,7 @@ def _unified(lines: Sequence[str]) -> list[FilePatch]:
 
 
 def _lines(text: str) -> list[str]:
-    r"""The lines of a diff. Where its own headers end with `\r\n`, that says nothing about the files in it."""
+    r"""Returns the lines of a diff. Where its own headers end with `\r\n`, that says nothing about the files in it."""
     lines = text.split("\n")
     first = next((line for line in lines if _HEADER.match(line)), "")
     return [line.removesuffix("\r") for line in lines] if first.endswith("\r") else lines
@@ -63,7 +63,7 @@ class _Reader:
         self.at = 0
 
     def patch(self) -> FilePatch | None:
-        """The next file's patch; None at the end."""
+        """Returns the next file's patch; None at the end."""
         said = Said()
         while self.at < len(self._lines) and not self._header_here():
             line = self._lines[self.at]
@@ -95,7 +95,7 @@ class _Reader:
             self._in_diff = False
 
     def _signature_here(self) -> bool:
-        """What git puts under a patch that is a mail: `-- ` and its version."""
+        """Returns what git puts under a patch that is a mail: `-- ` and its version."""
         here = self._lines[self.at : self.at + 2]
         return here[0].rstrip() == "--" and (len(here) < 2 or _VERSION.fullmatch(here[1]) is not None)
 
@@ -104,7 +104,8 @@ class _Reader:
         return len(here) == 2 and here[0].startswith("--- ") and here[1].startswith("+++ ")
 
     def _header_in_hunk(self, left: list[int]) -> bool:
-        """A removed `-- x` and an added `++ y` look like a header; where both readings are possible, counts decide."""
+        """Returns a removed `-- x` and an added `++ y` look like a header; where both readings are possible, counts
+        decide."""
         if not self._header_here():
             return False
         before_hunk = self.at + 2 < len(self._lines) and self._lines[self.at + 2].startswith("@@")

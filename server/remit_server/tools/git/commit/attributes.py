@@ -41,7 +41,8 @@ class Attributes:
     _known: dict[str, tuple[Line, ...]] = field(default_factory=dict[str, tuple[Line, ...]])
 
     def of(self, path: str) -> Mapping[str, Value]:
-        """What is said about the file at `path`. Raises ToolError where a pattern is too involved to be matched."""
+        """Returns what is said about the file at `path`. Raises ToolError where a pattern is too involved to be
+        matched."""
         found: dict[str, Value] = {}
         path = self.prefix + path
         for lines in self._files(path):
@@ -87,7 +88,7 @@ class Attributes:
 
 
 def _matcher(pattern: bytes, folder: bytes) -> Callable[[bytes], bool]:
-    """Whether a path is one of those that a pattern of the file in `folder` stands for."""
+    """Returns whether a path is one of those that a pattern of the file in `folder` stands for."""
     return compile_git_pattern(pattern.removeprefix(b"/"), folder, anywhere=b"/" not in pattern)
 
 

@@ -43,7 +43,8 @@ class Stored:
 
 
 def path_of(name: bytes) -> str:
-    """A name of the index as a path. Raises ToolError where it is one that could lead elsewhere, or not be shown."""
+    """Returns a name of the index as a path. Raises ToolError where it is one that could lead elsewhere, or not be
+    shown."""
     text = os.fsdecode(name)
     tricky = "\\" in text or not (validate_path(name, validate_path_element_ntfs) and _fits_a_mac(name))
     if tricky or not text or UNUSABLE.search(text):
@@ -75,8 +76,8 @@ class WorkingTree:
             return False
 
     def changed(self, path: str, known: IndexEntry | None) -> Stored | None:
-        """The file where it is no longer what the index knows, None where it is. Raises FileNotFoundError where it is
-        not there, ToolError where it cannot be stored as it is."""
+        """Returns the file where it is no longer what the index knows, None where it is. Raises FileNotFoundError where
+        it is not there, ToolError where it cannot be stored as it is."""
         status = self.status(path)
         if known is not None and self._unchanged(status, known):
             self._must_be_saved(path, None)
@@ -98,7 +99,8 @@ class WorkingTree:
         return Stored(data, entry_of(status, sha, mode))
 
     def status(self, path: str) -> os.stat_result:
-        """What lies at `path` itself. Raises FileNotFoundError, also where a folder on the way is none or a link."""
+        """Returns what lies at `path` itself. Raises FileNotFoundError, also where a folder on the way is none or a
+        link."""
         folder = self._folder(path)
         if folder is None:
             raise FileNotFoundError(path)
@@ -141,7 +143,7 @@ class WorkingTree:
         return EXECUTABLE if mode & 0o100 else FILE
 
     def _unchanged(self, status: os.stat_result, known: IndexEntry) -> bool:
-        """Whether the file is the one the index knows, by what git itself goes by, and older than the index."""
+        """Returns whether the file is the one the index knows, by what git itself goes by, and older than the index."""
         return (
             known.times == times_of(status)
             and status.st_mtime_ns < self.repository.index.written_ns
@@ -151,7 +153,8 @@ class WorkingTree:
         )
 
     def _turned_only(self, path: str, data: bytes, known: IndexEntry | None, mode: int) -> bool:
-        """Whether it differs from what is stored in its line ends only, as git checks files out where it is told to.
+        """Returns whether it differs from what is stored in its line ends only, as git checks files out where it is
+        told to.
 
         Raises ToolError where git would store something else than `data`.
         """
@@ -196,7 +199,7 @@ def must_be_stored_as_it_is(path: str, data: bytes, attributes: Mapping[str, Val
 
 
 def line_ends_are_turned(data: bytes, attributes: Mapping[str, Value], settings: Settings) -> bool:
-    """Whether git would store `data` with other line ends. Where it is not certain, it is said to."""
+    """Returns whether git would store `data` with other line ends. Where it is not certain, it is said to."""
     if _CRLF not in data:
         return False
     text = attributes.get("text", attributes.get("crlf"))

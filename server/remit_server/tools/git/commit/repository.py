@@ -77,7 +77,7 @@ class RepositoryNow:
         return os.fsencode(self.git.folders.prefix)
 
     def committed(self) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
-        """Every file of the last commit: of the workspace, and outside it by the path in the repository.
+        """Returns every file of the last commit: of the workspace, and outside it by the path in the repository.
 
         Raises ToolError where it cannot be read, and where one of them is in the place of a folder of the workspace.
         """
@@ -122,21 +122,21 @@ class RepositoryNow:
         return found
 
     def object(self, sha: str) -> ShaFile:
-        """The object of that id. Raises ToolError where it is missing or broken."""
+        """Returns the object of that id. Raises ToolError where it is missing or broken."""
         try:
             return self.objects[ObjectID(sha.encode())]
         except Exception as error:  # whatever a broken file makes of the library
             raise _unreadable(error) from error
 
     def blob(self, sha: str) -> bytes:
-        """What a file of that id holds. Raises ToolError, also where that is too large to be shown."""
+        """Returns what a file of that id holds. Raises ToolError, also where that is too large to be shown."""
         found = self.object(sha)
         if not isinstance(found, Blob) or found.raw_length() > MAX_FILE_BYTES:
             raise commit_refusal(f"the object {sha} is no file, or over {MAX_FILE_BYTES} bytes", "use git itself")
         return found.data
 
     def holds(self, sha: str) -> bool:
-        """Whether the object is there already."""
+        """Returns whether the object is there already."""
         return ObjectID(sha.encode()) in self.objects
 
 
@@ -152,7 +152,7 @@ def whole(inside: Mapping[bytes, T], outside: Mapping[bytes, T], prefix: bytes) 
 
 
 def folders_of(workspace: Workspace) -> Folders:
-    """Where the workspace's repository is. Raises ToolError where there is none that can be believed."""
+    """Returns where the workspace's repository is. Raises ToolError where there is none that can be believed."""
     found = find_repository(workspace.root)
     if isinstance(found, NoRepository):
         raise commit_refusal(found.why, found.fix, found.code)
@@ -160,7 +160,7 @@ def folders_of(workspace: Workspace) -> Folders:
 
 
 def open_for_commit(git: GitFiles) -> RepositoryNow:
-    """The repository whose files are `git`. Raises ToolError where nothing can be committed to it."""
+    """Returns the repository whose files are `git`. Raises ToolError where nothing can be committed to it."""
     try:
         settings = settings_of(git.folders.own, git.folders.config(), os.environ)
     except OSError as error:

@@ -46,7 +46,7 @@ def select(
     untracked: bool,
     worked_on: Sequence[str] = (),
 ) -> Selected:
-    """Everything a commit is made of; where nothing is named, also what git does not know of `worked_on`.
+    """Returns all that a commit is made of; where nothing is named, also what git does not know of `worked_on`.
 
     Raises ToolError where something of it cannot be committed."""
     repository = tree.repository
@@ -83,7 +83,8 @@ def _differing(files: Mapping[bytes, Entry], committed: Mapping[bytes, Entry]) -
 
 
 def differences(selected: Selected, committed: Mapping[bytes, Entry]) -> list[bytes]:
-    """The paths that the commit changes, sorted. Raises ToolError where they are too many, or one is a submodule."""
+    """Returns the paths that the commit changes, sorted. Raises ToolError where they are too many, or one is a
+    submodule."""
     found = _differing(selected.files, committed)
     if len(found) > MAX_FILES:
         raise _too_many(len(found))
@@ -194,7 +195,8 @@ def _new(
     known: list[str],
     left_out: NotTaken | None,
 ) -> Iterator[str]:
-    """Untracked files that were asked for: by name, and all of a folder where it is noted what is `left_out` of them.
+    """Yields untracked files that were asked for: by name, and all of a folder where it is noted what is `left_out` of
+    them.
 
     Raises ToolError where a name stands for nothing."""
     for path in named or (workspace.resolve("."),):

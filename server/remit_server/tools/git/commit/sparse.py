@@ -32,7 +32,7 @@ def outside_sparse(repository: RepositoryNow) -> Callable[[str], bool]:
 
 
 def notices_files_outside(repository: RepositoryNow) -> bool:
-    """Whether a file that is marked as not checked out is looked at where it is there all the same."""
+    """Returns whether a file that is marked as not checked out is looked at where it is there all the same."""
     return is_on(repository.settings, _SPARSE) and not is_on(repository.settings, _EXPECTED)
 
 

@@ -22,13 +22,13 @@ class _Made:
 
 
 def whole(made: ShaFile) -> bytes:
-    """An object as git hashes it: header and body."""
+    """Returns an object as git hashes it: header and body."""
     body = made.as_raw_string()
     return b"%s %d\x00" % (made.type_name, len(body)) + body
 
 
 def trees_of(files: Mapping[bytes, Entry]) -> tuple[str, dict[str, bytes]]:
-    """The id of the tree of these files, and every tree object it is made of, by id."""
+    """Returns the id of the tree of these files, and every tree object it is made of, by id."""
     made = _Made()
     blobs = [(path, ObjectID(sha.encode()), mode) for path, (mode, sha) in sorted(files.items())]
     root = commit_tree(made, blobs)  # type: ignore[arg-type]  # of the store it only adds to it

@@ -61,7 +61,8 @@ def _listed(named: Sequence[str]) -> str:
 def find_untracked(
     workspace: Workspace, folder: WorkspacePath, repository: RepositoryNow, left_out: NotTaken
 ) -> Iterator[str]:
-    """Untracked files below a folder, without ignored ones. Links, and what is in repositories there, are `left_out`.
+    """Yields untracked files below a folder, without ignored ones. Links, and what is in repositories there, are
+    `left_out`.
 
     Raises ToolError where there are more than can be gone through.
     """
@@ -176,7 +177,7 @@ def _must_know_what_is_ignored(workspace: Workspace) -> None:
 
 
 def read_persons(path: Path | None) -> bytes:
-    """A file of the person's, cut where it is unreasonably long; empty where there is none."""
+    """Returns a file of the person's, cut where it is unreasonably long; empty where there is none."""
     if path is None or not path.is_file():
         return b""
     with path.open("rb") as file:

@@ -55,22 +55,24 @@ class Facts:
 
 
 def python_tests(files: Iterable[str]) -> tuple[str, ...]:
-    """Those that pytest or unittest would look into."""
+    """Returns those that pytest or unittest would look into."""
     return tuple(file for file in files if _PYTHON_TEST.search(file))
 
 
 def is_written_for_pytest(text: str) -> bool:
-    """Whether a file of tests is one that unittest would find nothing in, or could not import."""
+    """Returns whether a file of tests is one that unittest would find nothing in, or could not import."""
     return _FOR_PYTEST.search(text) is not None
 
 
 def runs_as_module(facts: Facts) -> bool:
-    """Whether the project's own files run pytest by `python -m`, so that its tests may import from where it runs."""
+    """Returns whether the project's own files run pytest by `python -m`, so that its tests may import from where it
+    runs."""
     return any(_AS_MODULE.search(text) for text in facts.texts.values())
 
 
 def unknown_runner(facts: Facts, runner: str) -> str | None:
-    """The runner that the project's own files have run the tests in place of this one, where it is none of ours."""
+    """Returns the runner that the project's own files have run the tests in place of this one, where it is none of
+    ours."""
     if runner == "unittest":
         runs_django = "manage.py" in facts.top or any(_RUNS_DJANGO.search(text) for text in facts.texts.values())
         return "django" if runs_django else None
@@ -85,7 +87,7 @@ def unknown_runner(facts: Facts, runner: str) -> str | None:
 
 
 def node_tests(files: Iterable[str]) -> tuple[str, ...]:
-    """Those that `node --test` would find by itself."""
+    """Returns those that `node --test` would find by itself."""
     return tuple(file for file in files if _JS_TEST.search(file) and _NODE_RUNS.search(file))
 
 
@@ -106,18 +108,18 @@ class Place:
 
 
 def runners_of(suffix: str) -> tuple[str, ...]:
-    """The runners of files with such a name's end."""
+    """Returns the runners of files with such a name's end."""
     return _BY_SUFFIX.get(suffix, ())
 
 
 def projects(files: Iterable[str]) -> tuple[str, ...]:
-    """The folders below the workspace's own that a file makes a project of, upper ones first."""
+    """Returns the folders below the workspace's own that a file makes a project of, upper ones first."""
     found = {str(PurePosixPath(file).parent) for file in files if PurePosixPath(file).name in _MARKS} - {"."}
     return tuple(sorted(found, key=lambda folder: (folder.count("/"), folder)))
 
 
 def nearest(path: str, suffix: str, files: tuple[str, ...], facts_of: Callable[[str], Facts]) -> tuple[Place, ...]:
-    """The runners of the nearest project at or above a path that has one for it, preferred ones first.
+    """Returns the runners of the nearest project at or above a path that has one for it, preferred ones first.
 
     Of a folder a project is passed over that has no runner for what lies there, if one above has.
     """
@@ -133,7 +135,8 @@ def nearest(path: str, suffix: str, files: tuple[str, ...], facts_of: Callable[[
 
 
 def home_of(runner: str, path: str, files: tuple[str, ...]) -> str | None:
-    """The nearest folder at or above a path that is a project of a runner; else the top, unless it must be one."""
+    """Returns the nearest folder at or above a path that is a project of a runner; else the top, unless it must be
+    one."""
     marked = (folder for folder in _projects_above(path, files) if runner in _runners_marked(folder, files))
     return next(marked, None if runner in {"go", "cargo"} else ".")
 

@@ -56,7 +56,8 @@ class Held:
         self.used = _used_by(self.names)
 
     def lent(self) -> Iterator[Other]:
-        """Functions and methods of what is installed that are code of the workspace, by names that the tests use."""
+        """Yields functions and methods of what is installed that are code of the workspace, by names that the tests
+        use."""
         loaded = cast("tuple[object, ...]", tuple(sys.modules.values()))  # programs put others than modules there
         for module in loaded:
             if isinstance(module, ModuleType) and not _file_of(module):
@@ -72,7 +73,7 @@ class Held:
                     yield from _candidates(value)
 
     def replaced(self) -> Iterator[Other]:
-        """Functions and methods that are other code by now."""
+        """Yields functions and methods that are other code by now."""
         for name, owner, key, old, code, of in self.parts:
             value = owner.__dict__.get(key)
             if value is not old or intact.code_of(value) is not code:
@@ -92,20 +93,20 @@ class Held:
 
 
 def codes_behind(function: Any) -> tuple[Any, ...]:
-    """The code of the workspace that a test is: its own and what decorators keep of it."""
+    """Returns the code of the workspace that a test is: its own and what decorators keep of it."""
     return tuple(code for code in origins.reach(function) if not origins.is_installed(_realpath(code.co_filename)))
 
 
 def _used_by(names: Iterable[str]) -> dict[str, str]:
-    """The names that the code of these modules asks for, each with the file of one that does."""
+    """Returns the names that the code of these modules asks for, each with the file of one that does."""
     known = origins.Origins()
     files = filter(None, (_file_of(sys.modules[name]) for name in names if name in sys.modules))
     return {name: file for file in files for code in known.compiled(file) for name in origins.names_in(code)}
 
 
 def _called(module: ModuleType, used: dict[str, str]) -> Iterator[tuple[str, str, Any]]:
-    """What a module and its classes have by these names, and the methods behind operators: its name, the file that asks
-    for it, and itself.
+    """Yields what a module and its classes have by these names, and the methods behind operators: its name, the file
+    that asks for it, and itself.
     """
     some = next(iter(used.values()), "")
     for key, value in tuple(vars(module).items()):
@@ -118,7 +119,7 @@ def _called(module: ModuleType, used: dict[str, str]) -> Iterator[tuple[str, str
 
 
 def _own_files(value: Any) -> Iterator[str]:
-    """The files of the workspace whose code this runs."""
+    """Yields the files of the workspace whose code this runs."""
     yield from filter(None, (_own_file(code.co_filename) for code in origins.reach(value)))
     home = sys.modules.get(str(getattr(value, "__module__", ""))) if isinstance(value, type) else None
     if home is not None and _file_of(home):
@@ -127,13 +128,13 @@ def _own_files(value: Any) -> Iterator[str]:
 
 @functools.lru_cache(None)
 def _own_file(name: str) -> str:
-    """A file of the workspace, whole; empty for any other."""
+    """Returns a file of the workspace, whole; empty for any other."""
     file = _realpath(name) if name.startswith(os.sep) else ""
     return file if file and not origins.is_installed(file) and _isfile(file) else ""
 
 
 def _reached(names: Iterable[str]) -> list[ModuleType]:
-    """The modules of the workspace by these names, and those that they have names of, one after the other."""
+    """Returns the modules of the workspace by these names, and those that they have names of, one after the other."""
     pending = list(dict.fromkeys(names))
     seen = set(pending)
     found: list[ModuleType] = []
@@ -151,7 +152,7 @@ def _reached(names: Iterable[str]) -> list[ModuleType]:
 
 
 def _candidates(module: ModuleType) -> Iterator[Other]:
-    """The files of the workspace that have the name of a module, and are not what it is from."""
+    """Yields the files of the workspace that have the name of a module, and are not what it is from."""
     loaded, told = _file_of(module), vars(module).get("__file__")
     if (told and not loaded) or not module.__name__.isidentifier() or module.__name__ in sys.builtin_module_names:
         return
@@ -163,12 +164,12 @@ def _candidates(module: ModuleType) -> Iterator[Other]:
 
 
 def _file_of(module: ModuleType) -> str:
-    """A module's file, empty for one that is installed, or has none."""
+    """Returns a module's file, empty for one that is installed, or has none."""
     file = vars(module).get("__file__")
     return _own_file(_realpath(file)) if isinstance(file, str) else ""
 
 
 def _code_file(value: Any) -> str:
-    """The file whose code this is; empty where there is none that could be told."""
+    """Returns the file whose code this is; empty where there is none that could be told."""
     file: Any = getattr(intact.code_of(value), "co_filename", "")
     return _realpath(file) if isinstance(file, str) and file.startswith(os.sep) else ""

@@ -118,7 +118,8 @@ class Recorder:
         _write(_encode(plain(line)))
 
     def named(self, nodeid: str) -> str:
-        """A path and what follows it, from where pytest runs: pytest names it from its root, which may be above.
+        """Returns a path and what follows it, from where pytest runs: pytest names it from its root, which may be
+        above.
 
         Found out before tests run: what they patch may be what finds it.
         """
@@ -129,7 +130,7 @@ class Recorder:
         return self.names[path] + sign + test
 
     def place(self, location: Any) -> dict[str, Any]:
-        """File and line."""
+        """Returns file and line."""
         return {"file": self.named(location[0]), "line": None if location[1] is None else location[1] + 1}
 
     @pytest.hookimpl(tryfirst=True)
@@ -175,7 +176,7 @@ class Recorder:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: Any) -> Generator[None, Any, None]:
-        """Whether a test ran as it was found, and was judged by pytest as that is."""
+        """Yields whether a test ran as it was found, and was judged by pytest as that is."""
         yield
         moved = item.nodeid in self.codes and intact.code_of(function_of(item)) is not self.codes[item.nodeid]
         other = self.changed() or (item.nodeid if moved else "")
@@ -278,17 +279,17 @@ class Recorder:
 
 
 def function_of(item: Any) -> Any:
-    """A test's own function; None for what is no function."""
+    """Returns a test's own function; None for what is no function."""
     return getattr(item, "function", None)
 
 
 def says_how(hook: str) -> bool:
-    """Whether by this hook a plugin says how tests end, or which there are."""
+    """Returns whether by this hook a plugin says how tests end, or which there are."""
     return hook.startswith(SAYS_HOW)
 
 
 def is_shown(hook: str, file: Path) -> bool:
-    """Whether the text of a module defines, assigns or imports this name, or all names of another module."""
+    """Returns whether the text of a module defines, assigns or imports this name, or all names of another module."""
     try:
         nodes = list(ast.walk(ast.parse(file.read_bytes())))
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -297,7 +298,7 @@ def is_shown(hook: str, file: Path) -> bool:
 
 
 def names_of(node: ast.AST) -> set[str]:
-    """The names that a statement gives."""
+    """Returns the names that a statement gives."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -308,7 +309,7 @@ def names_of(node: ast.AST) -> set[str]:
 
 
 def shorten(text: str) -> str:
-    """Its head and its tail, which say most."""
+    """Returns its head and its tail, which say most."""
     return text if len(text) <= MOST_CHARS else text[: MOST_CHARS // 2] + "\n…\n" + text[-MOST_CHARS // 2 :]
 
 

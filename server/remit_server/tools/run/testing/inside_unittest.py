@@ -140,7 +140,7 @@ class Recorder(unittest.TestResult):
         self.tell("end", test.id(), ending=ending, seconds=seconds, kind=kind, text=shorten(text), **self.place(test))
 
     def place(self, test: unittest.TestCase) -> dict[str, Any]:
-        """File and line, found before the test runs: what it patches may be what finds them."""
+        """Returns file and line, found before the test runs: what it patches may be what finds them."""
         test_id = intact.case_of(test).id()
         if test_id not in self.places:
             self.places[test_id] = place(test)
@@ -176,28 +176,28 @@ class Recorder(unittest.TestResult):
 
 
 def method_of(test: unittest.TestCase) -> Any:
-    """What runs as the test: what it is given by itself goes before what its class has."""
+    """Returns what runs as the test: what it is given by itself goes before what its class has."""
     return getattr(test, getattr(test, "_testMethodName", ""), None)
 
 
 def code_of(test: unittest.TestCase) -> Any:
-    """The code of a test's own method."""
+    """Returns the code of a test's own method."""
     return intact.code_of(getattr(type(test), getattr(test, "_testMethodName", ""), None))
 
 
 def file_of(module: str) -> str:
-    """The file that a module of tests was found in, by its name alone; empty for what lies elsewhere."""
+    """Returns the file that a module of tests was found in, by its name alone; empty for what lies elsewhere."""
     below = module.replace(".", "/") + ".py"
     return next((str(folder / below) for folder in PLACES if (folder / below).is_file()), "")
 
 
 def format_error(err: Any) -> str:
-    """An exception with its traceback."""
+    """Returns an exception with its traceback."""
     return "".join(traceback.format_exception(*err))
 
 
 def shorten(text: str) -> str:
-    """Its head and its tail, which say most."""
+    """Returns its head and its tail, which say most."""
     return text if len(text) <= MOST_CHARS else text[: MOST_CHARS // 2] + "\n…\n" + text[-MOST_CHARS // 2 :]
 
 
@@ -214,7 +214,8 @@ def place(test: unittest.TestCase) -> dict[str, Any]:
 
 
 def suite_of(path: str, part: str) -> unittest.TestSuite:
-    """What unittest finds there, a path a line; without one, at the top and in a folder of tests, each test once."""
+    """Returns what unittest finds there, a path a line; without one, at the top and in a folder of tests, each test
+    once."""
     if path:
         paths = [Path(each) for each in path.split("\n")]
         places = [(str(each.parent), each.name) if each.is_file() else (str(each), "test*.py") for each in paths]
@@ -236,7 +237,7 @@ def suite_of(path: str, part: str) -> unittest.TestSuite:
 
 
 def flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
-    """Its tests, one by one."""
+    """Yields its tests, one by one."""
     for test in suite:
         if isinstance(test, unittest.TestSuite):
             yield from flat(test)
@@ -245,12 +246,12 @@ def flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
 
 
 def is_wanted(test_id: str, only: str) -> bool:
-    """Whether it is the one that was named, with all of its name or its end."""
+    """Returns whether it is the one that was named, with all of its name or its end."""
     return not only or test_id == only or test_id.endswith("." + only)
 
 
 def main(covered: str, path: str, part: str, only: str) -> int:
-    """The exit code: 0 where every test passed and there was one."""
+    """Returns the exit code: 0 where every test passed and there was one."""
     write: Callable[[str], None] = importlib.import_module("report_channel").open_channel()
     sys.path.insert(0, str(HERE))
     coverage_lines = importlib.import_module("coverage_lines")

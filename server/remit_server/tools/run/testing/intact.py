@@ -61,7 +61,8 @@ def refuse_stops(look: Callable[[Any], None]) -> None:
 
 
 def case_of(test: Any) -> Any:
-    """A subtest's own case, else the test itself: a case may have a method of the same name as that attribute."""
+    """Returns a subtest's own case, else the test itself: a case may have a method of the same name as that
+    attribute."""
     subtest: Any = getattr(unittest.case, "_SubTest", ())
     return test.test_case if isinstance(test, subtest) else test
 
@@ -94,7 +95,7 @@ def hear_of_forks() -> Callable[[], bool]:
 
 
 def _is_tracer(code: Any) -> bool:
-    """Whether it only traces for who calls it."""
+    """Returns whether it only traces for who calls it."""
     return code.co_name == "settrace_all_threads" or code.co_filename.rpartition("/")[2] in TRACERS
 
 
@@ -123,7 +124,7 @@ def watch(modules: Iterable[str]) -> Callable[[], str]:
 
 
 def _is_own(code: Any) -> bool:
-    """Whether it is code of the workspace."""
+    """Returns whether it is code of the workspace."""
     file = getattr(code, "co_filename", "")
     is_below = file.startswith(os.sep) and os.path.realpath(file).startswith(_HERE)
     return is_below and not origins.is_installed(file)
@@ -136,7 +137,7 @@ def code_of(value: Any) -> Any:
 
 
 def parts_of(module: Any) -> Iterator[tuple[str, Any, str, Any]]:
-    """The functions and methods that a module defines: each by name, with what has it by which key."""
+    """Yields the functions and methods that a module defines: each by name, with what has it by which key."""
     for key, value in _members(module):
         if getattr(value, "__module__", None) != module.__name__:
             continue

@@ -18,7 +18,7 @@ Files = tuple[str, ...]
 
 
 def narrowing_error(path: str, why: str, fix: str) -> ToolError:
-    """The refusal of a path that would not make the run smaller: to run everything instead would be a lie."""
+    """Returns the refusal of a path that would not make the run smaller: to run everything instead would be a lie."""
     return ToolError(f"cannot test `{path}` alone", why, fix)
 
 
@@ -36,7 +36,7 @@ def node_files(path: str, is_folder: bool, files: Files, read: Callable[[str], s
 
 
 def go_packages(path: str, is_folder: bool, files: Files, read: Callable[[str], str]) -> tuple[str, ...]:
-    """A folder's packages, or the tests of one file. Raises ToolError."""
+    """Returns a folder's packages, or the tests of one file. Raises ToolError."""
     del files
     if is_folder:
         return ("./..." if path == "." else f"./{path}/...",)
@@ -48,7 +48,8 @@ def go_packages(path: str, is_folder: bool, files: Files, read: Callable[[str], 
 
 
 def cargo_targets(path: str, is_folder: bool, files: Files, read: Callable[[str], str]) -> tuple[str, ...]:
-    """A library's or program's own tests, those of one module, or those of one file of `tests`. Raises ToolError."""
+    """Returns a library's or program's own tests, those of one module, or those of one file of `tests`. Raises
+    ToolError."""
     del is_folder, read
     parts = PurePosixPath(path).parts
     own = _own_targets(files)
@@ -94,7 +95,7 @@ def _outer_target(parts: tuple[str, ...], files: Files) -> tuple[str, ...]:
 
 
 def _module(parts: tuple[str, ...]) -> str:
-    """A file of `src` as the start of its tests' names."""
+    """Returns a file of `src` as the start of its tests' names."""
     names = [*parts[1:-1], parts[-1].removesuffix(".rs")]
     names = names[:-1] if names[-1] == "mod" else names
     return "::".join([*names, ""]) if all(re.fullmatch(r"\w+", name) for name in names) else ""

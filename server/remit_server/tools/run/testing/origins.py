@@ -73,7 +73,7 @@ class Origins:
         return any(code == each for module in self.compiled(file) for each in _within(module))
 
     def compiled(self, file: str) -> tuple[CodeType, ...]:
-        """The file's code in each way; none where it is not Python's text."""
+        """Returns the file's code in each way; none where it is not Python's text."""
         if file not in self.known:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # they were given when it was loaded
@@ -102,7 +102,7 @@ def is_installed(file: str) -> bool:
 
 
 def _named(code: CodeType, names: Sequence[str]) -> Iterator[CodeType]:
-    """What a module or class defines by this name, where the names before it are those of classes."""
+    """Yields what a module or class defines by this name, where the names before it are those of classes."""
     for each in _defined(code):
         if each.co_name == names[0] and len(names) == 1:
             yield each
@@ -119,7 +119,7 @@ def _defined(code: CodeType) -> Iterator[CodeType]:
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """The names that code asks for: of attributes, globals, and what it imports."""
+    """Yields the names that code asks for: of attributes, globals, and what it imports."""
     for each in (code, *_within(code)):
         yield from each.co_names
 
@@ -132,7 +132,8 @@ def _within(code: CodeType) -> Iterator[CodeType]:
 
 
 def reach(value: Any) -> Iterator[CodeType]:
-    """The code of a function and, behind it, of what it wraps: what decorators keep of a test, and nothing else."""
+    """Yields the code of a function and, behind it, of what it wraps: what decorators keep of a test, and nothing
+    else."""
     pending: list[Any] = [value]
     seen = {id(value)}
     while pending and len(seen) < MOST_REACHED:

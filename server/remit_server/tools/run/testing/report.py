@@ -62,7 +62,7 @@ def render_report(
     too_long: ToolError,
     offline: bool = False,
 ) -> Outcome:
-    """The outcome of a run in the folder `here`. It passed only where the exit code and every result say so.
+    """Returns the outcome of a run in the folder `here`. It passed only where the exit code and every result say so.
 
     `is_locked` tells which files are of tests: what of them ran is no coverage of code. A run that took longer than it
     may failed as `too_long` says. Of one that was `offline` and failed for it, that is said, with the setting that
@@ -131,7 +131,7 @@ def render_report(
 
 
 def _read(data: bytes, output: CommandOutput, runner: Runner, root: Path) -> tuple[Report, list[str]]:
-    """The results, and what is wrong with the report."""
+    """Returns the results, and what is wrong with the report."""
     if output.truncated and len(output.stdout) > len(output.stderr):
         raise ToolError(
             "cannot read the tests' results",
@@ -193,7 +193,8 @@ def _describe_unknown(choice: Choice) -> str:
 
 
 def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput) -> list[str]:
-    """A test runs where the report is written, and could write another: pytest's last words are a second witness."""
+    """Returns a test runs where the report is written, and could write another: pytest's last words are a second
+    witness."""
     said = _COUNTED.findall(without_colours(output.stderr.decode(errors="replace"))) if runner.name == "pytest" else []
     if bad or not said or not re.search(r"\d (?:failed|errors?)\b", said[-1]):
         return []
@@ -225,7 +226,7 @@ def _describe_stranger(origin: Origin, top: Path) -> str:
 
 
 def _lacked_network(bad: Sequence[Result], output: CommandOutput) -> bool:
-    """Whether what failed says so, or what the runner printed where no test did."""
+    """Returns whether what failed says so, or what the runner printed where no test did."""
     said = "\n".join(test.message for test in bad) or output.stderr.decode(errors="replace")
     return lacked_network(said)
 
@@ -320,7 +321,7 @@ def _file_as_data(file: FileCoverage) -> JsonValue:
 
 
 def _tests_json(tests: Sequence[Result], redact: Callable[[str], str], room: int) -> dict[str, JsonValue]:
-    """Each test for clients, those first that did not pass, as many as fit into so many characters."""
+    """Returns each test for clients, those first that did not pass, as many as fit into so many characters."""
     order = sorted(tests, key=lambda test: test.ending in {"passed", "skipped"})
     listed = take_fitting((_as_data(test, redact) for test in order[:MAX_LISTED]), room)
     return {"tests": listed, "left_out": len(tests) - len(listed)}

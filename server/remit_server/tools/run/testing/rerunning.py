@@ -23,7 +23,7 @@ class Id:
 
 
 def read_id(text: str, is_file: Callable[[str], bool], is_folder: Callable[[str], bool]) -> Id | None:
-    """A test's id, None where it is none: something must be there that it is of."""
+    """Returns a test's id, None where it is none: something must be there that it is of."""
     if any(sign < " " for sign in text):
         return None
     for sign in ("::", " > "):
@@ -39,7 +39,7 @@ def read_id(text: str, is_file: Callable[[str], bool], is_folder: Callable[[str]
 
 
 def is_run_by(runner: str, test: Id) -> bool:
-    """Whether a runner gives tests ids of this kind, and can run one alone."""
+    """Returns whether a runner gives tests ids of this kind, and can run one alone."""
     if runner == "pytest":
         return test.is_file
     if runner == "unittest":
@@ -53,26 +53,27 @@ def is_run_by(runner: str, test: Id) -> bool:
 
 
 def javascript_pattern(test: str) -> str:
-    """A pattern of one test's whole name, as Vitest and Jest have it: a title may hold what stands between two."""
+    """Returns a pattern of one test's whole name, as Vitest and Jest have it: a title may hold what stands between
+    two."""
     return f"^{'( | > )'.join(map(_js_escaped, test.split(' > ')))}$"
 
 
 def node_pattern(test: str) -> str:
-    """The same for Node, which looks at a test's own name, and in newer versions at the whole one."""
+    """Returns the same for Node, which looks at a test's own name, and in newer versions at the whole one."""
     *above, own = test.split(" > ")
     before = f"(?:{' '.join(map(_js_escaped, above))} )?" if above else ""
     return f"^{before}{_js_escaped(own)}$"
 
 
 def go_pattern(test: str) -> tuple[str, str]:
-    """What `-run` is given, and the package."""
+    """Returns what `-run` is given, and the package."""
     found = _GO.fullmatch(test)
     assert found is not None
     return "/".join(f"^{re.escape(part)}$" for part in found["test"].split("/")), found["package"]
 
 
 def unittest_name(test: str) -> str:
-    """The dotted name, or its end, without what says which part of a test it was."""
+    """Returns the dotted name, or its end, without what says which part of a test it was."""
     return test.partition(" (")[0].replace("::", ".")
 
 

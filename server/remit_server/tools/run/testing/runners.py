@@ -92,7 +92,7 @@ def _pytest(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _reporting_pytest(ask: RunnerAsk) -> tuple[str, ...]:
-    """pytest reports when all is over, so it runs with a plugin of ours, which PYTHONPATH leads to.
+    """Pytest reports when all is over, so it runs with a plugin of ours, which PYTHONPATH leads to.
 
     By `python -m` the workspace would come first where Python looks, and could bring another pytest.
     """
@@ -115,7 +115,7 @@ def _unittest(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _reporting_unittest(ask: RunnerAsk) -> tuple[str, ...]:
-    """unittest reports to people alone, so it runs under a few lines of ours."""
+    """Unittest reports to people alone, so it runs under a few lines of ours."""
     covered = "coverage" if ask.coverage else ""
     only = unittest_name(ask.only)
     paths = "\n".join(_path(ask))
@@ -191,7 +191,7 @@ def _go(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _signing_go(ask: RunnerAsk) -> tuple[str, ...]:
-    """A program of tests prints what it likes, so its own `testing` signs how each test ended."""
+    """Returns a program of tests prints what it likes, so its own `testing` signs how each test ended."""
     return ("/bin/sh", f"{AIDS}/inside_go.sh", *_go(ask))
 
 
@@ -203,7 +203,7 @@ def _cargo(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _signing_cargo(ask: RunnerAsk) -> tuple[str, ...]:
-    """A program of tests prints what it likes, so it is built with a harness that signs how each test ended."""
+    """Returns a program of tests prints what it likes, so it is built with a harness that signs how each test ended."""
     return ("/bin/sh", f"{AIDS}/inside_cargo.sh", *_cargo(ask))
 
 
@@ -216,7 +216,7 @@ def _option(name: str, ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _path(ask: RunnerAsk, before: str = "", after: str = "") -> tuple[str, ...]:
-    """The paths; a folder's between two signs, for runners that look for it as a part of others."""
+    """Returns the paths; a folder's between two signs, for runners that look for it as a part of others."""
     named = [(each.path, each.is_folder) for each in ask.paths if each.path and each.path != "."]
     return tuple(f"{before}{path}{after}" if is_folder else path for path, is_folder in named)
 

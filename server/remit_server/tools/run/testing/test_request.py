@@ -90,7 +90,8 @@ class _Spot:
 
 
 def choose(wanted: Wanted, ctx: ToolContext) -> Choice:
-    """The runner, and what it is asked to run. Raises ToolError where none fits, or it could not run just that."""
+    """Returns the runner, and what it is asked to run. Raises ToolError where none fits, or it could not run just
+    that."""
     files = tuple(walk(ctx.workspace, ctx.resolve("."), Limits()))
     known: dict[str, Facts] = {}
 
@@ -124,7 +125,8 @@ def _row(place: Place) -> Runner:
 
 
 def _spot(wanted: Wanted, ctx: ToolContext) -> _Spot:
-    """Where the tests are. What is there is a path; what is not may be the id of a test that is below something."""
+    """Returns where the tests are. What is there is a path; what is not may be the id of a test that is below
+    something."""
     if wanted.path is None:
         return _Spot(".", True)
     path = ctx.resolve(wanted.path)
@@ -212,13 +214,13 @@ def _refuse_apart(paths: tuple[str | None, str], spots: tuple[_Spot, _Spot], run
 
 
 def _has_provider(folder: str, ctx: ToolContext) -> bool:
-    """Whether Vitest can measure lines; without one it would run no test."""
+    """Returns whether Vitest can measure lines; without one it would run no test."""
     packages = [modules / "@vitest" for modules in _modules_above(folder, ctx)]
     return any((package / f"coverage-{kind}").is_dir() for package in packages for kind in ("v8", "istanbul"))
 
 
 def _is_newer_jest(folder: str, ctx: ToolContext) -> bool:
-    """Whether Jest knows `--workerIdleMemoryLimit`, which others refuse to start with."""
+    """Returns whether Jest knows `--workerIdleMemoryLimit`, which others refuse to start with."""
     for modules in _modules_above(folder, ctx):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             version = json.loads((modules / "jest" / "package.json").read_text(encoding="utf-8"))["version"]
@@ -227,7 +229,7 @@ def _is_newer_jest(folder: str, ctx: ToolContext) -> bool:
 
 
 def _modules_above(folder: str, ctx: ToolContext) -> list[Path]:
-    """Where Node looks for packages, nearest first."""
+    """Returns where Node looks for packages, nearest first."""
     above = dict.fromkeys((folder, *map(str, PurePosixPath(folder).parents)))
     return [ctx.workspace.root / each / "node_modules" for each in above]
 
@@ -251,7 +253,7 @@ def _facts(folder: str, files: tuple[str, ...], ctx: ToolContext) -> Facts:
 
 
 def _texts(folder: str, ctx: ToolContext) -> dict[str, str]:
-    """Those of the folder, and of each above it: what holds there holds below."""
+    """Returns those of the folder, and of each above it: what holds there holds below."""
     found: dict[str, str] = {}
     for depth, above in enumerate(dict.fromkeys((folder, *map(str, PurePosixPath(folder).parents)))):
         for name in _TEXTS:

@@ -111,7 +111,7 @@ class HarmonyReader:
             self._last.found.append(Unreadable(body[:MOST_SHOWN], str(error)))
 
     def _place(self) -> Place:
-        """What a call is here. What is said before one in a channel of its own needs no end of a line."""
+        """Returns what a call is here. What is said before one in a channel of its own needs no end of a line."""
         self._starts += 1
         place = place_of(self._said) if self._starts <= MOST_STARTS else "quoted"
         return "call" if place == "inline" and not self._final else place

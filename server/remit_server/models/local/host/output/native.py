@@ -328,5 +328,5 @@ class NativeReader:
         return None
 
     def _in_string(self, end: int) -> bool:
-        """Whether a closing marker stands inside a JSON string, and closes nothing."""
+        """Returns whether a closing marker stands inside a JSON string, and closes nothing."""
         return _JSON.match(self._held) is not None and self._strings.reach(self._held, end)

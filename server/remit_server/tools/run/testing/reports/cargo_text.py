@@ -16,7 +16,8 @@ _ENDINGS: dict[str, Ending] = {"ok": "passed", "FAILED": "failed", "ignored": "s
 
 
 def cargo_results(data: bytes, root: Path) -> Report:
-    """Each test; one that failed with what it panicked with. A test that did not finish is not named, but counted."""
+    """Returns each test; one that failed with what it panicked with. A test that did not finish is not named, but
+    counted."""
     del root
     text = without_signs(data.decode(errors="replace")).replace("\r\n", "\n")
     said = dict(_PART.findall(text))

@@ -43,7 +43,7 @@ class FileCoverage:
 
 
 def told_lines(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
-    """Those that our own code tells beside the runner's results. Raises BadReport."""
+    """Returns those that our own code tells beside the runner's results. Raises BadReport."""
     try:
         told = _Told.model_validate_json(data)
     except ValidationError as error:

@@ -36,22 +36,22 @@ class _Line(BaseModel):
 
 
 def pytest_results(data: bytes, root: Path) -> Report:
-    """Those of `inside_pytest.py`. Raises BadReport."""
+    """Returns those of `inside_pytest.py`. Raises BadReport."""
     return _report(data, root, _parse_pytest)
 
 
 def unittest_results(data: bytes, root: Path) -> Report:
-    """Those of `inside_unittest.py`. Raises BadReport."""
+    """Returns those of `inside_unittest.py`. Raises BadReport."""
     return _report(data, root, _parse_unittest)
 
 
 def node_results(data: bytes, root: Path) -> Report:
-    """Those of `inside_node.mjs`. Raises BadReport."""
+    """Returns those of `inside_node.mjs`. Raises BadReport."""
     return _report(data, root, _parse_node)
 
 
 def _report(data: bytes, root: Path, read: Read) -> Report:
-    """What began and never ended did not finish; the first thing that went wrong with a test is what counts."""
+    """Returns what began and never ended did not finish; the first thing that went wrong with a test is what counts."""
     planned: int | None = None
     doubts: list[str] = []
     origins: list[Origin] = []
@@ -125,6 +125,6 @@ def _parse_node(text: str, root: Path) -> tuple[str, str | None, int | None]:
 
 
 def _own(places: list[tuple[str, str]], root: Path) -> tuple[str, int] | None:
-    """The last one that is in the workspace."""
+    """Returns the last one that is in the workspace."""
     below = [(path.removeprefix(f"{root}/"), int(line)) for path, line in places]
     return next((place for place in reversed(below) if not place[0].startswith(("/", "<"))), None)

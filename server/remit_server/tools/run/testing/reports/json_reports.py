@@ -55,7 +55,7 @@ class _Event(_Form):
 
 
 def jest_results(data: bytes, root: Path) -> Report:
-    """Those of Jest and Vitest. Raises BadReport."""
+    """Returns those of Jest and Vitest. Raises BadReport."""
     results: list[Result] = []
     for file in _read(_Jest, data).files:
         name = file.name.removeprefix(f"{root}/")
@@ -80,7 +80,7 @@ def _jest_test(file: str, test: _JestTest, root: Path) -> Result:
 
 
 def go_results(data: bytes, root: Path) -> Report:
-    """Those of `go test -json`; a package that fails without a failed test is an error. Raises BadReport."""
+    """Returns those of `go test -json`; a package that fails without a failed test is an error. Raises BadReport."""
     del root
     printed: dict[str, list[str]] = {}
     results: dict[str, Result] = {}

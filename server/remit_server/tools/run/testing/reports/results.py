@@ -58,7 +58,7 @@ class Report:
 
 
 def first_lines(text: str) -> str:
-    """The first few lines that say something, each cut."""
+    """Returns the first few lines that say something, each cut."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     cut = [line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…" for line in lines[:MAX_LINES]]
     return "\n".join([*cut, *(["…"] if len(lines) > MAX_LINES else [])])
