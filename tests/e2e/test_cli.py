@@ -37,6 +37,8 @@ EVERY = {
     ("demo",): True,
     ("doctor",): True,
     ("gateway",): False,
+    ("http",): False,
+    ("stdio",): False,
     ("model", "check"): True,
     ("model", "list"): True,
     ("model", "use"): True,

@@ -7,6 +7,7 @@ A door speaks no type of ours: it reads and writes JSON as its wire has it.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import itertools
 import json
 import os
@@ -18,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+import websockets.exceptions
+import websockets.sync.client
 from command_line import REMIT
 
 PATIENCE_S = 20.0
@@ -43,6 +46,7 @@ class Door:
         self.workspace = workspace
         self.received: list[Json] = []
         self.ended = False
+        self.connections: list[http.client.HTTPConnection] = []
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
         self._reading = threading.Event()
@@ -55,10 +59,13 @@ class Door:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.disconnect()
         self.process.kill()
         self.process.wait()
         self._reading.set()
         self._thread.join(PATIENCE_S)
+        for connection in self.connections:
+            connection.close()
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
             with contextlib.suppress(OSError, ValueError):
@@ -68,6 +75,9 @@ class Door:
 
     def connect(self) -> None:
         """Begins, where a wire has a beginning."""
+
+    def disconnect(self) -> None:
+        """Ends, where a wire has an end of its own."""
 
     def frame(self, message: Json) -> bytes:
         """One message as bytes."""
@@ -253,7 +263,145 @@ class LspDoor(Door):
         self.send({"method": "$/cancelRequest", "params": {"id": name}})
 
 
-DOORS = {"stdio": StdioDoor, "lsp": LspDoor}
+class HttpDoor(Door):
+    """`remit http`: a request a turn, its events as server-sent events."""
+
+    arguments = ("http", "--port", "0")
+    resumes = True
+
+    def connect(self) -> None:
+        self.streams: dict[str, list[Json]] = {}
+        self.host, self.token = address_of(self)
+
+    def messages(self) -> Iterator[Json]:
+        return printed(self)
+
+    def call(self, method: str, path: str, body: Json = None, **headers: str) -> http.client.HTTPResponse:
+        connection = http.client.HTTPConnection(self.host, timeout=PATIENCE_S)
+        self.connections.append(connection)
+        sent = {"Authorization": f"Bearer {self.token}", **headers}
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+        connection.request(method, path, None if body is None else json.dumps(body), sent)
+        return connection.getresponse()
+
+    def _stream(self, name: str, answer: http.client.HTTPResponse) -> None:
+        if answer.status != 200:
+            self._take(name, json.loads(answer.read()))
+            return
+        fields: dict[str, str] = {}
+        for raw in answer:
+            self._reading.wait()
+            if line := raw.decode().rstrip("\r\n"):
+                key, _, value = line.partition(":")
+                fields[key] = value.removeprefix(" ")
+            elif "data" in fields:
+                data, kind = json.loads(fields["data"]), fields["event"]
+                self._take(
+                    name, {"result": data} if kind == "result" else {"error": data} if kind == "refused" else data
+                )
+                fields = {}
+
+    def _take(self, name: str, message: Json) -> None:
+        with self._changed:
+            self.streams[name].append(message)
+            self._changed.notify_all()
+
+    def _begin(self, *request: Json) -> str:
+        name = self.name()
+        self.streams[name] = []
+
+        def work() -> None:
+            with contextlib.suppress(OSError, ValueError, http.client.HTTPException, AttributeError):  # closed here
+                self._stream(name, self.call(*request))
+
+        threading.Thread(target=work, daemon=True).start()
+        return name
+
+    def run(self, request: Json) -> str:
+        return self._begin("POST", "/v1/runs", request)
+
+    def resume(self, request: Json, after: int) -> str:
+        return self._begin("GET", f"/v1/runs/{request['session_id']}/{request['turn_id']}/events?after={after}")
+
+    def events(self, name: str) -> list[Json]:
+        return [each for each in self.streams[name] if "seq" in each]
+
+    def answer(self, name: str) -> Json | None:
+        return next((each for each in self.streams[name] if "seq" not in each), None)
+
+    def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
+        given = {"decision": decision, "digest": question["digest"], **more}
+        return json.loads(self.call("POST", f"/v1/approvals/{question['approval_id']}", given).read())
+
+    def cancel(self, name: str, request: Json) -> None:
+        self.call("DELETE", f"/v1/runs/{request['session_id']}/{request['turn_id']}").read()
+
+    def leave(self) -> None:
+        """Goes away in the middle of an answer. The server is there for the next client: it is told to end."""
+        for connection in self.connections:
+            connection.close()
+        self.process.terminate()
+
+
+class WebSocketDoor(StdioDoor):
+    """`remit http`: the messages of `remit stdio` over a WebSocket."""
+
+    arguments = ("http", "--port", "0")
+
+    def connect(self) -> None:
+        host, token = address_of(self)
+        headers = {"Authorization": f"Bearer {token}"}
+        self._open = contextlib.ExitStack()
+        connecting = websockets.sync.client.connect(
+            f"ws://{host}/v1/ws", additional_headers=headers, max_size=None, proxy=None
+        )
+        self.socket = self._open.enter_context(connecting)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def disconnect(self) -> None:
+        self._reading.set()
+        self._open.close()
+        self._listener.join(PATIENCE_S)
+
+    def messages(self) -> Iterator[Json]:
+        return printed(self)
+
+    def _listen(self) -> None:
+        with contextlib.suppress(websockets.exceptions.ConnectionClosed):
+            for text in self.socket:
+                self._reading.wait()
+                with self._changed:
+                    self.received.append(json.loads(text))
+                    self._changed.notify_all()
+
+    def _to(self, name: str) -> list[Json]:
+        return [each for each in self.received if isinstance(each, dict) and each.get("id") == name]
+
+    def send(self, message: Json) -> None:
+        self.socket.send(json.dumps(message))
+
+    def leave(self) -> None:
+        """Goes away. The server is there for the next client: it is told to end."""
+        self.socket.close()
+        self.process.terminate()
+
+
+def printed(door: Door) -> Iterator[str]:
+    """The lines that a server prints."""
+    assert door.process.stdout is not None
+    return (line.decode().strip() for line in door.process.stdout)
+
+
+def address_of(door: Door) -> tuple[str, str]:
+    """The host and the token that `remit http` prints."""
+    told = door.until(lambda: next((line for line in door.received if isinstance(line, str) and "/#" in line), None))
+    address = told.split()[-1]
+    return address.split("/")[2], address.partition("#")[2]
+
+
+DOORS = {"stdio": StdioDoor, "lsp": LspDoor, "http": HttpDoor, "websocket": WebSocketDoor}
 
 
 @contextmanager

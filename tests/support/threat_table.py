@@ -19,7 +19,9 @@ NAME = re.compile(r"THR-[a-z0-9]+(?:-[a-z0-9]+)*")
 _BEARS_ONE = re.compile(r"THR-|test_thr_|TRICKS", re.IGNORECASE)
 Door = Literal["server", "cli", "editor", "sandbox", "process", "runtime", "pure"]
 DOORS: dict[Door, frozenset[str]] = {
-    "server": frozenset({"RunningServer", "PipeClient", "GatewayProcess", "RawClient", "LspHammer", "GatewayHammer"}),
+    "server": frozenset(
+        {"RunningServer", "PipeClient", "GatewayProcess", "RawClient", "LspHammer", "GatewayHammer", "HttpDoor"}
+    ),
     "cli": frozenset({"CommandLine", "REMIT"}),
     "editor": frozenset({"Neovim", "CodeServer", "Emacs"}),
     "sandbox": frozenset({"sandbox", "need_sandbox"}),

@@ -1,0 +1,35 @@
+"""`remit http`: turns over HTTP and WebSocket, and a page, on this machine's own address (CLI-01)."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from remit_server.cli.usage import HERE
+
+PORT = 8765
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
+    parser.add_argument("--model", help="as `remit ask` takes it (default: the configured model)")
+    parser.add_argument("--port", type=int, default=PORT, help=f"where to listen; 0 for any that is free ({PORT})")
+    parser.add_argument(
+        "--approve", choices=("ask", "never"), default="ask", help="`never`: deny without asking (default: `ask`)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serves until SIGINT or SIGTERM."""
+    from remit_server.cli.console import say
+    from remit_server.runtime.settings import Settings, existing_folder
+    from remit_server.transports.http.main import serve
+
+    def tell(address: str, file: Path) -> None:
+        say(f"Remit listens on this machine alone. Open {address}")
+        say(f"Programs find the token in {file}")
+
+    workspace = existing_folder(arguments.workspace)
+    read = lambda: Settings.from_environment(workspace, model=arguments.model)  # noqa: E731
+    return serve(read, arguments.port, tell, asks=arguments.approve == "ask")

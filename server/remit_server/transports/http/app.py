@@ -1,0 +1,251 @@
+"""The routes (TRN-06): runs and their events, answers, status, sessions, and the same over one WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from importlib.resources import files
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from remit_server import contract
+from remit_server.contract.refused import describe_problems
+from remit_server.contract.streamed import ServerMessage
+from remit_server.errors import RemitError
+from remit_server.harness.ports import NobodyToAsk, StreamAsker
+from remit_server.json_bounds import has_too_many_values
+from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.streamed_client import StreamedClient
+from remit_server.runtime.turn_streams import TurnStream, TurnStreams
+from remit_server.transports.http.guard import Refusal, answer_refusal
+
+MOST_BYTES = 16 << 20
+PING_S = 15
+Form = TypeVar("Form", bound=BaseModel)
+_PAGE = {
+    "/": ("page.html", "text/html"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/page.css": ("page.css", "text/css"),
+}
+_HELD = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class _Refused(Exception):
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.why)
+        self.refusal = refusal
+
+
+def make_app(runtime: AgentRuntime, *, asks: bool) -> Starlette:
+    """Returns the application of a runtime; without `asks`, what would be asked is denied."""
+    served = _Served(runtime, TurnStreams(runtime), asks=asks)
+    routes = [
+        *(Route(path, served.page, methods=["GET"]) for path in _PAGE),
+        Route("/v1/runs", served.run, methods=["POST"]),
+        Route("/v1/runs/{session}/{turn}/events", served.follow, methods=["GET"]),
+        Route("/v1/runs/{session}/{turn}", served.cancel, methods=["DELETE"]),
+        Route("/v1/approvals/{approval}", served.approve, methods=["POST"]),
+        Route("/v1/status", served.status, methods=["GET"]),
+        Route("/v1/sessions", served.sessions, methods=["GET"]),
+        Route("/v1/openapi.json", served.openapi, methods=["GET"]),
+        WebSocketRoute("/v1/ws", served.converse),
+    ]
+    handlers = {RemitError: _failed, _Refused: _refused, HTTPException: _no_route}
+    return Starlette(routes=routes, exception_handlers=handlers)
+
+
+class _Served:
+    def __init__(self, runtime: AgentRuntime, turns: TurnStreams, *, asks: bool) -> None:
+        self._runtime, self._turns, self._asks = runtime, turns, asks
+
+    async def run(self, request: Request) -> Response:
+        """Runs a turn, or finds the one with its ids, and streams it from its first event on."""
+        asked = await _read(request, contract.RunRequest)
+        await self._runtime.reload()
+        turn = self._turns.run(asked, StreamAsker() if self._asks else NobodyToAsk())
+        return _stream(turn, 0)
+
+    async def follow(self, request: Request) -> Response:
+        """Streams a turn from behind the event that `after` or `Last-Event-ID` names."""
+        named = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
+        if not (named.isascii() and named.isdigit() and len(named) < 10):
+            raise _Refused(
+                Refusal(400, f"`{named[:40]}` is no number of an event", "send `after=0`, or the last one you have")
+            )
+        return _stream(self._turns.find(request.path_params["session"], request.path_params["turn"]), int(named))
+
+    async def cancel(self, request: Request) -> Response:
+        """Ends a turn."""
+        told = self._runtime.cancel(request.path_params["session"], request.path_params["turn"])
+        return JSONResponse({"cancelled": told})
+
+    async def approve(self, request: Request) -> Response:
+        """Answers a question."""
+        given = await _body(request)
+        if not isinstance(given, dict) or "approval_id" in given:
+            raise _Refused(
+                Refusal(400, "an answer is an object without `approval_id`", "name the question in the address")
+            )
+        answer = _parse({**given, "approval_id": request.path_params["approval"]}, contract.ApprovalAnswer)
+        return JSONResponse(self._runtime.answer(answer).model_dump(mode="json"))
+
+    async def status(self, request: Request) -> Response:
+        """Returns what a status bar shows."""
+        return JSONResponse(self._runtime.status(request.query_params.get("session_id")).model_dump(mode="json"))
+
+    async def sessions(self, request: Request) -> Response:
+        """Returns the sessions of the folder, the last used first."""
+        del request
+        listed = await asyncio.to_thread(self._runtime.sessions.list)
+        return JSONResponse([each.model_dump(mode="json") for each in listed])
+
+    async def openapi(self, request: Request) -> Response:
+        """Returns what can be asked for here, in OpenAPI 3.1."""
+        del request
+        return JSONResponse(openapi())
+
+    async def page(self, request: Request) -> Response:
+        """Returns a part of the built-in page."""
+        name, kind = _PAGE[request.url.path]
+        text = (files("remit_server.transports.http") / "page" / name).read_text(encoding="utf-8")
+        return Response(text, media_type=kind, headers=_HELD)
+
+    async def converse(self, socket: WebSocket) -> None:
+        """Takes the messages of `remit stdio` over a WebSocket, until either end goes; turns go on."""
+        named = next((each for each in socket.scope.get("subprotocols", ()) if each == "remit"), None)
+        await socket.accept(subprotocol=named)
+
+        async def send(message: ServerMessage) -> None:
+            await socket.send_text(message.to_json().decode())
+
+        client = StreamedClient(self._runtime, self._turns, send, "ask" if self._asks else "never")
+        try:
+            while not client.shut_down.is_set():
+                client.take((await socket.receive_text()).encode())
+        except (WebSocketDisconnect, KeyError):  # a binary message has no text
+            pass
+        finally:
+            await client.close()
+
+
+def _stream(turn: TurnStream, after: int) -> Response:
+    async def events() -> AsyncGenerator[ServerSentEvent]:
+        async with aclosing(turn.after(after)) as found:
+            async for event in found:
+                yield ServerSentEvent(event.model_dump_json(), id=str(event.seq), event=event.kind)
+        try:
+            result = await turn.result()
+        except RemitError as error:
+            yield ServerSentEvent(error.payload().model_dump_json(), event="refused")
+            return
+        yield ServerSentEvent(result.model_dump_json(), event="result")
+
+    headers = {"X-Accel-Buffering": "no", **_HELD}
+    return EventSourceResponse(events(), ping=PING_S, headers=headers)
+
+
+async def _body(request: Request) -> object:
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise _Refused(Refusal(415, "its content is not JSON", "send `Content-Type: application/json`"))
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > MOST_BYTES:
+            raise _Refused(Refusal(413, f"it has more than {MOST_BYTES >> 20} MiB", "attach files by their names"))
+    if has_too_many_values(bytes(data)):
+        raise _Refused(Refusal(413, "it holds too many values", "send less in one request"))
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _Refused(Refusal(400, f"it is not JSON: {error}", "send one JSON object")) from error
+
+
+async def _read(request: Request, form: type[Form]) -> Form:
+    return _parse(await _body(request), form)
+
+
+def _parse(given: object, form: type[Form]) -> Form:
+    try:
+        return form.model_validate(given)
+    except ValidationError as error:
+        why = describe_problems(error)
+        raise _Refused(Refusal(400, why, "send what `/v1/openapi.json` describes")) from error
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, _Refused), "the table says so"
+    return answer_refusal(error.refusal)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, RemitError), "the table says so"
+    return JSONResponse({"error": error.payload().model_dump(mode="json")}, 409)
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException), "the table says so"
+    why = f"there is no `{request.method} {request.url.path[:100]}`"
+    return answer_refusal(Refusal(error.status_code, why, "see `/v1/openapi.json`"))
+
+
+_OPERATIONS: Mapping[tuple[str, str], tuple[str, str | None, str]] = {
+    ("/v1/runs", "post"): ("Run a turn; its events as SSE, then its result.", "RunRequest", "text/event-stream"),
+    ("/v1/runs/{session}/{turn}/events", "get"): (
+        "Follow a turn from behind event `after`, or `Last-Event-ID`.",
+        None,
+        "text/event-stream",
+    ),
+    ("/v1/runs/{session}/{turn}", "delete"): ("End a turn.", None, "application/json"),
+    ("/v1/approvals/{approval}", "post"): ("Answer a question.", "ApprovalAnswer", "application/json"),
+    ("/v1/status", "get"): ("What a status bar shows.", None, "application/json"),
+    ("/v1/sessions", "get"): ("The sessions of the folder.", None, "application/json"),
+}
+
+
+def openapi() -> Mapping[str, object]:
+    """Returns the routes and the forms of what they take and give, in OpenAPI 3.1."""
+    taken: dict[str, type[BaseModel]] = {"RunRequest": contract.RunRequest, "ApprovalAnswer": contract.ApprovalAnswer}
+    schemas: dict[str, object] = {}
+    for name, form in taken.items():
+        schema = form.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= {**schema.pop("$defs", {}), name: schema}
+    paths: dict[str, dict[str, object]] = {}
+    for (path, method), (summary, form_name, kind) in _OPERATIONS.items():
+        operation: dict[str, object] = {
+            "summary": summary,
+            "responses": {"200": {"description": "", "content": {kind: {}}}},
+        }
+        named = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+        operation["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in named
+        ]
+        if form_name:
+            content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{form_name}"}}}
+            operation["requestBody"] = {"required": True, "content": content}
+        paths.setdefault(path, {})[method] = operation
+    security = {"token": {"type": "http", "scheme": "bearer"}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Remit", "version": str(contract.PROTOCOL)},
+        "paths": paths,
+        "components": {"schemas": schemas, "securitySchemes": security},
+        "security": [{"token": []}],
+    }

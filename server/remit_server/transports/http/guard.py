@@ -1,0 +1,95 @@
+"""Refuses every request that is not this person's own program's, before anything looks at it (TRN-06, THR-http-*).
+
+A page in the person's browser can send requests here, and with a name that resolves here even reads the answers: so a
+request needs the token, which no page knows, and names this very address as its host and as its origin.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from remit_server.contract.refused import refuse_request
+
+OPEN = frozenset({"/", "/page.js", "/page.css"})
+"""The built-in page, which does nothing by itself and knows no token."""
+_BEARER = b"Bearer "
+_PROTOCOL = "remit.token."
+"""A page cannot set headers of a WebSocket: it names its token as a subprotocol, which is in no log and no address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is refused, and by which status."""
+
+    status: int
+    why: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What a request has to show: the token, and one of these hosts, port and all."""
+
+    token: str
+    hosts: frozenset[str]
+
+    def judge(self, scope: Scope) -> Refusal | None:
+        """Returns why a request is refused; None where it may come in."""
+        headers = _headers(scope["headers"])
+        hosts = headers.get("host", ())
+        if len(hosts) != 1 or hosts[0] not in self.hosts:
+            return Refusal(403, "it is for another host", f"use http://{min(self.hosts)}")
+        foreign = any(origin.removeprefix("http://") not in self.hosts for origin in headers.get("origin", ()))
+        if foreign or any(site not in {"same-origin", "none"} for site in headers.get("sec-fetch-site", ())):
+            return Refusal(403, "a page of another site sent it", "use Remit's own page, or a program")
+        shows = scope["path"] in OPEN and scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
+        if shows or self._has_token(scope, headers):
+            return None
+        fix = "send `Authorization: Bearer TOKEN`; `remit http` says where the token is"
+        return Refusal(401, "it has not the token", fix)
+
+    def _has_token(self, scope: Scope, headers: Mapping[str, tuple[str, ...]]) -> bool:
+        given = headers.get("authorization", ())
+        if given:
+            wanted = _BEARER + self.token.encode()
+            return len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), wanted)
+        named = [each for each in scope.get("subprotocols", ()) if each.startswith(_PROTOCOL)]
+        return len(named) == 1 and hmac.compare_digest(named[0].encode(), (_PROTOCOL + self.token).encode())
+
+
+def _headers(raw: Iterable[tuple[bytes, bytes]]) -> Mapping[str, tuple[str, ...]]:
+    """Returns every value of each header: one that is given twice is not the one that we happen to read."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in raw:
+        key = name.decode("latin-1").lower()
+        found[key] = (*found.get(key, ()), value.decode("latin-1"))
+    return found
+
+
+class Guard:
+    """The door of an application."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app, self._door = app, door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on, or answers it with its refusal."""
+        refused = self._door.judge(scope)
+        if refused is None:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": refused.why})
+        else:
+            await answer_refusal(refused)(scope, receive, send)
+
+
+def answer_refusal(refused: Refusal) -> JSONResponse:
+    """Returns the response of a refusal."""
+    error = refuse_request("this request was not used", refused.why, refused.fix)
+    return JSONResponse({"error": error.model_dump(mode="json")}, refused.status)
