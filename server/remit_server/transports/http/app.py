@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from importlib.resources import files
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -102,7 +102,10 @@ class _Served:
             raise _Refused(
                 Refusal(400, "an answer is an object without `approval_id`", "name the question in the address")
             )
-        answer = _parse({**given, "approval_id": request.path_params["approval"]}, contract.ApprovalAnswer)
+        answer = _parse(
+            {**cast("dict[str, object]", given), "approval_id": request.path_params["approval"]},
+            contract.ApprovalAnswer,
+        )
         return JSONResponse(self._runtime.answer(answer).model_dump(mode="json"))
 
     async def status(self, request: Request) -> Response:
@@ -242,10 +245,11 @@ def openapi() -> Mapping[str, object]:
             operation["requestBody"] = {"required": True, "content": content}
         paths.setdefault(path, {})[method] = operation
     security = {"token": {"type": "http", "scheme": "bearer"}}
+    needed: list[dict[str, list[str]]] = [{"token": []}]
     return {
         "openapi": "3.1.0",
         "info": {"title": "Remit", "version": str(contract.PROTOCOL)},
         "paths": paths,
         "components": {"schemas": schemas, "securitySchemes": security},
-        "security": [{"token": []}],
+        "security": needed,
     }

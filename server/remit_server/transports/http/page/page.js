@@ -65,11 +65,11 @@ function showQuestion(parent, asked) {
     });
     return button;
   });
-  buttons[0].focus();
   return (answer) => {
     buttons.forEach((button) => button.remove());
     card.classList.add('answered');
-    add(card, 'div', 'step', answer.decision === 'allow' ? `Allowed (${answer.by}).` : `Denied (${answer.by}).`);
+    const by = answer.by === 'person' ? 'you' : answer.by;
+    add(card, 'div', 'step', answer.decision === 'allow' ? `Allowed by ${by}.` : `Denied by ${by}.`);
   };
 }
 
@@ -118,7 +118,7 @@ async function refresh() {
     list.replaceChildren();
     for (const each of await (await call('GET', '/v1/sessions')).json()) {
       const item = add(list, 'li', '', each.name || each.title || each.session_id);
-      add(item, 'small', '', each.last_used ?? '');
+      add(item, 'small', '', new Date(each.last_used).toLocaleString());
     }
   } catch (error) {
     at('status').textContent = token ? error.message : 'This page has no token: open the address that `remit http` prints.';
