@@ -72,6 +72,14 @@ def open_log(settings: Settings) -> Maintenance:
     return maintenance
 
 
+def open_log_briefly(settings: Settings) -> AuditLog:
+    """Open the workspace's log for the few records of one hook (HOK-04): whoever has it longer settles, closes its
+    segments and makes checkpoints. Raises SetupError."""
+    notary = _notary(settings, settings.audit_database)
+    with _setup_errors(ErrorCode.AUDIT_BROKEN):
+        return AuditLog(settings.audit_database, sealer=Sealer(notary, wall_clock_ms), known=notary.last_said)
+
+
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
     """The start and the orderly end of one server, or of one command that works like one: each is recorded, so that a

@@ -45,8 +45,10 @@ class InForce:
     unanswerable: Callable[[], ExtensionError | None] = lambda: None
 
 
-def load_in_force(settings: Settings) -> InForce:
-    """Load them. Raises SetupError (`policy_invalid`) naming file, line and column: a broken policy allows nothing."""
+def load_in_force(settings: Settings, *, hooks: bool = False) -> InForce:
+    """Load them; with `hooks`, those for another agent's calls (HOK-03). Raises SetupError (`policy_invalid`) naming
+    file, line and column: a broken policy allows nothing.
+    """
     person = settings.person_policy if is_given(settings.person_policy) else None
     project = settings.project_policy if is_given(settings.project_policy) else None
     try:
@@ -56,7 +58,7 @@ def load_in_force(settings: Settings) -> InForce:
 
         def load() -> Policy:
             programs = load_programs(settings.person_programs, settings.project_programs)
-            return load_policy(person, project, settings.own_paths, _told_items(settings), programs)
+            return load_policy(person, project, settings.own_paths, _told_items(settings), programs, hooks=hooks)
 
         if not rules:
             return InForce(load(), here, permissions)

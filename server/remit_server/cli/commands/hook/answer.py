@@ -1,0 +1,91 @@
+"""`remit hook AGENT`: one event on standard input, the agent's own answer on standard output (HOK-01)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+from remit_server.cli.workspace_arguments import HERE
+from remit_server.errors import RemitError, SetupError
+from remit_server.hooks.agents import AGENTS
+from remit_server.hooks.answers import Reply, reply_to_failure
+from remit_server.hooks.door import Door, opened_once, remit_program
+from remit_server.hooks.events import MOST_BYTES
+
+LIMIT_S = 20
+"""Seconds that an answer may take: an agent waits longer, and then goes on as if there were no hook."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    parser.add_argument("--event", metavar="NAME", help="the event's name, where the agent's JSON has none")
+    parser.add_argument("--workspace", type=Path, default=HERE, help="the project's folder (default: the agent's own)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answers one event."""
+    agent = AGENTS[arguments.agent]
+    try:
+        with time_limit(LIMIT_S):
+            reply = _answer(arguments)
+    except RemitError as error:
+        reply = reply_to_failure(agent, arguments.event, error)
+    except Exception as error:  # nothing that breaks may let the call on
+        failed = SetupError("the call could not be judged", type(error).__name__, "see `remit doctor`, and report it")
+        reply = reply_to_failure(agent, arguments.event, failed)
+    return deliver(reply)
+
+
+def _answer(arguments: argparse.Namespace) -> Reply:
+    data = sys.stdin.buffer.read(MOST_BYTES + 1)
+    with opened_once() as opener:
+        door = Door(
+            agent=AGENTS[arguments.agent],
+            environment=os.environ,
+            remit=remit_program(),
+            open_workspace=opener,
+            named=arguments.event,
+            workspace=None if arguments.workspace == HERE else arguments.workspace.absolute(),
+        )
+        return door.answer(data)
+
+
+def deliver(reply: Reply) -> int:
+    """Prints the reply; returns the exit code, which stops the call where nothing can be printed."""
+    try:
+        sys.stdout.write(reply.out)
+        sys.stdout.flush()
+        sys.stderr.write(reply.err)
+        sys.stderr.flush()
+    except OSError:
+        return 2
+    return reply.code
+
+
+class time_limit:  # noqa: N801  it reads as a statement
+    """Raises SetupError in the main thread after so many seconds."""
+
+    def __init__(self, seconds: int) -> None:
+        self._seconds = seconds
+        self._usable = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> None:
+        if self._usable:
+            signal.signal(signal.SIGALRM, self._raise)
+            signal.alarm(self._seconds)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._usable:
+            signal.alarm(0)
+
+    def _raise(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        why = f"that took {self._seconds} s"
+        raise SetupError(
+            "the call could not be judged", why, "see `remit doctor`; a policy or a workspace may be too large"
+        )
