@@ -4,4 +4,5 @@
 `actions.py` says what a call of its comes to, `exposed.py` what no sandbox holds there, `deciding.py` judges it,
 `answers.py` spells the ruling as the agent reads it. `record.py` audits, `kept_sessions.py` keeps what is known of a
 session, and `door.py` puts them together: one event in, one reply out, closed where anything fails.
+`settings_file.py`, on `json_places.py`, edits an agent's own settings; `report.py` reads what was asked about most.
 """

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import assert_never
 
@@ -57,11 +57,12 @@ class Opened:
 
     settings: Settings
     rulebook: Rulebook
-    log: AuditLog
+    log: Callable[[], AuditLog]
     redactor: Redactor
 
 
-Opener = Callable[[Path, Mapping[str, str]], "Generator[Opened]"]
+Opener = Callable[[Path, Mapping[str, str]], Opened]
+"""Gives what the calls of a workspace need, in the environment of the agent's process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Door:
     agent: Agent
     environment: Mapping[str, str]
     remit: str
-    open_workspace: Callable[[Path, Mapping[str, str]], Opened]
+    open_workspace: Opener
     folders: KnownFolders = field(default_factory=KnownFolders)
     named: str | None = None
     workspace: Path | None = None
@@ -94,13 +95,21 @@ class Door:
             failed = SetupError("the call could not be judged", why, "see `remit doctor`, and report it")
             return reply_to_failure(self.agent, event, failed)
 
+    def preview(self, event: ToolCalled) -> Ruling:
+        """Returns the ruling about a call, and keeps nothing of it. Raises RemitError."""
+        kept = self._kept(event.where, KeptSessions.of(self.environment))
+        opened = self.open_workspace(Path(kept.root), self.environment)
+        return self._ruling(event, kept, opened, kept.intent)
+
     def _answer(self, event: HookEvent) -> Reply:
         if isinstance(event, Unconcerned):
             return NOTHING
         kept, session = self._session(event.where)
         opened = self.open_workspace(Path(kept.root), self.environment)
         intent = kept.intent if kept.intent.active else session.declared_in(kept.root)
-        record = HookRecorder(self.agent, opened.log, opened.redactor, opened.rulebook.policy.version, kept.id, intent)
+        record = HookRecorder(
+            self.agent, opened.log(), opened.redactor, opened.rulebook.policy.version, kept.id, intent
+        )
         match event:
             case ToolCalled():
                 return self._judge(event, kept, opened, record)
@@ -116,12 +125,16 @@ class Door:
 
     def _session(self, where: Where) -> tuple[KeptSession, KeptSessions]:
         sessions = KeptSessions.of(self.environment)
+        return sessions.bind(self._kept(where, sessions)), sessions
+
+    def _kept(self, where: Where, sessions: KeptSessions) -> KeptSession:
+        """What is kept of the session; of a new one, the folder that it begins in."""
         kept = sessions.get(f"{self.agent.name}:{where.session}")
         if kept.root:
-            return kept, sessions
+            return kept
         named = str(self.workspace) if self.workspace else self.environment.get(self.agent.root or "-")
         root = project_root(named, where.roots, where.cwd or os.getcwd())  # noqa: PTH109  as the agent says it
-        return sessions.bind(kept, os.path.realpath(root)), sessions
+        return replace(kept, root=os.path.realpath(root), new=True)
 
     def _judge(self, called: ToolCalled, kept: KeptSession, opened: Opened, record: HookRecorder) -> Reply:
         declared = self._declared(called, kept, record)
@@ -194,7 +207,7 @@ def _read_file(workspace: Workspace, path: str) -> bytes | None:
 
 
 @contextmanager
-def opened_once() -> Generator[Callable[[Path, Mapping[str, str]], Opened]]:
+def opened_once() -> Generator[Opener]:
     """Opens a workspace for one event, and closes it after."""
     with ExitStack() as stack:
 
@@ -202,18 +215,24 @@ def opened_once() -> Generator[Callable[[Path, Mapping[str, str]], Opened]]:
             settings = Settings.from_environment(root, environment)
             in_force: InForce = load_in_force(settings, hooks=True)
             stack.callback(in_force.close)
-            audit = open_log_briefly(settings)
-            stack.callback(audit.close)
-            return opened_with(settings, in_force, audit, environment)
+
+            def log() -> AuditLog:
+                audit = open_log_briefly(settings)
+                stack.callback(audit.close)
+                return audit
+
+            return opened_with(settings, in_force, log, environment)
 
         yield opened
 
 
-def opened_with(settings: Settings, in_force: InForce, audit: AuditLog, environment: Mapping[str, str]) -> Opened:
+def opened_with(
+    settings: Settings, in_force: InForce, log: Callable[[], AuditLog], environment: Mapping[str, str]
+) -> Opened:
     """Returns the parts of a workspace put together."""
     rulebook = Rulebook(in_force.policy, in_force.permissions, here=in_force.here)
     redactor = Redactor(secrets=secret_values(environment), more=lambda: rulebook.policy.redact)
-    return Opened(settings, rulebook, audit, redactor)
+    return Opened(settings, rulebook, log, redactor)
 
 
 def remit_program() -> str:

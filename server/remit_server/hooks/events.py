@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NoReturn, cast
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from remit_server.errors import SetupError
 from remit_server.hooks.agents import Agent, EventRow
@@ -112,6 +112,9 @@ class Unconcerned:
 HookEvent = ToolCalled | ToolEnded | Prompted | SessionMoved | Unconcerned
 
 
+_AN_OBJECT = TypeAdapter(dict[str, JsonValue])
+
+
 class NoEvent(SetupError):
     """What came is no event of this agent's."""
 
@@ -185,7 +188,7 @@ def _arguments(form: HookForm, row: EventRow, data: bytes, agent: Agent) -> Mapp
         return {}
     if not isinstance(given, dict):
         raise _no_event(agent, "the arguments of the call are no object")
-    return given
+    return _AN_OBJECT.validate_python(given)
 
 
 def _made_up_id(tool: str, arguments: Mapping[str, JsonValue]) -> str:

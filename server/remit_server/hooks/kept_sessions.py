@@ -23,11 +23,14 @@ MOST_BYTES = 64_000
 
 @dataclass(frozen=True, slots=True)
 class KeptSession:
-    """A session by its id, such as `claude-code:8f3`: the workspace, and the intent declared in it."""
+    """A session by its id, such as `claude-code:8f3`: the workspace, and the intent declared in it; `new` is one of
+    which nothing is kept yet.
+    """
 
     id: str
     root: str = ""
     intent: IntentState = NO_INTENT
+    new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +58,10 @@ class KeptSessions:
         """Returns the intent that a person declared for all sessions of a workspace."""
         return self.get(_of_workspace(root)).intent
 
-    def bind(self, session: KeptSession, root: str) -> KeptSession:
+    def bind(self, session: KeptSession) -> KeptSession:
         """Returns the session bound to its workspace, now and from now on. Raises SetupError."""
-        return session if session.root else self._change(session.id, lambda kept: replace(kept, root=kept.root or root))
+        root = session.root
+        return self._change(session.id, lambda kept: replace(kept, root=kept.root or root)) if session.new else session
 
     def declare(self, session: str, intent: Intent | None, work_item: str | None = None) -> KeptSession:
         """Keeps the intent that a session has from here on; None: none. Raises SetupError."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
+from remit_governance.audit.log.unfinished_calls import ELSEWHERE
 from remit_governance.audit.reading.calls import CallRecords
 from remit_governance.audit.record import AuditKind
 from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
@@ -38,7 +39,8 @@ def judge_now(call: CallRecords, settings: Settings, choose: Callable[[Policy], 
     if isinstance(past, str):
         return Now(cannot=f"it was {past}")
     try:
-        with closing(load_in_force(settings)) as in_force:
+        hooks = ELSEWHERE in call.announced.event.metadata
+        with closing(load_in_force(settings, hooks=hooks)) as in_force:
             decision = judge_again(choose(in_force.policy), past.actions)
     except SetupError as error:  # the past decision can be shown all the same
         return Now(cannot=f"{error.what}: {error.why}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from remit_governance.audit.log.unfinished_calls import ELSEWHERE
 from remit_governance.audit.reading.query import AuditFilter, latest_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.errors import AuditError, PolicyError
@@ -65,7 +66,9 @@ def read_past_calls(database: Path, last: int) -> PastCalls:
         return PastCalls()
     try:
         with closing(latest_audit(database, AuditFilter(kind=AuditKind.TOOL_INTENT))) as newest_first:
-            return past_calls(islice(newest_first, LOOKED_BACK), last)
+            # Another agent's calls are judged by another default.
+            own = (record for record in newest_first if ELSEWHERE not in record.event.metadata)
+            return past_calls(islice(own, LOOKED_BACK), last)
     except AuditError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
 

@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import argparse
 
-from remit_server.cli.commands.hook import answer
+from remit_server.cli.commands.hook import answer, install, remove, replayed, report, status
 from remit_server.cli.main import Command
 
-COMMANDS: dict[str, tuple[Command, str]] = {}
+COMMANDS: dict[str, tuple[Command, str]] = {
+    "install": (install, "have an agent call Remit, after showing the change of its settings"),
+    "status": (status, "show which agents call Remit"),
+    "remove": (remove, "take Remit out of an agent's settings"),
+    "test": (replayed, "show what would be decided about recorded events; nothing is recorded"),
+    "report": (report, "show what was asked about most, with rules that would allow it"),
+}
 
 AGENT_NAMES = ("claude-code", "codex", "gemini", "copilot", "cursor")
 

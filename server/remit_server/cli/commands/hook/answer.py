@@ -14,7 +14,7 @@ from remit_server.cli.workspace_arguments import HERE
 from remit_server.errors import RemitError, SetupError
 from remit_server.hooks.agents import AGENTS
 from remit_server.hooks.answers import Reply, reply_to_failure
-from remit_server.hooks.door import Door, opened_once, remit_program
+from remit_server.hooks.door import Door, Opener, opened_once, remit_program
 from remit_server.hooks.events import MOST_BYTES
 
 LIMIT_S = 20
@@ -44,15 +44,19 @@ def run(arguments: argparse.Namespace) -> int:
 def _answer(arguments: argparse.Namespace) -> Reply:
     data = sys.stdin.buffer.read(MOST_BYTES + 1)
     with opened_once() as opener:
-        door = Door(
-            agent=AGENTS[arguments.agent],
-            environment=os.environ,
-            remit=remit_program(),
-            open_workspace=opener,
-            named=arguments.event,
-            workspace=None if arguments.workspace == HERE else arguments.workspace.absolute(),
-        )
-        return door.answer(data)
+        return event_door(arguments, opener).answer(data)
+
+
+def event_door(arguments: argparse.Namespace, opener: Opener) -> Door:
+    """Returns where the events of the named agent come in."""
+    return Door(
+        agent=AGENTS[arguments.agent],
+        environment=os.environ,
+        remit=remit_program(),
+        open_workspace=opener,
+        named=arguments.event,
+        workspace=None if arguments.workspace == HERE else arguments.workspace.absolute(),
+    )
 
 
 def deliver(reply: Reply) -> int:
