@@ -5,4 +5,5 @@
 `answers.py` spells the ruling as the agent reads it. `record.py` audits, `kept_sessions.py` keeps what is known of a
 session, and `door.py` puts them together: one event in, one reply out, closed where anything fails.
 `settings_file.py`, on `json_places.py`, edits an agent's own settings; `report.py` reads what was asked about most.
+`client.py` and `resident.py` are the fast way: a process that stays, and what asks it.
 """

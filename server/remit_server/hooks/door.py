@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
@@ -67,16 +67,18 @@ Opener = Callable[[Path, Mapping[str, str]], Opened]
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where the events of one agent come in: the environment of the agent's process, and `remit` as it was called.
+    """Where the events of one agent come in: the environment and folder of its process, and `remit` as it calls it.
 
-    `open_workspace` gives what a workspace's calls need; `folders` is what is known of its tree.
+    `open_workspace` gives what a workspace's calls need; `folders_of` what is known of
+    its tree.
     """
 
     agent: Agent
     environment: Mapping[str, str]
+    here: str
     remit: str
     open_workspace: Opener
-    folders: KnownFolders = field(default_factory=KnownFolders)
+    folders_of: Callable[[Path], KnownFolders] = lambda root: KnownFolders()
     named: str | None = None
     workspace: Path | None = None
 
@@ -133,7 +135,7 @@ class Door:
         if kept.root:
             return kept
         named = str(self.workspace) if self.workspace else self.environment.get(self.agent.root or "-")
-        root = project_root(named, where.roots, where.cwd or os.getcwd())  # noqa: PTH109  as the agent says it
+        root = project_root(named, where.roots, where.cwd or self.here)
         return replace(kept, root=os.path.realpath(root), new=True)
 
     def _judge(self, called: ToolCalled, kept: KeptSession, opened: Opened, record: HookRecorder) -> Reply:
@@ -147,7 +149,7 @@ class Door:
         required = opened.settings.config.hooks.intent == "required"
         governed = Governed(
             rulebook=opened.rulebook,
-            folders=self.folders,
+            folders=self.folders_of(Path(kept.root)),
             intent_required=required,
             declare=lambda intents: (
                 f"declare one of {intents}: run `{self.remit} intent INTENT --session {kept.id}`, "

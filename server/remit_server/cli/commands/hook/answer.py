@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
-import threading
 from pathlib import Path
-from types import FrameType
 
 from remit_server.cli.workspace_arguments import HERE
 from remit_server.errors import RemitError, SetupError
@@ -16,9 +13,7 @@ from remit_server.hooks.agents import AGENTS
 from remit_server.hooks.answers import Reply, reply_to_failure
 from remit_server.hooks.door import Door, Opener, opened_once, remit_program
 from remit_server.hooks.events import MOST_BYTES
-
-LIMIT_S = 20
-"""Seconds that an answer may take: an agent waits longer, and then goes on as if there were no hook."""
+from remit_server.hooks.time_limit import LIMIT_S, time_limit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +47,7 @@ def event_door(arguments: argparse.Namespace, opener: Opener) -> Door:
     return Door(
         agent=AGENTS[arguments.agent],
         environment=os.environ,
+        here=os.getcwd(),  # noqa: PTH109  as the system spells it
         remit=remit_program(),
         open_workspace=opener,
         named=arguments.event,
@@ -69,27 +65,3 @@ def deliver(reply: Reply) -> int:
     except OSError:
         return 2
     return reply.code
-
-
-class time_limit:  # noqa: N801  it reads as a statement
-    """Raises SetupError in the main thread after so many seconds."""
-
-    def __init__(self, seconds: int) -> None:
-        self._seconds = seconds
-        self._usable = threading.current_thread() is threading.main_thread()
-
-    def __enter__(self) -> None:
-        if self._usable:
-            signal.signal(signal.SIGALRM, self._raise)
-            signal.alarm(self._seconds)
-
-    def __exit__(self, *exception: object) -> None:
-        if self._usable:
-            signal.alarm(0)
-
-    def _raise(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
-        why = f"that took {self._seconds} s"
-        raise SetupError(
-            "the call could not be judged", why, "see `remit doctor`; a policy or a workspace may be too large"
-        )
