@@ -121,16 +121,10 @@ def _gated(tool: str, actions: tuple[Action, ...], intent: IntentState, governed
 
 def _with_doubts(action: Action, row: ToolRow | None, exposure: Exposure) -> Action:
     doubts = exposure.doubts(action)
-    if row is not None and row.kind == "search" and action.path is not None and _is_folder(exposure, action.path):
-        doubts = exposure.of_search(action.path)
+    looks = row is not None and row.kind in {"search", "read"} and action.syscall == "fs.read"
+    if looks and action.path is not None:
+        doubts = exposure.of_read(action.path)
     return replace(action, doubts=(*action.doubts, *doubts)) if doubts else action
-
-
-def _is_folder(exposure: Exposure, path: str) -> bool:
-    try:
-        return (exposure.root / path).is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _unread(place: Place, governed: Governed) -> tuple[str, ...] | None:
