@@ -101,6 +101,8 @@ def test_HOK_05_without_an_intent_every_effect_is_refused_and_with_one_what_it_o
 
     assert hooked.remit("intent", "execute").code == 0
     assert word_of("claude-code", hooked("claude-code", run, **demanded)) == "allow"
+    (declared,) = [r for r in calls(hooked, "intent_selected") if r["metadata"]["by"] == "remit intent"]
+    assert declared["intent"] == "EXECUTE"
     assert hooked.remit("intent", "none").code == 0
     assert word_of("claude-code", hooked("claude-code", run, **demanded)) == "deny"
 

@@ -75,12 +75,15 @@ class CountedRules:
         }
 
 
-def count_rules(settings: Settings, last: int = CALLS) -> CountedRules:
-    """Returns the rules in force, counted in the last calls. Raises SetupError where a file cannot be used."""
-    in_force = load_in_force(settings)
+def count_rules(settings: Settings, last: int = CALLS, *, hooks: bool = False) -> CountedRules:
+    """Returns the rules in force, with `hooks` those for another agent's calls, counted in the last calls.
+
+    Raises SetupError where a file cannot be used.
+    """
+    in_force = load_in_force(settings, hooks=hooks)
     in_force.close()
     with as_setup_error():
-        rules = _whole(list_rules(sources(settings)), in_force.policy)
+        rules = _whole(list_rules(sources(settings, hooks=hooks)), in_force.policy)
     calls = _calls(settings, last)
     counted = count_decisions(calls)
     listed = tuple(CountedRule(rule, counted.get(rule.name, Counter())) for rule in rules)

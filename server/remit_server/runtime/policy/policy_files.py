@@ -13,7 +13,14 @@ from remit_governance.audit.reading.query import AuditFilter, latest_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.errors import AuditError, PolicyError
 from remit_governance.policy.language.compile import Source, compile_policy
-from remit_governance.policy.language.load import default_source, is_given, read_source, workflow_source
+from remit_governance.policy.language.load import (
+    agent_tools_source,
+    default_source,
+    hook_default_source,
+    is_given,
+    read_source,
+    workflow_source,
+)
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.review.replay import PastCalls, past_calls
 from remit_governance.policy.rules import Policy
@@ -25,15 +32,17 @@ LOOKED_BACK = 20_000
 """Calls among which those are looked for that can be judged anew."""
 
 
-def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
-    """The texts that make the policy: those of `own_sources`, and the rules of the workflow.
+def sources(settings: Settings, instead: Source | None = None, *, hooks: bool = False) -> tuple[Source, ...]:
+    """The texts that make the policy: those of `own_sources`, and the rules of the workflow; with `hooks`, those for
+    another agent's calls.
 
     Raises PolicyError.
     """
-    return (*own_sources(settings, instead), workflow_source())
+    more = (agent_tools_source(),) if hooks else ()
+    return (*own_sources(settings, instead, hooks=hooks), workflow_source(), *more)
 
 
-def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
+def own_sources(settings: Settings, instead: Source | None = None, *, hooks: bool = False) -> tuple[Source, ...]:
     """The texts that somebody wrote for this workspace: the person's own (or the packaged default), then the project's.
 
     `instead` takes the place of one of the two, as its `project` says. Raises PolicyError.
@@ -43,7 +52,7 @@ def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Sour
     elif is_given(settings.person_policy):
         person = read_source(settings.person_policy)
     else:
-        person = default_source()
+        person = hook_default_source() if hooks else default_source()
     if instead is not None and instead.project:
         return person, instead
     if is_given(settings.project_policy):

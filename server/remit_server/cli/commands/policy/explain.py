@@ -19,7 +19,7 @@ from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import WrongUsage, json_object
-from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.policy.policies import InForce, load_in_force
 from remit_server.runtime.policy.policy_files import as_setup_error
 from remit_server.runtime.settings import Settings
 
@@ -30,6 +30,7 @@ BLOCK = 1 << 18
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("--policy", type=Path, help="use this file instead of the policy in force")
+    parser.add_argument("--hooks", action="store_true", help="by the rules for another agent's calls")
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--action", metavar="JSON", help='such as \'{"syscall": "fs.write", "path": "src/a.py"}\'')
     given.add_argument(
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explains one action, or one per line; 3 where the single one is denied, 1 where a line cannot be judged."""
-    in_force = None if arguments.policy else load_in_force(Settings.from_environment(arguments.workspace))
+    in_force = None if arguments.policy else _in_force(arguments)
     try:
         policy = in_force.policy if in_force else _policy_of_file(arguments.policy)
         if arguments.jsonl:
@@ -50,6 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
             in_force.close()
     print_json(decision) if arguments.json else _show(decision)
     return DENIED if decision["verdict"] == "deny" or "gate" in decision else DONE
+
+
+def _in_force(arguments: argparse.Namespace) -> InForce:
+    return load_in_force(Settings.from_environment(arguments.workspace), hooks=arguments.hooks)
 
 
 def explain_action(policy: Policy, text: str) -> dict[str, Any]:
