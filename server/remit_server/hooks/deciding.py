@@ -11,7 +11,6 @@ from typing import Literal
 
 from remit_governance.intents import IntentState, Matrix, gate
 from remit_governance.policy.decision.evaluate import UNCLEAR_COMMAND
-from remit_governance.policy.decision.rule_paths import RulePaths
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision, Effect
 from remit_server.errors import ToolError
@@ -82,9 +81,12 @@ def decide(called: ToolCalled, rows: ToolRows, place: Place, governed: Governed)
     refused = _gated(called.tool, actions, place.intent, governed)
     if refused is not None:
         return refused
-    exposure = Exposure(place.workspace.root, lambda: _unread(place, governed))
+    reads = _denied_reads(place, governed)
+    exposure = Exposure(place.workspace.root, lambda: _unread(place, reads, governed))
     doubted = tuple(_with_doubts(action, row, exposure) for action in actions)
-    return ruling_of(judge_outside_turn(doubted, governed.rulebook), governed)
+    named = (path for action in actions if action.script for path in exposure.operands(action))
+    secrets = tuple(place.action("fs.read", called.tool, path) for path in dict.fromkeys(named) if reads.denied(path))
+    return ruling_of(judge_outside_turn((*doubted, *secrets), governed.rulebook), governed)
 
 
 def ruling_of(judgement: Judgement, governed: Governed) -> Ruling:
@@ -127,16 +129,20 @@ def _with_doubts(action: Action, row: ToolRow | None, exposure: Exposure) -> Act
     return replace(action, doubts=(*action.doubts, *doubts)) if doubts else action
 
 
-def _unread(place: Place, governed: Governed) -> tuple[str, ...] | None:
-    """The files that policy keeps unread; None where they cannot all be found."""
-    root, rulebook = place.workspace.root, governed.rulebook
+def _denied_reads(place: Place, governed: Governed) -> DeniedReads:
+    rulebook = governed.rulebook
 
     def look(path: str) -> Decision:
         return decide_actions(rulebook.policy, [place.action("fs.read", "", path)])[0]
 
-    paths: RulePaths = rulebook.denied_paths("fs.read")
+    return DeniedReads(rulebook.denied_paths("fs.read"), look)
+
+
+def _unread(place: Place, reads: DeniedReads, governed: Governed) -> tuple[str, ...] | None:
+    """The files that policy keeps unread; None where they cannot all be found."""
+    root = place.workspace.root
     try:
-        found = find_hidden_paths(root, DeniedReads(paths, look), governed.folders)
+        found = find_hidden_paths(root, reads, governed.folders)
     except (ToolError, OSError):
         return None
     return tuple(path.relative_to(root).as_posix() for path in found)

@@ -25,6 +25,7 @@ SEARCHERS = frozenset({"rg", "ag", "ack", "ugrep"})
 """Programs that read the folder they are in where none is named."""
 GIT_READERS = frozenset({"grep", "diff", "show", "log", "blame", "stash", "cat-file", "archive"})
 _PRINTERS = frozenset({"printenv", "set", "export", "declare", "typeset", "compgen"})
+MOST_WORDS = 1_000
 _RUN_FOR_EACH = frozenset({"xargs", "parallel"})
 _EXECS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _TELL_SECRETS = (
@@ -58,6 +59,14 @@ class Exposure:
     def of_read(self, path: str) -> tuple[str, ...]:
         """Returns the doubts about a look at a path: at all of a folder, at a file that may have another name."""
         return tuple(self._below(path) if self.is_folder(path) else self._by_other_name(path))
+
+    def operands(self, action: Action) -> Iterator[str]:
+        """Yields what may be a file of the workspace among the words of a command line, but for what is only named."""
+        parts = parts_of(action)
+        for command in (part.command for part in (*parts.actions, *parts.shadows)):
+            if command and command[0] not in NAMES_ONLY:
+                plain = (word for word in command[1:MOST_WORDS] if not word.startswith(("-", "/", "~")))
+                yield from (posixpath.normpath(posixpath.join(action.cwd or ".", word)) for word in plain)
 
     def is_folder(self, path: str) -> bool:
         """Returns whether a folder is there."""
