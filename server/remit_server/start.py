@@ -11,11 +11,19 @@ from typing import NoReturn
 
 def enter() -> NoReturn:
     """Runs the process's command line, and exits."""
-    words = sys.argv[1:]
-    if len(words) == 2 and words[0] == "hook" and not words[1].startswith("-"):
-        from remit_server.hooks.client import answer_fast
-
-        answer_fast(words[1])
+    match sys.argv[1:]:
+        case ["hook", agent]:
+            _answer(agent, "")
+        case ["hook", agent, "--event", event]:
+            _answer(agent, event)
+        case _:
+            pass
     from remit_server.cli.main import enter as enter_command_line
 
     enter_command_line()
+
+
+def _answer(agent: str, event: str) -> None:
+    from remit_server.hooks.client import answer_fast
+
+    answer_fast(agent, event)

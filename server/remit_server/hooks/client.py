@@ -19,22 +19,22 @@ OFF = "REMIT_HOOK_RESIDENT"
 """The variable of the environment that, as `off`, keeps the process from being started and asked."""
 PATIENCE_S = 5.0
 MOST_BYTES = (8 << 20) + 1
-AGENTS = frozenset({"claude-code", "codex", "gemini", "cursor"})
-"""The agents whose events need no option; an option is the command line's to read."""
+AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "cursor"})
+"""The agents, as `agents.py` has them: to import that costs more than to write them down."""
 _SO_PEERCRED = 17
 _DECIDE = ("REMIT_", "XDG_", "HOME=")
 
 
-def answer_fast(agent: str) -> None:
+def answer_fast(agent: str, event: str = "") -> None:
     """Answers the event on standard input and exits the process; returns where the plain way has to, with standard
-    input as it was.
+    input as it was. `event` is its name, where the agent's text has none.
     """
     if agent not in AGENTS or os.environ.get(OFF) == "off" or sys.platform != "linux":
         return
     try:
         data = _read_all(0)
         try:
-            reply = _ask(agent, data)
+            reply = _ask(agent, event, data)
         except OSError:
             reply = None
         if reply is not None:
@@ -99,7 +99,7 @@ def _read_all(fd: int) -> bytes:
     return bytes(found)
 
 
-def _ask(agent: str, data: bytes) -> tuple[int, bytes, bytes] | None:
+def _ask(agent: str, event: str, data: bytes) -> tuple[int, bytes, bytes] | None:
     """Returns exit code, output and errors as the process that stays has them; None where it does not serve us."""
     folder, name = socket_place(os.environ)
     here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
@@ -113,7 +113,7 @@ def _ask(agent: str, data: bytes) -> tuple[int, bytes, bytes] | None:
         if owner != os.geteuid():
             return None
         given = [f"{k}={v}".encode("utf-8", "surrogateescape") for k, v in os.environ.items()]
-        head = [stamp(), agent, cwd, sys.argv[0]]
+        head = [stamp(), agent, event, cwd]
         connection.sendall(pack((data, *(each.encode("utf-8", "surrogateescape") for each in head), *given)))
         answer = receive(connection)
         return (int(answer[0]), answer[1], answer[2]) if len(answer) == 3 else None

@@ -121,6 +121,7 @@ class Door:
                 return self._prompt(event, kept, session, record)
             case SessionMoved():
                 record.moved(event)
+                session.prune()
                 return NOTHING
             case _:
                 assert_never(event)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +21,8 @@ from remit_server.runtime.own_file_writer import rewrite
 from remit_server.runtime.places import state_folder
 
 MOST_BYTES = 64_000
+KEPT_S = 90 * 86_400
+"""Seconds that a session is kept after it was last changed. One that goes on for longer begins anew where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,13 @@ class KeptSessions:
     def declare_in(self, root: str, intent: Intent | None, work_item: str | None = None) -> None:
         """Keeps the intent for all sessions of a workspace. Raises SetupError."""
         self.declare(_of_workspace(root), intent, work_item)
+
+    def prune(self) -> None:
+        """Removes what is kept of sessions in which nothing was declared for so long. Never raises."""
+        with suppress(OSError):
+            for place in self.folder.glob("*.json"):
+                if time.time() - place.stat().st_mtime > KEPT_S:
+                    place.unlink()
 
     def _change(self, session: str, change: Callable[[KeptSession], KeptSession]) -> KeptSession:
         place = self._place(session)

@@ -74,6 +74,16 @@ def _digest(file: Path) -> bytes | None:
         return hashlib.sha256(text.read()).digest()
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who asks: the agent, the event where its text does not name it, and the folder and environment of its process."""
+
+    agent: str
+    event: str | None
+    cwd: str
+    environment: Mapping[str, str]
+
+
 @dataclass(slots=True)
 class Resident:
     """Answers events, one after the other."""
@@ -84,18 +94,18 @@ class Resident:
     seen: dict[Path, Settings] = field(default_factory=dict[Path, Settings])
     logs: list[AuditLog] = field(default_factory=list[AuditLog])
 
-    def answer(self, data: bytes, agent: str, cwd: str, environment: Mapping[str, str]) -> Reply:
-        """Returns the reply to one event, as a plain process in this folder would."""
-        row = AGENTS[agent]
+    def answer(self, data: bytes, asking: Asking) -> Reply:
+        """Returns the reply to one event, as a plain process there would."""
+        row = AGENTS[asking.agent]
         try:
             with time_limit(LIMIT_S):
-                reply = self._door(agent, cwd, environment).answer(data)
+                reply = self._door(asking).answer(data)
                 self._close_logs()
         except RemitError as error:
-            return reply_to_failure(row, None, error)
+            return reply_to_failure(row, asking.event, error)
         except Exception as error:  # nothing that breaks may let the call on
             failed = SetupError("the call could not be judged", type(error).__name__, "see `remit doctor`")
-            return reply_to_failure(row, None, failed)
+            return reply_to_failure(row, asking.event, failed)
         finally:
             with suppress(Exception):
                 self._close_logs()
@@ -107,11 +117,12 @@ class Resident:
             with suppress(RemitError, OSError):
                 make_checkpoint(settings)
 
-    def _door(self, agent: str, cwd: str, environment: Mapping[str, str]) -> Door:
+    def _door(self, asking: Asking) -> Door:
         return Door(
-            agent=AGENTS[agent],
-            environment=environment,
-            here=cwd,
+            agent=AGENTS[asking.agent],
+            environment=asking.environment,
+            here=asking.cwd,
+            named=asking.event,
             remit=remit_program(),
             open_workspace=self._open,
             folders_of=lambda root: self.folders.setdefault(root, KnownFolders()),
@@ -187,13 +198,13 @@ def _answer(connection: socket.socket, resident: Resident, mine: str) -> bool:
     """Answers one client; returns whether to go on: where another Remit asks, or from elsewhere, nothing is said."""
     data, *given = receive(connection)
     head = [part.decode("utf-8", "surrogateescape") for part in given]
-    its_stamp, agent, cwd = head[:3]
+    its_stamp, agent, event, cwd = head[:4]
     environment = dict(part.split("=", 1) for part in head[4:])
     if its_stamp != mine or stamp() != mine:
         return False
     if decides(environment) != decides(resident.environment) or agent not in AGENTS:
         return True
-    reply = resident.answer(data, agent, cwd, environment)
+    reply = resident.answer(data, Asking(agent, event or None, cwd, environment))
     connection.sendall(pack((str(reply.code).encode(), reply.out.encode(), reply.err.encode())))
     return True
 

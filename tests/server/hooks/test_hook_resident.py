@@ -11,13 +11,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hooked import Hooked, word_of
 
-from remit_server.hooks.client import socket_place
+from remit_server.cli.commands.hook import AGENT_NAMES
+from remit_server.hooks.agents import AGENTS as AGENT_ROWS
+from remit_server.hooks.client import AGENTS, socket_place
 from remit_server.peers import unix_peer
 from remit_server.runtime.places import state_folder
 
@@ -64,6 +67,27 @@ def test_HOK_07_the_answers_and_records_are_those_of_a_plain_process(hooked: Hoo
     ]
     half = len(records) // 2
     assert records[:half] == records[half:]
+    assert hooked.remit("audit", "verify").code == 0
+
+
+@pytest.mark.slow
+def test_HOK_07_an_event_that_is_named_beside_its_text_is_answered_the_same(hooked: Hooked) -> None:
+    event = json.dumps({"sessionId": "s", "cwd": str(hooked.root), "toolName": "bash", "toolArgs": {"command": "make"}})
+    words = ("hook", "copilot", "--event", "preToolUse")
+    plain = hooked.remit.from_nothing(*words, stdin=event)
+    resident(hooked)
+    assert hooked.remit.from_nothing(*words, stdin=event) == plain
+    assert word_of("copilot", plain) == "ask"
+
+
+@pytest.mark.slow
+def test_HOK_07_calls_at_once_are_all_answered_and_recorded(hooked: Hooked) -> None:
+    ask(hooked, "ls")
+    resident(hooked)
+    with ThreadPoolExecutor(8) as pool:
+        words = list(pool.map(lambda number: ask(hooked, "ls" if number % 2 else "echo x > .env"), range(16)))
+    assert words == ["deny", "allow"] * 8
+    assert sum(record["kind"] == "tool_intent" for record in hooked.records()) == 17
     assert hooked.remit("audit", "verify").code == 0
 
 
@@ -135,6 +159,10 @@ def test_HOK_07_it_serves_no_other_environment_and_goes_with_its_socket(hooked: 
     while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text():
         assert time.monotonic() < until
         time.sleep(0.1)
+
+
+def test_HOK_07_the_client_knows_every_agent() -> None:
+    assert AGENTS == AGENT_ROWS.keys() == set(AGENT_NAMES)
 
 
 def test_HOK_07_the_client_imports_next_to_nothing_and_knows_the_state_folder(tmp_path: Path) -> None:
