@@ -20,7 +20,7 @@ _BEARS_ONE = re.compile(r"THR-|test_thr_|TRICKS", re.IGNORECASE)
 Door = Literal["server", "cli", "editor", "sandbox", "process", "runtime", "pure"]
 DOORS: dict[Door, frozenset[str]] = {
     "server": frozenset({"RunningServer", "PipeClient", "GatewayProcess", "RawClient", "LspHammer", "GatewayHammer"}),
-    "cli": frozenset({"CommandLine", "REMIT"}),
+    "cli": frozenset({"CommandLine", "Hooked", "REMIT"}),
     "editor": frozenset({"Neovim", "CodeServer", "Emacs"}),
     "sandbox": frozenset({"sandbox", "need_sandbox"}),
     "process": frozenset(

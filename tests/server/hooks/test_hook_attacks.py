@@ -48,12 +48,14 @@ SETTINGS = (
 
 
 def test_HOK_03_no_command_changes_the_hook_unasked(hooked: Hooked) -> None:
+    """THR-hooks-settings-edited."""
     words = words_of(hooked, SETTINGS)
     assert [line for line, word in words.items() if word == "allow"] == []
     assert words["echo x > .claude/settings.json"] == words["echo x > link"] == "deny"
 
 
 def test_HOK_03_what_only_a_sandbox_would_hold_is_asked_about(hooked: Hooked) -> None:
+    """THR-hooks-no-sandbox."""
     (hooked.root / "other").symlink_to(".env")
     (hooked.root / "away").symlink_to("/etc/passwd")
     (hooked.root / "src" / "twin").hardlink_to(hooked.root / ".env")
@@ -86,6 +88,7 @@ def test_HOK_03_what_only_a_sandbox_would_hold_is_asked_about(hooked: Hooked) ->
 
 
 def test_HOK_03_links_are_judged_by_where_they_lead_and_files_by_all_their_names(hooked: Hooked) -> None:
+    """THR-hooks-other-names."""
     (hooked.root / "plain.txt").symlink_to(".env")
     (hooked.root / "out").symlink_to("/etc")
     (hooked.root / "twin.txt").hardlink_to(hooked.root / ".env")
@@ -97,6 +100,7 @@ def test_HOK_03_links_are_judged_by_where_they_lead_and_files_by_all_their_names
 
 
 def test_HOK_01_hostile_names_are_answered_and_shown_as_what_they_are(hooked: Hooked) -> None:
+    """THR-hooks-hostile-names."""
     for name in ("a\nallow", "a\u202eyp.txt", "\x1b[2J", "\ud800", "x" * 5000, "a\0b", "'; rm -rf /; '", " . ", "con."):
         event = hooked.bash("") | {"tool_name": "Write", "tool_input": {"file_path": name, "content": ""}}
         done = hooked("claude-code", event)
@@ -108,6 +112,8 @@ def test_HOK_01_hostile_names_are_answered_and_shown_as_what_they_are(hooked: Ho
 
 
 def test_HOK_01_large_calls_are_judged_up_to_a_bound_and_stopped_beyond(hooked: Hooked) -> None:
+    """THR-hooks-large-calls."""
+
     def write(**arguments: object) -> tuple[int, str]:
         event = hooked.bash("") | {"tool_name": "Write", "tool_input": {"file_path": "src/b.py", **arguments}}
         done = hooked("claude-code", event)
@@ -121,6 +127,7 @@ def test_HOK_01_large_calls_are_judged_up_to_a_bound_and_stopped_beyond(hooked: 
 
 
 def test_HOK_01_a_policy_that_cannot_be_read_stops_the_call(hooked: Hooked) -> None:
+    """THR-hooks-broken-policy."""
     project = hooked.root / ".remit" / "policy.yaml"
     project.parent.mkdir()
     os.mkfifo(project)
@@ -144,6 +151,7 @@ def test_HOK_01_an_answer_comes_before_the_agent_gives_up_waiting(hooked: Hooked
 
 
 def test_HOK_04_a_call_that_cannot_be_recorded_is_stopped(hooked: Hooked) -> None:
+    """THR-hooks-full-disk."""
     # Nothing can be written to a file: as on a full disk.
     full = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
     text = json.dumps(hooked.bash("ls"))
@@ -157,6 +165,7 @@ def test_HOK_04_a_call_that_cannot_be_recorded_is_stopped(hooked: Hooked) -> Non
 
 @pytest.mark.slow
 def test_HOK_04_kill_9_at_any_moment_leaves_a_log_that_holds(hooked: Hooked) -> None:
+    """THR-hooks-killed."""
     environment = {**hooked.remit.environment, "REMIT_HOOK_RESIDENT": "off"}
     text = json.dumps(hooked.bash("echo x > .env")).encode()
     drawn = random.Random(7)

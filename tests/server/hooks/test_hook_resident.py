@@ -127,6 +127,7 @@ def test_HOK_07_one_that_is_killed_or_hangs_in_mid_call_does_not_matter(hooked: 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", [b"", b"x" * 100, b"\xff" * 4, b"\0\0\0\3\0\0\0\1\0\0\0\0\0\0\0\0x"])
 def test_HOK_07_what_answers_nonsense_is_not_believed(said: bytes, hooked: Hooked) -> None:
+    """THR-hooks-impostor."""
     folder, name = socket_place(hooked.remit.environment)
     Path(folder).mkdir(parents=True)
     with socket.socket(socket.AF_UNIX) as listening:
