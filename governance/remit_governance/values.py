@@ -35,6 +35,8 @@ SYSCALLS: Mapping[str, str] = MappingProxyType(
         "workflow.revise": "taking code back so that a test can be changed",
         "workflow.review": "answering the review of work whose tests pass",
         "session.set_mode": "changing how much of the workflow a session is held to",
+        "agent.tool": "a tool of another agent that nothing is known of here, such as one of an MCP server",
+        "agent.note": "a tool of another agent that changes nothing beside it, such as its list of things to do",
     }
 )
 """What policy is asked about, and what each is, in words."""
@@ -136,7 +138,8 @@ class Action:
     files in a folder that is, or thereby becomes, a repository. `history` is whether git's history, which a command can
     read, holds files that policy keeps unread. `work_item` is the one that the step named, whose scope holds.
     `sandbox` is the template of the sandbox in which it is carried out, None where the server does it itself; `permit`
-    is whether it is carried out under a capability token minted for exactly it.
+    is whether it is carried out under a capability token minted for exactly it. `doubts` are what whoever made the
+    action is not certain of: like a command's own, each means that a person has to look.
     """
 
     syscall: str
@@ -159,3 +162,4 @@ class Action:
     work_item: str | None = None
     sandbox: SandboxName | None = None
     permit: bool = True
+    doubts: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ DOORS: dict[Door, frozenset[str]] = {
     "server": frozenset(
         {"RunningServer", "PipeClient", "GatewayProcess", "RawClient", "LspHammer", "GatewayHammer", "HttpDoor"}
     ),
-    "cli": frozenset({"CommandLine", "REMIT"}),
+    "cli": frozenset({"CommandLine", "Hooked", "REMIT"}),
     "editor": frozenset({"Neovim", "CodeServer", "Emacs"}),
     "sandbox": frozenset({"sandbox", "need_sandbox"}),
     "process": frozenset(

@@ -242,7 +242,9 @@ def _strongest(rules: Iterable[PermissionRule], action: Action, fold_case: bool)
 
 
 def _unclear(action: Action) -> bool:
-    return is_script(action.command) if action.script is None else bool(parts_of(action).doubts)
+    if action.script is None:
+        return bool(action.doubts) or is_script(action.command)
+    return bool(parts_of(action).doubts)
 
 
 def _standing_answer(config: PermissionConfig, memory: Standing, action: Action, fold_case: bool) -> Answer | None:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from remit_governance.permissions.permissions import Answer, decide, permits_standing
+from remit_governance.permissions.permissions import Answer, Standing, decide, permits_standing
 from remit_governance.policy.decision.evaluate import evaluate, may_take_long
 from remit_governance.policy.rules import Policy
 from remit_governance.rulebook import Rulebook
@@ -134,8 +134,16 @@ async def judge_actions(
         decisions = await asyncio.to_thread(decide_actions, policy, actions)
     else:
         decisions = decide_actions(policy, actions)
-    answer = standing_answer(rulebook, turn, zip(actions, decisions, strict=True))
+    answer = standing_answer(rulebook, turn.memory.standing, zip(actions, decisions, strict=True))
     return Judgement(actions, decisions, answer, policy.version, basis)
+
+
+def judge_outside_turn(actions: tuple[Action, ...], rulebook: Rulebook) -> Judgement:
+    """Judges the actions of a call that is of no turn of Remit's: another agent makes it (HOK-02)."""
+    policy = rulebook.policy
+    decisions = decide_actions(policy, actions)
+    answer = standing_answer(rulebook, Standing(), zip(actions, decisions, strict=True))
+    return Judgement(actions, decisions, answer, policy.version)
 
 
 def judge_each(actions: Sequence[Action], rulebook: Rulebook, turn: Turn) -> tuple[Judgement, ...]:
@@ -143,14 +151,19 @@ def judge_each(actions: Sequence[Action], rulebook: Rulebook, turn: Turn) -> tup
     policy = rulebook.policy
     pairs = zip(actions, decide_actions(policy, actions), strict=True)
     return tuple(
-        Judgement((action,), (decision,), standing_answer(rulebook, turn, [(action, decision)]), policy.version)
+        Judgement(
+            (action,),
+            (decision,),
+            standing_answer(rulebook, turn.memory.standing, [(action, decision)]),
+            policy.version,
+        )
         for action, decision in pairs
     )
 
 
 def answer_again(judgement: Judgement, rulebook: Rulebook, turn: Turn) -> Judgement:
     """Returns the judgement with the standing answers as they are now: a person's own deny may have come meanwhile."""
-    return replace(judgement, answer=standing_answer(rulebook, turn, judgement.pairs))
+    return replace(judgement, answer=standing_answer(rulebook, turn.memory.standing, judgement.pairs))
 
 
 def judge_path(
@@ -175,7 +188,7 @@ def decide_actions(policy: Policy, actions: Sequence[Action]) -> tuple[Decision,
     return tuple(evaluate(policy, action) for action in actions)
 
 
-def standing_answer(rulebook: Rulebook, turn: Turn, judged: Iterable[tuple[Action, Decision]]) -> Answer:
+def standing_answer(rulebook: Rulebook, memory: Standing, judged: Iterable[tuple[Action, Decision]]) -> Answer:
     """Returns the person's standing answer about all parts of a call: the strictest of them."""
-    answers = [decide(rulebook.permissions, turn.memory.standing, *pair) for pair in judged]
+    answers = [decide(rulebook.permissions, memory, *pair) for pair in judged]
     return max(answers, key=lambda answer: STRICTNESS.index(answer.word))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,6 +70,16 @@ def open_log(settings: Settings) -> Maintenance:
         maintenance = _maintenance(settings)
     maintenance.start()
     return maintenance
+
+
+def open_log_briefly(settings: Settings) -> AuditLog:
+    """Open the workspace's log for the few records of one hook (HOK-04): whoever has it longer settles, closes its
+    segments and makes checkpoints. Raises SetupError."""
+    notary = _notary(settings, settings.audit_database)
+    with suppress(AuditError):  # as where it is kept: without a key nothing is signed, and the log is kept all the same
+        notary.prepare()
+    with _setup_errors(ErrorCode.AUDIT_BROKEN):
+        return AuditLog(settings.audit_database, sealer=Sealer(notary, wall_clock_ms), known=notary.last_said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ PROGRAMS = "programs.yaml"
 VARIABLES = (
     *(variable_of(*key) for key in KEYS),
     *("REMIT_CONFIG_DIR", "REMIT_STATE_DIR", "REMIT_DATA_DIR", "REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"),
-    *("REMIT_ENGINE", "REMIT_PROFILE", "REMIT_API_KEY"),
+    *("REMIT_ENGINE", "REMIT_PROFILE", "REMIT_API_KEY", "REMIT_HOOK_RESIDENT"),
 )
 """Every variable of the environment that is a setting. Those without a key in a file are outside of that chain: where
 things are kept, what isolates, and what a served model is asked with."""

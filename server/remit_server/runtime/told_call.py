@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from remit_governance.audit.log.unfinished_calls import ELSEWHERE
 from remit_governance.audit.reading.query import AuditFilter, CallRecords, calls_of, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.errors import AuditError
@@ -79,7 +80,8 @@ def judge_now(call: CallRecords, settings: Settings, choose: Callable[[Policy], 
     if isinstance(past, str):
         return Now(cannot=f"it was {past}")
     try:
-        with closing(load_in_force(settings)) as in_force:
+        hooks = ELSEWHERE in call.announced.event.metadata
+        with closing(load_in_force(settings, hooks=hooks)) as in_force:
             decision = judge_again(choose(in_force.policy), past.actions)
     except SetupError as error:  # the past decision can be shown all the same
         return Now(cannot=f"{error.what}: {error.why}")

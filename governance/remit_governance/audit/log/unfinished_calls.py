@@ -12,6 +12,10 @@ from remit_governance.audit.record import AuditEvent, AuditKind
 BEGUN = "begun"
 """The `output_summary` of a change of the policy that is about to be made; another record says how it ended."""
 
+ELSEWHERE = "agent"
+"""In the metadata of a call that another agent makes: no process of ours dies with it, and its end comes by another
+one or never."""
+
 NOT_KNOWN = "interrupted: the process ended during this call, and whether it was done is not known"
 
 NOT_IN_ORDER = "the server did not end in order: its process was killed, or what it recorded last was removed"
@@ -65,7 +69,7 @@ def _had(event: AuditEvent) -> tuple[str | None, str | None]:
 
 def _announces(event: AuditEvent) -> bool:
     update = event.kind is AuditKind.POLICY_UPDATE and event.output_summary == BEGUN
-    begins = event.kind is AuditKind.TOOL_INTENT or event.kind in _OF_CALLS
+    begins = (event.kind is AuditKind.TOOL_INTENT and ELSEWHERE not in event.metadata) or event.kind in _OF_CALLS
     return update or begins or bool(_starts(event) and _server(event))
 
 

@@ -80,6 +80,8 @@ DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
                 ".claude",
                 ".codex",
                 ".gemini",
+                ".copilot",
+                "**/.github/hooks/**",
                 ".windsurf",
                 ".continue",
                 ".roo",

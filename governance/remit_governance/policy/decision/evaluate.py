@@ -57,7 +57,8 @@ def _judge_command(policy: Policy, action: Action, permit: Reason | None) -> Dec
         return _script(policy, action, permit)
     if policy.programs.files and action.syscall == "process.exec":
         action = replace(action, risk=risk_of(action, policy.programs))
-    return _command(policy, action, permit)
+    decision = _command(policy, action, permit)
+    return strictest([decision, _unclear(action.doubts)]) if action.doubts else decision
 
 
 def may_take_long(policy: Policy, actions: Iterable[Action]) -> bool:
@@ -97,9 +98,14 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
     doubts = [*_past(action, parts), *parts.doubts, *_suspicions(policy, parts.suspects, permit)][:3]
     if doubts:
-        unclear = Reason(UNCLEAR_COMMAND, "; ".join(doubts), Verdict.REQUIRE_REVIEW, "builtin", UNCLEAR_RULE)
-        decisions.append(Decision(Verdict.REQUIRE_REVIEW, (unclear,)))
+        decisions.append(_unclear(doubts))
     return strictest(decisions)
+
+
+def _unclear(doubts: Sequence[str]) -> Decision:
+    """Returns the review that doubts ask for, whatever the rules say."""
+    unclear = Reason(UNCLEAR_COMMAND, "; ".join(doubts), Verdict.REQUIRE_REVIEW, "builtin", UNCLEAR_RULE)
+    return Decision(Verdict.REQUIRE_REVIEW, (unclear,))
 
 
 def _past(action: Action, parts: Parts) -> Iterator[str]:

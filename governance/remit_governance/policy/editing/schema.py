@@ -132,6 +132,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "path": "The path, relative to the workspace, with `/`.",
             "sandbox": "The sandbox it is done in, by its template; `none` where the server does it itself.",
             "permit": "Whether it is done under a token that was minted for exactly it.",
+            "doubts": "What whoever made the action is not certain of: a person looks.",
             "caller_tags": "Who calls, by all of its tags.",
             "state": "The workflow state; none where it is not given.",
             "mode": "The session's mode; none where it is not given.",

@@ -76,6 +76,7 @@ class ActionForm(BaseModel):
     work_item: str | None = None
     sandbox: SandboxName | Literal["none"] | None = None
     permit: StrictBool = True
+    doubts: tuple[str, ...] = ()
 
     def action(self) -> Action:
         """Returns the same as a value of the core."""
@@ -103,6 +104,7 @@ class ActionForm(BaseModel):
             if self.sandbox == "none"
             else self.sandbox,
             permit=self.permit,
+            doubts=self.doubts,
         )
 
 
@@ -159,6 +161,7 @@ def form_of(action: Action) -> dict[str, Json]:
         "work_item": action.work_item,
         "sandbox": None if action.sandbox == _usual_sandbox(action.syscall) else action.sandbox or "none",
         "permit": None if action.permit else False,
+        "doubts": list(action.doubts) or None,
     }
     return form | {name: value for name, value in others.items() if value is not None}
 

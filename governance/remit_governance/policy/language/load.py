@@ -38,13 +38,19 @@ def load_policy(
     own: Sequence[str] = (),
     work_items: WorkItems | None = None,
     programs: OwnRows = NO_ROWS,
+    *,
+    hooks: bool = False,
 ) -> Policy:
     """Returns the policy in force: the person's file, else the packaged default; tightened by the project's file, where
-    given, and by the scopes of the work items; with what is known of `programs`.
+    given, and by the scopes of the work items; with what is known of `programs`. `hooks` says that it is for another
+    agent's calls, which have a packaged default and rules of their own (HOK-03).
 
     A path that is given has to be readable; `own` as for `compile_policy`. Raises PolicyError with every problem found.
     """
-    sources = [default_source() if person is None else read_source(person), workflow_source()]
+    packaged = hook_default_source() if hooks else default_source()
+    sources = [packaged if person is None else read_source(person), workflow_source()]
+    if hooks:
+        sources.append(agent_tools_source())
     if project is not None:
         sources.append(read_source(project, project=True))
     return compile_policy(sources, FOLDS_CASE, own, work_items, programs)
@@ -115,6 +121,18 @@ def load_rule(path: Path) -> ExtensionRule:
 def default_source() -> Source:
     """Returns the packaged default policy."""
     path = files("remit_governance.policy") / "default.yaml"
+    return Source(str(path), path.read_text(encoding="utf-8"))
+
+
+def hook_default_source() -> Source:
+    """Returns the packaged default policy for the calls of another agent (HOK-03)."""
+    path = files("remit_governance.policy") / "hooks.yaml"
+    return Source(str(path), path.read_text(encoding="utf-8"))
+
+
+def agent_tools_source() -> Source:
+    """Returns the packaged rules for what only another agent has (HOK-02)."""
+    path = files("remit_governance.policy") / "agent_tools.yaml"
     return Source(str(path), path.read_text(encoding="utf-8"))
 
 

@@ -47,7 +47,7 @@ def parts_of(action: Action) -> Parts:
         runs = [replace(whole, command=("sh", "-c", action.script))]
     shadows = [replace(whole, command=argv, path=None) for argv in (*reading.wrappers, *(own if programs else ()))]
     suspects = [replace(whole, command=argv, path=None) for argv in reading.suspects]
-    return Parts((*runs, *files), tuple(shadows), tuple(suspects), reading.doubts)
+    return Parts((*runs, *files), tuple(shadows), tuple(suspects), (*action.doubts, *reading.doubts))
 
 
 def in_scratch(path: str) -> bool:

@@ -24,7 +24,7 @@ from remit_server.cli.commands.policy_files import CHECK, PROGRAMS, SHOW, TEST
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, json_object, run_subcommand
-from remit_server.runtime.policy.policies import as_setup_error, load_in_force
+from remit_server.runtime.policy.policies import InForce, as_setup_error, load_in_force
 from remit_server.runtime.settings import Settings
 
 BLOCK = 1 << 18
@@ -33,6 +33,7 @@ BLOCK = 1 << 18
 
 def _declare_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", type=Path, help="use this file instead of the policy in force")
+    parser.add_argument("--hooks", action="store_true", help="by the rules for another agent's calls")
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--action", metavar="JSON", help='such as \'{"syscall": "fs.write", "path": "src/a.py"}\'')
     given.add_argument(
@@ -42,7 +43,7 @@ def _declare_explain(parser: argparse.ArgumentParser) -> None:
 
 def _explain(arguments: argparse.Namespace) -> int:
     """Explains one action, or one per line; 3 where the single one is denied, 1 where a line cannot be judged."""
-    in_force = None if arguments.policy else load_in_force(Settings.from_environment(arguments.workspace))
+    in_force = None if arguments.policy else _in_force(arguments)
     try:
         policy = in_force.policy if in_force else _policy_of_file(arguments.policy)
         if arguments.jsonl:
@@ -53,6 +54,10 @@ def _explain(arguments: argparse.Namespace) -> int:
             in_force.close()
     print_json(decision) if arguments.json else _show(decision)
     return DENIED if decision["verdict"] == "deny" or "gate" in decision else DONE
+
+
+def _in_force(arguments: argparse.Namespace) -> InForce:
+    return load_in_force(Settings.from_environment(arguments.workspace), hooks=arguments.hooks)
 
 
 def explain_action(policy: Policy, text: str) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from remit_governance.errors import PolicyError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.policy.language.compile import Source
 from remit_governance.policy.language.load import (
+    agent_tools_source,
     default_source,
+    hook_default_source,
     load_policy,
     load_programs,
     load_rule,
@@ -175,11 +177,12 @@ def _count_words(test: RuleTest) -> str:
 def _declare_show(parser: argparse.ArgumentParser) -> None:
     counted = f"count in the last N calls (default {CALLS})"
     parser.add_argument("-n", "--last", type=whole_number, default=CALLS, metavar="N", help=counted)
+    parser.add_argument("--hooks", action="store_true", help="the rules for another agent's calls, as `remit hook` has")
 
 
 def _show(arguments: argparse.Namespace) -> int:
     """Lists the rules. Raises SetupError where a file cannot be used."""
-    counted = count_rules(Settings.from_environment(arguments.workspace), arguments.last)
+    counted = count_rules(Settings.from_environment(arguments.workspace), arguments.last, hooks=arguments.hooks)
     if arguments.json:
         print_json(counted.json)
     else:
@@ -215,6 +218,8 @@ def _head(rule: ListedRule) -> str:
         return f"the scopes of work items ({rule.file})"
     if rule.file == workflow_source().file:
         return f"the packaged workflow ({rule.file})"
+    if rule.file in {hook_default_source().file, agent_tools_source().file}:
+        return f"packaged for hooks ({rule.file})"
     if rule.file == default_source().file:
         return f"the packaged default ({rule.file})"
     return f"{'the project’s' if rule.project else 'yours'} ({rule.file})"

@@ -106,7 +106,10 @@ class Inside:
         judged = self._token().judged.get(host)
         if judged is None:
             return True
-        return standing_answer(self.permit.rulebook, self.record.turn, [judged]).word in {"deny", "final_deny"}
+        return standing_answer(self.permit.rulebook, self.record.turn.memory.standing, [judged]).word in {
+            "deny",
+            "final_deny",
+        }
 
     def _token(self) -> HandedOn:
         if self._handed is None:

@@ -303,6 +303,18 @@ class GitSection(Section):
     )
 
 
+class HooksSection(Section):
+    """What another agent is held to whose calls go through `remit hook`."""
+
+    intent: Literal["required", "optional"] = setting(
+        "optional",
+        "REMIT_HOOKS_INTENT",
+        "tighten",
+        "`required` refuses every call of a hooked agent until an intent is declared",
+        "hooks.md#intents",
+    )
+
+
 class ConfigForm(Section):
     """A configuration file of Remit. What it leaves out is the next file's, and at last the default."""
 
@@ -317,6 +329,7 @@ class ConfigForm(Section):
     workflow: WorkflowSection = WorkflowSection()
     git: GitSection = GitSection()
     scheduler: SchedulerSection = SchedulerSection()
+    hooks: HooksSection = HooksSection()
 
 
 SECTIONS: dict[str, type[Section]] = {name: type(field.default) for name, field in ConfigForm.model_fields.items()}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from remit_governance.audit.log.unfinished_calls import ELSEWHERE
 from remit_governance.audit.reading.query import AuditFilter, latest_audit, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.canonical import Json
@@ -40,7 +41,9 @@ def read_past_calls(database: Path, last: int) -> PastCalls:
         return PastCalls()
     try:
         with closing(latest_audit(database, AuditFilter(kind=AuditKind.TOOL_INTENT))) as newest_first:
-            return past_calls(islice(newest_first, LOOKED_BACK), last)
+            # Another agent's calls are judged by another default.
+            own = (record for record in newest_first if ELSEWHERE not in record.event.metadata)
+            return past_calls(islice(own, LOOKED_BACK), last)
     except AuditError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
 
@@ -156,12 +159,15 @@ class CountedRules:
         }
 
 
-def count_rules(settings: Settings, last: int = CALLS) -> CountedRules:
-    """Returns the rules in force, counted in the last calls. Raises SetupError where a file cannot be used."""
-    in_force = load_in_force(settings)
+def count_rules(settings: Settings, last: int = CALLS, *, hooks: bool = False) -> CountedRules:
+    """Returns the rules in force, with `hooks` those for another agent's calls, counted in the last calls.
+
+    Raises SetupError where a file cannot be used.
+    """
+    in_force = load_in_force(settings, hooks=hooks)
     in_force.close()
     with as_setup_error():
-        rules = _whole(list_rules(sources(settings)), in_force.policy)
+        rules = _whole(list_rules(sources(settings, hooks=hooks)), in_force.policy)
     calls = _calls(settings, last)
     counted = count_decisions(calls)
     listed = tuple(CountedRule(rule, counted.get(rule.name, Counter())) for rule in rules)

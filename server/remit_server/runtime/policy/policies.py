@@ -16,7 +16,9 @@ from remit_governance.permissions.remembered import parse_permissions
 from remit_governance.policy.decision.extension import ExtensionRule, with_extension
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.language.load import (
+    agent_tools_source,
     default_source,
+    hook_default_source,
     is_given,
     load_policy,
     load_programs,
@@ -50,8 +52,10 @@ class InForce:
     unanswerable: Callable[[], ExtensionError | None] = lambda: None
 
 
-def load_in_force(settings: Settings) -> InForce:
-    """Load them. Raises SetupError (`policy_invalid`) naming file, line and column: a broken policy allows nothing."""
+def load_in_force(settings: Settings, *, hooks: bool = False) -> InForce:
+    """Load them; with `hooks`, those for another agent's calls (HOK-03). Raises SetupError (`policy_invalid`) naming
+    file, line and column: a broken policy allows nothing.
+    """
     person = settings.person_policy if is_given(settings.person_policy) else None
     project = settings.project_policy if is_given(settings.project_policy) else None
     try:
@@ -61,7 +65,7 @@ def load_in_force(settings: Settings) -> InForce:
 
         def load() -> Policy:
             programs = load_programs(settings.person_programs, settings.project_programs)
-            return load_policy(person, project, settings.own_paths, _told_items(settings), programs)
+            return load_policy(person, project, settings.own_paths, _told_items(settings), programs, hooks=hooks)
 
         if not rules:
             return InForce(load(), here, permissions)
@@ -128,15 +132,17 @@ def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> t
     return ()
 
 
-def sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
-    """Returns the texts that make the policy: those of `own_sources`, and the rules of the workflow.
+def sources(settings: Settings, instead: Source | None = None, *, hooks: bool = False) -> tuple[Source, ...]:
+    """Returns the texts that make the policy: those of `own_sources`, and the rules of the workflow; with `hooks`,
+    those for another agent's calls.
 
     Raises PolicyError.
     """
-    return (*own_sources(settings, instead), workflow_source())
+    more = (agent_tools_source(),) if hooks else ()
+    return (*own_sources(settings, instead, hooks=hooks), workflow_source(), *more)
 
 
-def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Source, ...]:
+def own_sources(settings: Settings, instead: Source | None = None, *, hooks: bool = False) -> tuple[Source, ...]:
     """Returns the texts that somebody wrote for this workspace: the person's own (or the packaged default), then the
     project's.
 
@@ -147,7 +153,7 @@ def own_sources(settings: Settings, instead: Source | None = None) -> tuple[Sour
     elif is_given(settings.person_policy):
         person = read_source(settings.person_policy)
     else:
-        person = default_source()
+        person = hook_default_source() if hooks else default_source()
     if instead is not None and instead.project:
         return person, instead
     if is_given(settings.project_policy):

@@ -1,0 +1,81 @@
+"""What `remit hook install` and `remove` share: whose file it is, and a change that is shown first (HOK-06)."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from remit_governance.visible import visible
+from remit_server.cli.approval import can_ask
+from remit_server.cli.console import diff_line, print_json, say
+from remit_server.cli.main import DENIED, DONE
+from remit_server.cli.usage import add_common_arguments
+from remit_server.errors import SetupError
+from remit_server.hooks.agents import AGENTS
+from remit_server.hooks.settings_file import SettingsFile, settings_place
+from remit_server.runtime.own_file_writer import rewrite
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares which file is meant."""
+    parser.add_argument("agent", choices=sorted(AGENTS), metavar="AGENT", help=", ".join(AGENTS))
+    parser.add_argument("--project", action="store_true", help="the project's settings file instead of yours")
+    add_common_arguments(parser)
+
+
+def add_change_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of a change."""
+    add_file_arguments(parser)
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def chosen_file(arguments: argparse.Namespace) -> SettingsFile:
+    """Returns the file that is meant. A project's, which others have too, names `remit` without its folder."""
+    agent = AGENTS[arguments.agent]
+    project = arguments.workspace.absolute() if arguments.project else None
+    remit = "remit" if arguments.project else str(Path(sys.executable).with_name("remit"))
+    return SettingsFile(agent, settings_place(agent, Path.home(), project), remit)
+
+
+def change_settings(arguments: argparse.Namespace, change: Callable[[SettingsFile, str], str], done: str) -> int:
+    """Shows a change of the file, asks, and makes it. Raises SetupError."""
+    file = chosen_file(arguments)
+    before = file.read()
+    after = change(file, before)
+    shown = [] if arguments.json else _difference(before, after, file.place)
+    for line in shown:
+        say(line)
+    if before == after:
+        return _tell(arguments, file, done, changed=False)
+    if not arguments.yes and not (can_ask() and _agreed(file)):
+        if arguments.json or not can_ask():
+            raise SetupError(f"`{file.place}` was not changed", "nobody could be asked", "say `--yes`")
+        return DENIED
+    try:
+        rewrite(file.place, lambda now: change(file, now), lambda _: file.read())
+    except OSError as error:
+        raise file.unusable((error.strerror or str(error)).lower()) from error
+    return _tell(arguments, file, done, changed=True)
+
+
+def _difference(before: str, after: str, place: Path) -> list[str]:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(place), str(place), lineterm="")
+    return [diff_line(visible(line)) for line in lines]
+
+
+def _agreed(file: SettingsFile) -> bool:
+    sys.stdout.write(f"change {file.place}? [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _tell(arguments: argparse.Namespace, file: SettingsFile, done: str, *, changed: bool) -> int:
+    if arguments.json:
+        print_json({"agent": file.agent.name, "file": os.fspath(file.place), "changed": changed, "state": done})
+    else:
+        say(f"{done} in {file.place}" if changed else f"nothing to change: {done} in {file.place} already")
+    return DONE

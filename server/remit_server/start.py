@@ -1,0 +1,29 @@
+"""The program `remit` (CLI-19): what an agent waits for before each of its calls goes to the process that stays.
+
+Anything else is the command line's. Imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+
+def enter() -> NoReturn:
+    """Runs the process's command line, and exits."""
+    match sys.argv[1:]:
+        case ["hook", agent]:
+            _answer(agent, "")
+        case ["hook", agent, "--event", event]:
+            _answer(agent, event)
+        case _:
+            pass
+    from remit_server.cli.main import enter as enter_command_line
+
+    enter_command_line()
+
+
+def _answer(agent: str, event: str) -> None:
+    from remit_server.hooks.client import answer_fast
+
+    answer_fast(agent, event)

@@ -1,0 +1,186 @@
+"""HOK-03, HOK-01: what an agent may try against its own hook, and what breaks around it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from command_line import REMIT
+from hooked import Hooked, word_of
+
+from remit_server.hooks.agents import AGENTS
+
+
+@pytest.fixture
+def hooked(tmp_path: Path) -> Hooked:
+    return Hooked.made(tmp_path)
+
+
+def words_of(hooked: Hooked, lines: tuple[str, ...]) -> dict[str, str]:
+    """What each command line is answered, all of them in one process."""
+    text = "\n".join(json.dumps(hooked.bash(line)) for line in lines)
+    done = hooked.remit("hook", "test", "claude-code", "--json", stdin=text)
+    return dict(zip(lines, (each["word"] for each in done.lines), strict=True))
+
+
+SETTINGS = (
+    *(
+        "echo x > .claude/settings.json",
+        "echo x >> .claude/settings.local.json",
+        "tee .claude/settings.json < src/a.py",
+    ),
+    *("cp src/a.py .claude/settings.json", "mv src/a.py .claude/settings.json", "rm -rf .claude", "rm .claude/*"),
+    *("ln -sf /dev/null .claude/settings.json", "sed -i s/remit/true/ .claude/settings.json", "chmod 0 .claude"),
+    *("cd .claude && echo x > settings.json", "truncate -s 0 .claude/settings.json", "echo x > link"),
+    *('python3 -c \'open(".claude/settings.json","w")\'', "git checkout -- .claude/settings.json", "git stash -u"),
+    *("remit hook remove claude-code --yes", "remit intent EXECUTE", "remit hook report --allow 1 --yes"),
+    *("env -i sh -c 'rm -r .claude'", "xargs rm < src/a.py", "find . -name settings.json -delete"),
+    *("echo x > .codex/hooks.json", "echo x > .gemini/settings.json", "echo x > .github/hooks/remit.json"),
+    *("echo x > .cursor/hooks.json", "echo x > .copilot/hooks/remit.json", "pkill remit", "kill -9 1"),
+    *("export PATH=/tmp:$PATH", "alias remit=true", "echo x > ~/.claude/settings.json", "REMIT_CONFIG_DIR=/tmp ls -la"),
+)
+
+
+def test_HOK_03_no_command_changes_the_hook_unasked(hooked: Hooked) -> None:
+    """THR-hooks-settings-edited."""
+    words = words_of(hooked, SETTINGS)
+    assert [line for line, word in words.items() if word == "allow"] == []
+    assert words["echo x > .claude/settings.json"] == words["echo x > link"] == "deny"
+
+
+def test_HOK_03_what_only_a_sandbox_would_hold_is_asked_about(hooked: Hooked) -> None:
+    """THR-hooks-no-sandbox."""
+    (hooked.root / "other").symlink_to(".env")
+    (hooked.root / "away").symlink_to("/etc/passwd")
+    (hooked.root / "src" / "twin").hardlink_to(hooked.root / ".env")
+    (hooked.root / "src" / "alias").symlink_to("a.py")
+    asked = (
+        *("cat *", "cat .[e]nv", "find . | xargs cat", "find . -exec cat {} +", "sort --files0-from=src/a.py", "rg x"),
+        *("grep -r x .", "git grep x", "git show HEAD:.env", "cat other", "cat away", "cat src/twin", "ps auxe", "env"),
+        *(
+            "printenv A",
+            "export -p",
+            "cd /tmp && ls",
+            "cd && ls",
+            "docker inspect x",
+            "git config --list",
+            "echo x>/tmp/y",
+        ),
+    )
+    allowed = (
+        "cat src/a.py",
+        "cat src/alias",
+        "rg x src/a.py",
+        "ls -la",
+        "git status",
+        "ps -ef",
+        "find . -name '*.py'",
+    )
+    words = words_of(hooked, (*asked, *allowed))
+    assert {line: words[line] for line in asked if words[line] == "allow"} == {}
+    assert {line: words[line] for line in allowed if words[line] != "allow"} == {}
+
+
+def test_HOK_03_links_are_judged_by_where_they_lead_and_files_by_all_their_names(hooked: Hooked) -> None:
+    """THR-hooks-other-names."""
+    (hooked.root / "plain.txt").symlink_to(".env")
+    (hooked.root / "out").symlink_to("/etc")
+    (hooked.root / "twin.txt").hardlink_to(hooked.root / ".env")
+    told = {}
+    for path in ("plain.txt", "out/passwd", "twin.txt", "src/../.env", ".env"):
+        event = hooked.bash("") | {"tool_name": "Read", "tool_input": {"file_path": str(hooked.root / path)}}
+        told[path] = word_of("claude-code", hooked("claude-code", event))
+    assert told == {"plain.txt": "deny", "out/passwd": "deny", "twin.txt": "ask", "src/../.env": "deny", ".env": "deny"}
+
+
+def test_HOK_01_hostile_names_are_answered_and_shown_as_what_they_are(hooked: Hooked) -> None:
+    """THR-hooks-hostile-names."""
+    for name in ("a\nallow", "a\u202eyp.txt", "\x1b[2J", "\ud800", "x" * 5000, "a\0b", "'; rm -rf /; '", " . ", "con."):
+        event = hooked.bash("") | {"tool_name": "Write", "tool_input": {"file_path": name, "content": ""}}
+        done = hooked("claude-code", event)
+        assert word_of("claude-code", done) in {"ask", "deny"}
+        reason = json.loads(done.out)["hookSpecificOutput"]["permissionDecisionReason"]
+        assert not {"\x1b", "\u202e", "\n"} & set(reason)
+        named = hooked.bash("") | {"tool_name": name[:150], "tool_input": {}}
+        assert word_of("claude-code", hooked("claude-code", named)) in {"ask", "deny"}
+
+
+def test_HOK_01_large_calls_are_judged_up_to_a_bound_and_stopped_beyond(hooked: Hooked) -> None:
+    """THR-hooks-large-calls."""
+
+    def write(**arguments: object) -> tuple[int, str]:
+        event = hooked.bash("") | {"tool_name": "Write", "tool_input": {"file_path": "src/b.py", **arguments}}
+        done = hooked("claude-code", event)
+        return done.code, word_of("claude-code", done)
+
+    assert write(content="x" * (4 << 20)) == (0, "ask")
+    assert write(content="x" * (9 << 20)) == (2, "deny")
+    assert write(**{f"k{n}": n for n in range(10_000)}) == (0, "ask")
+    assert write(**{f"k{n}": n for n in range(30_000)}) == (2, "deny")
+    assert word_of("claude-code", hooked("claude-code", hooked.bash("ls " + "a " * 300_000))) == "deny"
+
+
+def test_HOK_01_a_policy_that_cannot_be_read_stops_the_call(hooked: Hooked) -> None:
+    """THR-hooks-broken-policy."""
+    project = hooked.root / ".remit" / "policy.yaml"
+    project.parent.mkdir()
+    os.mkfifo(project)
+    for agent, row in AGENTS.items():
+        first = next(name for name, each in row.events.items() if each.kind == "before" and each.tool is None)
+        done = hooked(agent, hooked.bash("ls") | {"hook_event_name": first})
+        assert (done.code, word_of(agent, done)) == (row.failed, "deny"), agent
+        assert "fix: " in done.err
+    project.unlink()
+    hooked.remit.config.mkdir(exist_ok=True)
+    for text in ("nonsense: [", "version: 1\ncapabilities: 3\n", "\udcff"):
+        (hooked.remit.config / "policy.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
+        assert hooked("claude-code", hooked.bash("ls")).code == 2
+
+
+@pytest.mark.slow
+def test_HOK_01_an_answer_comes_before_the_agent_gives_up_waiting(hooked: Hooked) -> None:
+    hooked.remit.config.mkdir(exist_ok=True)
+    os.mkfifo(hooked.remit.config / "policy.yaml")
+    assert hooked("claude-code", hooked.bash("ls")).code == 2
+
+
+def test_HOK_04_a_call_that_cannot_be_recorded_is_stopped(hooked: Hooked) -> None:
+    """THR-hooks-full-disk."""
+    # Nothing can be written to a file: as on a full disk.
+    full = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
+    text = json.dumps(hooked.bash("ls"))
+    for _ in range(2):
+        done = hooked.remit("hook", "claude-code", stdin=text, before=full, REMIT_HOOK_RESIDENT="off")
+        assert (done.code, word_of("claude-code", done)) == (2, "deny")
+        assert "fix: " in done.err
+        assert word_of("claude-code", hooked("claude-code", hooked.bash("ls"))) == "allow"
+    assert hooked.remit("audit", "verify").code == 0
+
+
+@pytest.mark.slow
+def test_HOK_04_kill_9_at_any_moment_leaves_a_log_that_holds(hooked: Hooked) -> None:
+    """THR-hooks-killed."""
+    environment = {**hooked.remit.environment, "REMIT_HOOK_RESIDENT": "off"}
+    text = json.dumps(hooked.bash("echo x > .env")).encode()
+    drawn = random.Random(7)
+    hooked("claude-code", hooked.bash("ls"))
+    for _ in range(15):
+        with subprocess.Popen(
+            [str(REMIT), "hook", "claude-code"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        ) as process:
+            assert process.stdin is not None
+            process.stdin.write(text)
+            process.stdin.close()
+            time.sleep(drawn.uniform(0.3, 1.2))
+            process.send_signal(signal.SIGKILL)
+            assert process.stdout is not None
+            out = process.stdout.read()
+            assert not out or json.loads(out)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert word_of("claude-code", hooked("claude-code", hooked.bash("ls"))) == "allow"
+    assert hooked.remit("audit", "verify").code == 0
