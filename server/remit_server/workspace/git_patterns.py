@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
-from dulwich.wildmatch import MalformedPattern, translate
 
 MAX_PATTERN_BYTES = 1_000
 
@@ -31,6 +30,8 @@ def git_expression(pattern: bytes) -> bytes:
 
     Raises ValueError for a pattern that git has match nothing.
     """
+    from dulwich.wildmatch import MalformedPattern, translate  # only who matches waits for it
+
     if _ODD_END.search(pattern):
         raise ValueError("a backslash at the end stands before nothing")
     # Git takes any number of stars between slashes for two; and what comes before the first sign of a pattern it
