@@ -6,7 +6,10 @@ Anything else is the command line's. Imports next to nothing.
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
+
+TYPE_CHECKING = False  # `typing` is most of what would be imported here
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def enter() -> NoReturn:

@@ -73,14 +73,10 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
 """For each variable a value that changes the settings, and one that is refused."""
 
 ELSEWHERE = {
-    "REMIT_SANDBOX",
-    "REMIT_SANDBOX_IMAGE",
-    "REMIT_ENGINE",
-    "REMIT_PROFILE",
-    "REMIT_API_KEY",
+    *("REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE", "REMIT_ENGINE", "REMIT_PROFILE", "REMIT_API_KEY"),
     "REMIT_HOOK_RESIDENT",
 }
-"""Read where a sandbox or a served model is made, or a hook is answered."""
+"""Read where a sandbox or a served model is made, and where a hook is answered."""
 
 
 def test_every_variable_has_a_row() -> None:

@@ -10,10 +10,13 @@ import os
 import sys
 import zlib
 from _socket import AF_UNIX, SOCK_STREAM, SOL_SOCKET, socket
-from collections.abc import Mapping
-from typing import NoReturn
 
 from remit_server import __version__
+
+TYPE_CHECKING = False  # `typing` is most of what would be imported here
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
 
 OFF = "REMIT_HOOK_RESIDENT"
 """The variable of the environment that, as `off`, keeps the process from being started and asked."""

@@ -87,6 +87,7 @@ def test_HOK_03_what_only_a_sandbox_would_hold_is_asked_about(hooked: Hooked) ->
     assert {line: words[line] for line in allowed if words[line] != "allow"} == {}
 
 
+@pytest.mark.slow
 def test_HOK_03_links_are_judged_by_where_they_lead_and_files_by_all_their_names(hooked: Hooked) -> None:
     """THR-hooks-other-names."""
     (hooked.root / "plain.txt").symlink_to(".env")
@@ -99,6 +100,7 @@ def test_HOK_03_links_are_judged_by_where_they_lead_and_files_by_all_their_names
     assert told == {"plain.txt": "deny", "out/passwd": "deny", "twin.txt": "ask", "src/../.env": "deny", ".env": "deny"}
 
 
+@pytest.mark.slow
 def test_HOK_01_hostile_names_are_answered_and_shown_as_what_they_are(hooked: Hooked) -> None:
     """THR-hooks-hostile-names."""
     for name in ("a\nallow", "a\u202eyp.txt", "\x1b[2J", "\ud800", "x" * 5000, "a\0b", "'; rm -rf /; '", " . ", "con."):
@@ -111,6 +113,7 @@ def test_HOK_01_hostile_names_are_answered_and_shown_as_what_they_are(hooked: Ho
         assert word_of("claude-code", hooked("claude-code", named)) in {"ask", "deny"}
 
 
+@pytest.mark.slow
 def test_HOK_01_large_calls_are_judged_up_to_a_bound_and_stopped_beyond(hooked: Hooked) -> None:
     """THR-hooks-large-calls."""
 
@@ -126,6 +129,7 @@ def test_HOK_01_large_calls_are_judged_up_to_a_bound_and_stopped_beyond(hooked: 
     assert word_of("claude-code", hooked("claude-code", hooked.bash("ls " + "a " * 300_000))) == "deny"
 
 
+@pytest.mark.slow
 def test_HOK_01_a_policy_that_cannot_be_read_stops_the_call(hooked: Hooked) -> None:
     """THR-hooks-broken-policy."""
     project = hooked.root / ".remit" / "policy.yaml"
@@ -150,6 +154,7 @@ def test_HOK_01_an_answer_comes_before_the_agent_gives_up_waiting(hooked: Hooked
     assert hooked("claude-code", hooked.bash("ls")).code == 2
 
 
+@pytest.mark.slow
 def test_HOK_04_a_call_that_cannot_be_recorded_is_stopped(hooked: Hooked) -> None:
     """THR-hooks-full-disk."""
     # Nothing can be written to a file: as on a full disk.

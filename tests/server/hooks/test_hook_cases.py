@@ -15,7 +15,9 @@ from remit_server.hooks.events import Unconcerned, parse_event
 from remit_server.hooks.tool_rows import ToolRows
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "agent", [name if name == "codex" else pytest.param(name, marks=pytest.mark.slow) for name in AGENTS]
+)
 def test_HOK_01_recorded_events_are_answered_in_the_agents_own_words(agent: str, tmp_path: Path) -> None:
     hooked = Hooked.made(tmp_path)
 
@@ -38,6 +40,7 @@ def test_HOK_02_every_tool_that_is_known_has_a_recorded_event(agent: str) -> Non
     assert json.loads((CASES / f"{agent}.json").read_text("utf-8"))["source"]
 
 
+@pytest.mark.slow
 def test_HOK_01_an_event_that_is_not_understood_stops_the_call(tmp_path: Path) -> None:
     hooked = Hooked.made(tmp_path)
     for text in (
@@ -55,6 +58,7 @@ def test_HOK_01_an_event_that_is_not_understood_stops_the_call(tmp_path: Path) -
             assert "fix: " in done.err
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     agent=st.sampled_from(sorted(AGENTS)),

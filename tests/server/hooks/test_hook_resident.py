@@ -177,5 +177,5 @@ def test_HOK_07_the_client_imports_next_to_nothing_and_knows_the_state_folder(tm
     assert {name for name in names if name.startswith("remit_")} == {
         *("remit_server", "remit_server.start", "remit_server.hooks", "remit_server.hooks.client"),
     }
-    assert not {"json", "argparse", "subprocess", "pathlib", "dataclasses"} & set(names)
+    assert not {"typing", "collections", "json", "argparse", "subprocess", "pathlib", "dataclasses"} & set(names)
     assert state_folder({"REMIT_STATE_DIR": "/y"}) == Path("/y")

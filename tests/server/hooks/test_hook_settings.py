@@ -129,7 +129,7 @@ def test_HOK_06_the_installed_command_answers_and_stops_the_call_where_remit_is_
             ["sh", "-c", command],
             input=json.dumps(hooked.bash("ls")),
             cwd=hooked.root,
-            env=dict(hooked.remit.environment),
+            env={**hooked.remit.environment, "REMIT_HOOK_RESIDENT": "off"},
             capture_output=True,
             text=True,
             check=False,
