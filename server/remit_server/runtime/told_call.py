@@ -96,7 +96,8 @@ def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) 
     when = record_json(call.announced)["time"]
     yield f"  when      {when}, record {call.announced.number}, call {event.tool_call_id}"
     intent = f"intent {event.intent}" if event.intent else "no intent"
-    yield f"  who       {event.caller}, session {event.session_id}, turn {event.turn_id}, {intent}"
+    turn = f", turn {event.turn_id}" if event.turn_id else ""
+    yield f"  who       {event.caller}, session {event.session_id}{turn}, {intent}"
     place = f" ({event.policy_rule_at})" if event.policy_rule_at else ""
     yield f"  decided   {event.policy_decision} by {event.policy_rule_name or 'no rule'}{place}"
     for reason in reasons_of(call):
