@@ -37,7 +37,7 @@ from remit_server.hooks.events import (
 )
 from remit_server.hooks.kept_sessions import KeptSession, KeptSessions
 from remit_server.hooks.record import MOST_FILE, HookRecorder, digest_files
-from remit_server.runtime.audit_service import open_log_briefly
+from remit_server.runtime.audit_service import brief_log
 from remit_server.runtime.policy.policies import InForce, load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.paths.workspace_path import Workspace
@@ -220,9 +220,7 @@ def opened_once() -> Generator[Opener]:
             stack.callback(in_force.close)
 
             def log() -> AuditLog:
-                audit = open_log_briefly(settings)
-                stack.callback(audit.close)
-                return audit
+                return stack.enter_context(brief_log(settings, in_force.policy.version))
 
             return opened_with(settings, in_force, log, environment)
 

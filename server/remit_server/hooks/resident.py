@@ -15,8 +15,8 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from remit_governance.audit.store import AuditLog
@@ -27,7 +27,7 @@ from remit_server.hooks.client import decides, pack, receive, socket_place, stam
 from remit_server.hooks.door import Door, Opened, opened_with, remit_program
 from remit_server.hooks.time_limit import LIMIT_S, time_limit
 from remit_server.peers import is_own
-from remit_server.runtime.audit_service import make_checkpoint, open_log_briefly
+from remit_server.runtime.audit_service import ServerRecord, make_checkpoint, open_log_briefly
 from remit_server.runtime.policy.policies import InForce, load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.trees.known_folders import KnownFolders
@@ -93,6 +93,7 @@ class Resident:
     folders: dict[Path, KnownFolders] = field(default_factory=dict[Path, KnownFolders])
     seen: dict[Path, Settings] = field(default_factory=dict[Path, Settings])
     logs: list[AuditLog] = field(default_factory=list[AuditLog])
+    started: dict[Path, tuple[ServerRecord, str]] = field(default_factory=dict[Path, "tuple[ServerRecord, str]"])
 
     def answer(self, data: bytes, asking: Asking) -> Reply:
         """Returns the reply to one event, as a plain process there would."""
@@ -113,8 +114,12 @@ class Resident:
 
     def leave(self) -> None:
         """Has what was recorded here vouched for."""
-        for settings in self.seen.values():
+        for root, settings in self.seen.items():
             with suppress(RemitError, OSError):
+                if root in self.started:
+                    server, version = self.started[root]
+                    with closing(open_log_briefly(settings)) as log:
+                        replace(server, log=log).end(version)
                 make_checkpoint(settings)
 
     def _door(self, asking: Asking) -> Door:
@@ -132,11 +137,18 @@ class Resident:
         settings = Settings.from_environment(root, environment)
         self.seen[root] = settings
 
+        in_force = self.policies.get(settings)
+
         def log() -> AuditLog:
             self.logs.append(open_log_briefly(settings))
+            if root not in self.started:
+                version = in_force.policy.version
+                server = ServerRecord(self.logs[-1])
+                server.start(version)
+                self.started[root] = server, version
             return self.logs[-1]
 
-        return opened_with(settings, self.policies.get(settings), log, environment)
+        return opened_with(settings, in_force, log, environment)
 
     def _close_logs(self) -> None:
         while self.logs:

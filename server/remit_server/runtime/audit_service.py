@@ -74,7 +74,11 @@ def open_log(settings: Settings) -> Maintenance:
 
 def open_log_briefly(settings: Settings) -> AuditLog:
     """Open the workspace's log for the few records of one hook (HOK-04): whoever has it longer settles, closes its
-    segments and makes checkpoints. Raises SetupError."""
+    segments and makes checkpoints. Raises SetupError.
+
+    Who writes says so by a `ServerRecord`, as a server does: a writer that is killed before it has signed is then told
+    from a stranger.
+    """
     notary = _notary(settings, settings.audit_database)
     with suppress(AuditError):  # as where it is kept: without a key nothing is signed, and the log is kept all the same
         notary.prepare()
@@ -273,3 +277,13 @@ def _setup_errors(code: ErrorCode) -> Generator[None]:
         yield
     except AuditError as error:
         raise SetupError(error.what, error.why, error.fix, code=code) from error
+
+
+@contextmanager
+def brief_log(settings: Settings, policy_version: str) -> Generator[AuditLog]:
+    """Yield the workspace's log for a few records, between the start and the end of who writes them (HOK-04).
+
+    Raises SetupError.
+    """
+    with closing(open_log_briefly(settings)) as log, ServerRecord(log).running(policy_version):
+        yield log

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from contextlib import closing
 from pathlib import Path
 
 from remit_governance.audit.record import AuditEvent, AuditKind
@@ -16,7 +15,7 @@ from remit_server.cli.usage import add_common_arguments
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.hooks.kept_sessions import KeptSessions
-from remit_server.runtime.audit_service import open_log_briefly
+from remit_server.runtime.audit_service import brief_log
 from remit_server.runtime.settings import Settings
 
 NONE = "NONE"
@@ -55,7 +54,7 @@ def _record(settings: Settings, intent: Intent | None, session: str | None) -> N
     metadata = {"by": "remit intent", "declared": intent or NONE}
     event = AuditEvent(AuditKind.INTENT_SELECTED, session_id=session, intent=intent, metadata=metadata)
     try:
-        with closing(open_log_briefly(settings)) as log:
+        with brief_log(settings, "") as log:  # no policy is asked
             log.write(event)
     except AuditError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error

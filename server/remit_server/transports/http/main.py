@@ -19,7 +19,7 @@ from remit_server.transports.http.guard import Door, Guard
 from remit_server.workspace.ports import NoDocuments
 
 ADDRESS = "127.0.0.1"
-TOKEN_FILE = "http-token"  # noqa: S105  a file's name
+TOKEN_FILE = "http-token-{}"  # noqa: S105  a file's name, by port: a folder may be served twice
 MOST_CONNECTIONS = 200
 MOST_HEAD = 64 << 10
 
@@ -38,7 +38,7 @@ async def _serve(
     port = listening.getsockname()[1]
     door = Door(secrets.token_urlsafe(32), frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}))
     runtime = await open_runtime(settings, NoDocuments(), read_again=read)
-    file = settings.state / TOKEN_FILE
+    file = settings.state / TOKEN_FILE.format(port)
     _write_privately(file, door.token)
     try:
         config = uvicorn.Config(

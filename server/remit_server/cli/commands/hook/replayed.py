@@ -12,7 +12,7 @@ from remit_governance.visible import visible
 from remit_server.cli.commands.hook.answer import event_door
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.usage import add_common_arguments
+from remit_server.cli.usage import Subcommand
 from remit_server.errors import RemitError, SetupError, os_reason
 from remit_server.hooks.agents import AGENTS
 from remit_server.hooks.door import Door, opened_once
@@ -21,15 +21,13 @@ from remit_server.hooks.events import ToolCalled, parse_event
 COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", choices=sorted(AGENTS), metavar="AGENT", help=", ".join(AGENTS))
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="one event a line (default: stdin)")
     parser.add_argument("--event", metavar="NAME", help="the events' name, where the agent's JSON has none")
-    add_common_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _test(arguments: argparse.Namespace) -> int:
     """Judges each event; 1 where one cannot be judged."""
     code = DONE
     with opened_once() as opener:
@@ -68,3 +66,6 @@ def _say(told: dict[str, str]) -> None:
     elif "tool" in told:
         word = style_text(told["word"], COLOURS[told["word"]])
         say(f"{word} {visible(told['tool'], 'show')}: {told['rule']}: {visible(told['reason'], 'show')}")
+
+
+TEST = Subcommand(_test, "show what would be decided about recorded events; nothing is recorded", _declare)

@@ -10,7 +10,7 @@ from remit_governance.visible import visible
 from remit_server.cli.approval import can_ask
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DENIED, DONE
-from remit_server.cli.usage import WrongUsage, add_common_arguments, whole_number
+from remit_server.cli.usage import Subcommand, WrongUsage, whole_number
 from remit_server.errors import SetupError, os_reason
 from remit_server.hooks.report import CALLS, Asked, most_asked
 from remit_server.runtime.own_file_writer import rewrite
@@ -19,15 +19,13 @@ from remit_server.runtime.settings import Settings
 MOST_SHOWN = 20
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
-    add_common_arguments(parser)
+def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--last", type=whole_number, default=CALLS, metavar="N", help="look at the last N calls")
     parser.add_argument("--allow", type=whole_number, metavar="NUMBER", help="write this rule into permissions.yaml")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _report(arguments: argparse.Namespace) -> int:
     """Lists what was asked about, or allows one of it; 3 where nobody said yes."""
     settings = Settings.of_places(arguments.workspace)
     asked = most_asked(settings.audit_database, settings.workspace, arguments.last)[:MOST_SHOWN]
@@ -65,3 +63,6 @@ def _allow(arguments: argparse.Namespace, settings: Settings, asked: tuple[Asked
         raise SetupError(f"`{file}` was not changed", os_reason(error), "make it writable") from error
     print_json({"allowed": chosen.line}) if arguments.json else say(f"allowed in {file}: {chosen.line}")
     return DONE
+
+
+REPORT = Subcommand(_report, "show what was asked about most, with rules that would allow it", _declare)

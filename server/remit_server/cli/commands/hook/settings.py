@@ -1,4 +1,4 @@
-"""What `remit hook install` and `remove` share: whose file it is, and a change that is shown first (HOK-06)."""
+"""`remit hook install`, `remove`, `status`: the settings files of agents, and a change that is shown first (HOK-06)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from remit_governance.visible import visible
 from remit_server.cli.approval import can_ask
 from remit_server.cli.console import diff_line, print_json, say
 from remit_server.cli.main import DENIED, DONE
-from remit_server.cli.usage import add_common_arguments
+from remit_server.cli.usage import Subcommand
 from remit_server.errors import SetupError
 from remit_server.hooks.agents import AGENTS
 from remit_server.hooks.settings_file import SettingsFile, settings_place
 from remit_server.runtime.own_file_writer import rewrite
 
 
-def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares which file is meant."""
+def _declare_change(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", choices=sorted(AGENTS), metavar="AGENT", help=", ".join(AGENTS))
     parser.add_argument("--project", action="store_true", help="the project's settings file instead of yours")
-    add_common_arguments(parser)
-
-
-def add_change_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of a change."""
-    add_file_arguments(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _install(arguments: argparse.Namespace) -> int:
+    return change_settings(arguments, lambda file, text: file.with_hooks(text), "installed")
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    return change_settings(arguments, lambda file, text: file.without_hooks(text), "removed")
 
 
 def chosen_file(arguments: argparse.Namespace) -> SettingsFile:
@@ -42,7 +43,7 @@ def chosen_file(arguments: argparse.Namespace) -> SettingsFile:
 
 
 def change_settings(arguments: argparse.Namespace, change: Callable[[SettingsFile, str], str], done: str) -> int:
-    """Shows a change of the file, asks, and makes it. Raises SetupError."""
+    """Shows a change of the file, asks, and makes it; 3 where nobody said yes. Raises SetupError."""
     file = chosen_file(arguments)
     before = file.read()
     after = change(file, before)
@@ -79,3 +80,33 @@ def _tell(arguments: argparse.Namespace, file: SettingsFile, done: str, *, chang
     else:
         say(f"{done} in {file.place}" if changed else f"nothing to change: {done} in {file.place} already")
     return DONE
+
+
+def _declare_status(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", nargs="?", choices=sorted(AGENTS), metavar="AGENT", help="this agent alone")
+
+
+def _state(file: SettingsFile) -> tuple[str, str]:
+    try:
+        return file.state(file.read()), ""
+    except SetupError as error:
+        return "unreadable", error.why
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    """Prints a line for each file that there may be."""
+    remit = str(Path(sys.executable).with_name("remit"))
+    for agent in [AGENTS[arguments.agent]] if arguments.agent else AGENTS.values():
+        for project, name in ((None, remit), (arguments.workspace.absolute(), "remit")):
+            file = SettingsFile(agent, settings_place(agent, Path.home(), project), name)
+            state, why = _state(file)
+            if arguments.json:
+                print_json({"agent": agent.name, "file": os.fspath(file.place), "state": state})
+            else:
+                say(f"{agent.name:12} {state:10} {file.place}{f': {why}' if why else ''}")
+    return DONE
+
+
+INSTALL = Subcommand(_install, "have an agent call Remit, after showing the change of its settings", _declare_change)
+STATUS = Subcommand(_status, "show which agents call Remit", _declare_status)
+REMOVE = Subcommand(_remove, "take Remit out of an agent's settings", _declare_change)
