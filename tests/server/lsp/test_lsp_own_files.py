@@ -512,7 +512,7 @@ async def test_CFG_04_the_persons_own_is_completed_and_explained(client, homes):
 async def test_CFG_04_a_project_is_offered_only_what_it_may_set(client):
     uri = open_file(client, client.root / ".remit/config.yaml", "\n")
     found = (await complete(client, uri, {"line": 0, "character": 0}))["items"]
-    assert [each["label"] for each in found] == ["model", "limits", "workflow", "git", "scheduler"]
+    assert [each["label"] for each in found] == ["model", "limits", "workflow", "git", "scheduler", "hooks"]
 
 
 async def test_CFG_04_a_broken_configuration_does_not_hide_what_a_policy_lacks(client, homes):
