@@ -47,8 +47,8 @@ def load_policy(
 
     A path that is given has to be readable; `own` as for `compile_policy`. Raises PolicyError with every problem found.
     """
-    packaged = hook_default_source() if hooks else default_source()
-    sources = [packaged if person is None else read_source(person), workflow_source()]
+    packaged = hook_default_source if hooks else default_source
+    sources = [packaged() if person is None else read_source(person), workflow_source()]
     if hooks:
         sources.append(agent_tools_source())
     if project is not None:
