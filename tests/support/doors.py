@@ -53,7 +53,11 @@ class Door:
         self._reading.set()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
-        self.connect()
+        try:
+            self.connect()
+        except BaseException:
+            self.process.kill()
+            raise
 
     def __enter__(self) -> Self:
         return self
