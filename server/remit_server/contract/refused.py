@@ -17,14 +17,13 @@ def refuse_request(what: str, why: str, fix: str) -> ErrorPayload:
     return ErrorPayload(code=ErrorCode.INVALID_REQUEST, message=f"{what}: {why}", what=what, why=why, fix=fix)
 
 
-def describe_problems(error: ValidationError) -> str:
-    """Returns every field that the contract refuses, and its problem; never the value, which may be a secret."""
+def describe_problems(error: ValidationError, whole: str = "") -> str:
+    """Returns every field that the contract refuses, and its problem; never the value, which may be a secret. What is
+    wrong with all of it is said of `whole`, where that has a name."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    problems = [(e["loc"], e["msg"].removeprefix("Value error, ")) for e in found[:_PROBLEMS_SHOWN]]
-    shown = [f"`{_where(place)}`: {why[:1].lower()}{why[1:]}" if place else why for place, why in problems]
+    problems = [
+        (".".join(map(str, e["loc"])) or whole, e["msg"].removeprefix("Value error, ")) for e in found[:_PROBLEMS_SHOWN]
+    ]
+    shown = [f"`{place}`: {why[:1].lower()}{why[1:]}" if place else why for place, why in problems]
     more = f"; and {len(found) - _PROBLEMS_SHOWN} more" if len(found) > _PROBLEMS_SHOWN else ""
     return "; ".join(shown) + more
-
-
-def _where(place: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in place)

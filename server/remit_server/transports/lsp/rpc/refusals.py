@@ -15,8 +15,6 @@ if TYPE_CHECKING:  # pydantic is slow to import
 
 logger = logging.getLogger(__name__)
 
-_PROBLEMS_SHOWN = 8
-
 Form = TypeVar("Form", bound="BaseModel")
 
 
@@ -32,11 +30,9 @@ def from_validation(subject: str, error: ValidationError) -> JsonRpcException:
     """Returns the error with every field that the contract refuses, and its problem; never the value, which may be a
     secret.
     """
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    problems = [(e["loc"], e["msg"].removeprefix("Value error, ")) for e in found[:_PROBLEMS_SHOWN]]
-    shown = [f"`{_where(place)}`: {why[:1].lower()}{why[1:]}" for place, why in problems]
-    more = f"; and {len(found) - _PROBLEMS_SHOWN} more" if len(found) > _PROBLEMS_SHOWN else ""
-    return invalid_params(subject, "; ".join(shown) + more, "send what the contract's JSON Schema describes")
+    from remit_server.contract.refused import describe_problems
+
+    return invalid_params(subject, describe_problems(error, "params"), "send what the contract's JSON Schema describes")
 
 
 def read_form(subject: str, form: type[Form], value: object) -> Form:
@@ -72,7 +68,3 @@ def from_unexpected(error: BaseException) -> JsonRpcException:
 def _failed(error: RemitError, code: int) -> JsonRpcException:
     payload = error.payload()
     return JsonRpcException(payload.message, code=code, data=payload.model_dump(mode="json"))
-
-
-def _where(loc: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in loc) or "params"
