@@ -7,12 +7,16 @@ import os
 import select
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 
 LONGEST_LINE = 16 * 1024 * 1024
 """The most bytes of a line; a longer one is skipped and delivered as None."""
 
 _CHUNK = 256 * 1024
+_AHEAD = 64 * 1024
+"""How many bytes may be waiting to be written before their writer waits, too."""
+
 _IN_FLIGHT = 64
 _UNIT = 500_000
 """A line takes a further place in the queue per so many bytes; two lines of the longest kind do not fit together."""
@@ -113,13 +117,17 @@ def _places(size: int) -> int:
 
 
 class LineWriter:
-    """Writes to a descriptor on a thread of its own, in the order of the calls. `on_lost`: the reader has gone."""
+    """Writes to a descriptor on a thread of its own, in the order of the calls, and what is waiting in one piece.
+    `on_lost`: the reader has gone."""
 
     def __init__(self, fd: int, on_lost: Callable[[], None]) -> None:
         self._fd = fd
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[tuple[bytes, asyncio.Future[None]]] = SimpleQueue()
+        self._queue: SimpleQueue[bytes] = SimpleQueue()
+        self._unwritten = 0
+        self._lost = False
+        self._changed = asyncio.Event()
 
     def start(self) -> None:
         """Starts writing, and watching for the other end to close."""
@@ -127,38 +135,63 @@ class LineWriter:
             threading.Thread(target=work, name="remit-writer", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
-        """Writes bytes, and waits until they are written: a client that does not read is not served further."""
-        written: asyncio.Future[None] = self._loop.create_future()
-        self._queue.put((data, written))
-        await written
+        """Puts bytes in line, and waits where many are unwritten: a client that does not read is not served further."""
+        self._unwritten += len(data)
+        self._queue.put(data)
+        if self._unwritten > _AHEAD:
+            await self._until(_AHEAD)
+
+    async def drain(self) -> None:
+        """Waits until all that was put in line is written, or the reader has gone."""
+        await self._until(0)
+
+    async def _until(self, unwritten: int) -> None:
+        while self._unwritten > unwritten and not self._lost:
+            await self._changed.wait()
 
     def _work(self) -> None:
         while True:
-            data, written = self._queue.get()
-            view = memoryview(data)
+            data = self._take()
             try:
-                while view:
-                    view = view[os.write(self._fd, view) :]
-                self._loop.call_soon_threadsafe(_settle, written)
+                self._write(data)
             except OSError:
-                self._lose()
+                self._call(self._lose)
                 return
-            except RuntimeError:
-                return
+            self._call(self._note, len(data))
+
+    def _take(self) -> bytes:
+        """Returns what waits to be written, once there is something: not much more than a chunk of it."""
+        parts = [self._queue.get()]
+        size = len(parts[0])
+        while size < _CHUNK and not self._queue.empty():
+            parts.append(self._queue.get())
+            size += len(parts[-1])
+        return b"".join(parts)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
 
     def _watch(self) -> None:
         poll = select.poll()
         poll.register(self._fd, 0)
         poll.poll()  # waits only for the other end to close
-        self._lose()
+        self._call(self._lose)
+
+    def _call(self, told: Callable[..., None], *values: int) -> None:
+        with suppress(RuntimeError):  # the event loop has closed
+            self._loop.call_soon_threadsafe(told, *values)
+
+    def _note(self, size: int) -> None:
+        self._unwritten -= size
+        self._wake()
 
     def _lose(self) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._on_lost)
-        except RuntimeError:  # the event loop has closed
-            return
+        self._lost = True
+        self._wake()
+        self._on_lost()
 
-
-def _settle(written: asyncio.Future[None]) -> None:
-    if not written.done():
-        written.set_result(None)
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

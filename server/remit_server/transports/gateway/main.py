@@ -49,7 +49,12 @@ async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
         gateway.ended.set()
 
     writer = LineWriter(out_fd, lost)
-    gateway = Gateway(provider, writer.write, availability, limits)
+
+    async def write(data: bytes) -> None:
+        await writer.write(data)
+        await writer.drain()  # a request has its response when that is written: the next may be a signal
+
+    gateway = Gateway(provider, write, availability, limits)
 
     reader = LineReader(in_fd, gateway.take, lambda: tasks.add(asyncio.create_task(gateway.finish())))
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -38,6 +38,10 @@ async def _converse(read: Callable[[], Settings], approving: Approving, in_fd: i
     async def send(message: ServerMessage) -> None:
         await writer.write(message.to_json() + b"\n")
 
+    async def say_goodbye() -> None:
+        await send(ServerMessage(bye=True))
+        await writer.drain()
+
     client = StreamedClient(runtime, TurnStreams(runtime), send, approving)
 
     def take(line: bytes | None) -> asyncio.Task[None] | None:
@@ -58,7 +62,7 @@ async def _converse(read: Callable[[], Settings], approving: Approving, in_fd: i
         await _first(lost, finishing) if client.shut_down.is_set() else await _first(lost, client.shut_down, finishing)
         if not lost.is_set():
             await asyncio.wait((finishing,), timeout=_END_S)
-            await asyncio.wait((asyncio.create_task(send(ServerMessage(bye=True))),), timeout=_END_S)
+            await asyncio.wait((asyncio.create_task(say_goodbye()),), timeout=_END_S)
     finally:
         await runtime.close()
         await client.close()
