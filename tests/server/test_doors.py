@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +230,43 @@ def test_TRN_04_nothing_but_messages_is_on_standard_output(tmp_path: Path) -> No
     with opened("stdio", tmp_path, read("missing.py"), {"text": json.dumps({"a": "\n"})}) as door:
         door.result(door.run(request("t")))
         assert all(set(each) - {"id"} <= {"event", "result"} for each in door.received)
+
+
+def test_TRN_07_in_the_terminal_a_turn_is_its_events_in_order_and_ends_once(tmp_path: Path) -> None:
+    with opened("terminal", tmp_path, read("a.py"), write("b.py"), {"text": "done"}) as door:
+        name = door.run(request("t"))
+        result = door.result(name)
+        whole(door.events(name), result)
+        assert [trace["tool"] for trace in result["tool_trace"]] == ["read_file", "write_file"]
+        assert result["status"] == "denied", "nobody can be asked"
+        assert (door.process.wait(20), sorted(path.name for path in door.workspace.glob("*.py"))) == (3, ["a.py"])
+
+
+@pytest.mark.parametrize("at", ["run_started", "intent_selected", "tool_call", "tool_result", "token_delta"])
+def test_TRN_07_in_the_terminal_an_interrupt_ends_a_turn_once_wherever_it_is(at: str, tmp_path: Path) -> None:
+    with opened("terminal", tmp_path, read("a.py"), {"text": "one two three four", "pace_s": 5.0}) as door:
+        name = door.run(request("t"))
+        door.until(lambda: at in door.kinds(name))
+        door.cancel(name, request("t"))
+        result = door.result(name)
+        whole(door.events(name), result)
+        assert (result["status"], door.process.wait(20)) == ("cancelled", 130)
+
+
+def test_TRN_07_in_the_terminal_a_reader_that_stops_for_a_while_gets_ten_megabytes_whole(tmp_path: Path) -> None:
+    text = " ".join(f"{number:010000}" for number in range(190))
+    with opened("terminal", tmp_path, *([read("a.py") | {"text": text}] * 5), {"text": "done"}) as door:
+        name = door.run(request("t"))
+        door.until(lambda: "token_delta" in door.kinds(name))
+        door.pause_reading()
+        time.sleep(1.0)  # the pipe is full by now
+        door.go_on_reading()
+        whole(door.events(name), door.result(name))
+        told = "".join(event["text"] for event in door.events(name) if event["kind"] == "token_delta")
+        assert told == text * 5 + "done"
+
+
+def test_TRN_07_in_the_terminal_a_reader_that_is_gone_leaves_no_process(tmp_path: Path) -> None:
+    with opened("terminal", tmp_path, {"text": "one two three four " * 20, "pace_s": 0.2}) as door:
+        door.leave()
+        door.process.wait(20)

@@ -11,6 +11,7 @@ import http.client
 import itertools
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -405,7 +406,40 @@ def address_of(door: Door) -> tuple[str, str]:
     return address.split("/")[2], address.partition("#")[2]
 
 
+class TerminalDoor(Door):
+    """`remit ask --json`: a process a turn, its events as lines. Nobody is asked, and it names its turns itself."""
+
+    arguments = ("ask", "--json", "--", "go")
+
+    def messages(self) -> Iterator[Json]:
+        assert self.process.stdout is not None
+        yield from map(json.loads, self.process.stdout)
+
+    def run(self, request: Json) -> str:
+        """Returns a name for the turn, which began with the process."""
+        return self.name()
+
+    def events(self, name: str) -> list[Json]:
+        return self.received
+
+    def answer(self, name: str) -> Json | None:
+        return {"result": self.received[-1]["result"]} if self.ended else None
+
+    def cancel(self, name: str, request: Json) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+    def leave(self) -> None:
+        """Goes away in the middle of the events."""
+        self.pause_reading()
+        seen = len(self.received)
+        self.until(lambda: len(self.received) > seen)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
 DOORS = {"stdio": StdioDoor, "lsp": LspDoor, "http": HttpDoor, "websocket": WebSocketDoor}
+EVERY = {**DOORS, "terminal": TerminalDoor}
+"""Those by which a client asks for turns, and the terminal, where a turn is a process."""
 
 
 @contextmanager
@@ -419,7 +453,7 @@ def opened(kind: str, folder: Path, *steps: Json, options: tuple[str, ...] = ())
     named = {"STATE": folder / "state", "CONFIG": folder / "config", "DATA": folder / "data"}
     environment = {f"REMIT_{name}_DIR": str(path) for name, path in named.items()}
     environment |= {"HOME": str(folder), "REMIT_MODEL": f"script:{script}"}
-    with DOORS[kind](workspace, environment, *options) as door:
+    with EVERY[kind](workspace, environment, *options) as door:
         yield door
 
 
