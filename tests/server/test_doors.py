@@ -1,4 +1,4 @@
-"""What holds at every door, over its real wire and a real process (TRN-01 to TRN-04): one suite, a row a door."""
+"""What holds at every door, over its real wire and a real process (TRN-01 to TRN-04, TRN-07): one suite, a row a door."""
 
 from __future__ import annotations
 
