@@ -142,12 +142,15 @@ def gate(
     tool_name: str,
     matrix: Matrix = INTENT_TOOLS,
     known_effect: Effect | None = None,
+    *,
     offered: Container[str] | None = None,
+    external: Mapping[str, Effect] | None = None,
 ) -> Refusal | None:
     """Stage two's check, before anything else looks at a call: None lets it on, a Refusal ends it.
 
     Rule 1 (`intent_required`), rules 3 and 5 (`tool_not_allowed_for_intent`). Selecting an intent always passes.
-    `offered` are the tools that whoever calls has at all, where that is known: a refusal names no other.
+    `offered` are the tools that whoever calls has at all, where that is known: a refusal names no other. `external` are
+    the external tools that there are, which it names as well.
     """
     if tool_name == SELECT_INTENT:
         return None
@@ -163,7 +166,7 @@ def gate(
             allowed=(SELECT_INTENT,),
             openers=openers,
         )
-    named = allowed_tools(state.active, matrix)
+    named = allowed_tools(state.active, matrix, external)
     allowed = (SELECT_INTENT, *(name for name in named if offered is None or name in offered))
     return Refusal(
         code="tool_not_allowed_for_intent",

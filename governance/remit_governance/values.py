@@ -48,6 +48,7 @@ CALLER_TAGS: Mapping[str, str] = MappingProxyType(
         "core_plugin": "a tool that comes with Remit carries it out",
         "trusted_write": "a tool of Remit's that writes exactly what was judged carries it out",
         "third_party": "another agent or a plugin from elsewhere called",
+        "own_tool": "a program that the person made a tool of theirs carries it out",
     }
 )
 """The tags of callers that there are, and what each says; the server gives them, by tables (POL-19)."""

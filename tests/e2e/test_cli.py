@@ -61,6 +61,7 @@ EVERY = {
     ("hook", "test"): True,
     ("hook", "report"): True,
     ("intent",): True,
+    ("tools", "list"): True,
     ("session", "search"): True,
     ("session", "export"): True,
     ("session", "delete"): True,

@@ -124,7 +124,7 @@ class Agent:
             known = ((*known[0], work_items_text(items)), known[1])
         told = user_text(request, *known)
         conversation.say(UserMessage(told), request.text)
-        tools = fit_tools(self.dispatcher.offered(turn), window, profile)
+        tools = fit_tools(self.dispatcher.offered(turn), window, profile, turn.memory.found)
         # A rule reads the sentence alone: what stands beside it could change what is meant.
         offer = Offer(tools, profile, request.text, by_rules=profile.by_rules and told == request.text)
         try:
@@ -141,11 +141,16 @@ class Agent:
                 conversation.say(UserMessage(told))
 
     async def _work(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
-        history, check = History(), await ExitCheck.begin(self.dispatcher, turn)
+        found, history = turn.memory.found, History()
+        check = await ExitCheck.begin(self.dispatcher, turn)
         end = limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
         begun = len(conversation.messages)
         for step in range(1, self.max_steps + 1):
             turn.begin_step()
+            if turn.memory.found != found:
+                found, window = turn.memory.found, smallest_window(self.provider, self.generation)
+                tools = fit_tools(self.dispatcher.offered(turn), window, offer.profile, found)
+                offer = replace(offer, intents=tools)
             reply = await self._follow_rules(conversation.messages[begun:], offer, turn) if offer.by_rules else None
             if reply is None:
                 offer = replace(offer, by_rules=False)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from remit_governance.intents import allowed_tools
 from remit_governance.visible import visible_again
 from remit_server.chat.figures import describe_statistics
 from remit_server.chat.mentions import kind_of_path
@@ -33,13 +34,25 @@ SAID: Mapping[EditsAsked, str] = {
 async def tools(chat: Chat, words: str) -> Reply:
     """Lists the tools by the intents that open them."""
     del words
-    lines = list[str]()
-    for intent, row in chat.runtime.matrix.items():
-        if names := [name for name in row.tools if name in TOOLS and not TOOLS[name].person_only]:
+    lines, there = list[str](), chat.runtime.tools
+    effects = {each.name: each.effect for each in there.declared}
+    for intent in chat.runtime.matrix:
+        opened = allowed_tools(intent, chat.runtime.matrix, effects)
+        if names := [name for name in opened if name in there and not there[name].person_only]:
             lines.append(f"**{intent}**")
-            lines += [f"- `{name}`: {TOOLS[name].summary}" for name in names]
+            lines += [f"- `{name}`: {visible_again(there[name].summary)}" for name in names]
             lines.append("")
-    return Reply("\n".join(lines))
+    return Reply("\n".join([*lines, *there.problems]))
+
+
+async def reload_tools(chat: Chat, words: str) -> Reply:
+    """Looks for the person's own tools again, and asks each what it is."""
+    del words
+    tools = chat.runtime.tools
+    await tools.reload(anew=True)
+    told = [f"- `{each.name}`: {visible_again(each.description)}" for each in tools.declared]
+    count = f"{len(TOOLS)} built-in tools, {len(told)} of your own"
+    return Reply("\n".join([count, *told, *tools.problems]))
 
 
 async def status(chat: Chat, words: str) -> Reply:

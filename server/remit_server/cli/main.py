@@ -39,6 +39,7 @@ from remit_server.cli.commands import (
     serve,
     session,
     stdio,
+    tools,
 )
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -91,12 +92,13 @@ COMMANDS: dict[str, Row] = {
     "session": Row(session, "list, show, copy, search, export and undo this folder's sessions"),
     "serve": Row(serve, "run the language server on stdin and stdout"),
     "stdio": Row(stdio, "run turns for scripts, as JSON lines on stdin and stdout"),
+    "tools": Row(tools, "list the tools that there are, your own among them"),
 }
 
 SUBCOMMANDS: dict[str, tuple[str, ...]] = {
     "check": ("config", "model", "policy", "sandbox"),
     "export": ("audit", "session"),
-    "list": ("auth", "model", "session"),
+    "list": ("auth", "model", "session", "tools"),
     "log": ("audit",),
     "remove": ("auth",),
     "show": ("config", "policy", "session"),

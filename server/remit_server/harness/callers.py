@@ -25,6 +25,8 @@ CALLERS: Mapping[CallerName, frozenset[str]] = MappingProxyType(
 
 _TRUST = frozenset({"core_plugin", "trusted_write"})
 _FROM_ELSEWHERE = frozenset({"third_party"})
+OWN = frozenset({"own_tool"})
+"""The tag of what a program does that the person made a tool."""
 
 
 def tags_of(caller: CallerName, tool: str) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypedDict, TypeVar
@@ -38,18 +38,27 @@ class Stamp(TypedDict):
 
 
 MAX_CALL_ID = 100
+MOST_FOUND = 12
+"""Tools of those that a model asked for that it is offered."""
 
 
 @dataclass(slots=True)
 class SessionMemory:
     """What governance remembers of a session: what was read, which answers of the person still stand, and its place in
-    the workflow. `measured` is the coverage of the last run of all tests, None once anything changed after it."""
+    the workflow. `measured` is the coverage of the last run of all tests, None once anything changed after it. `found`
+    are tools that a model asked for."""
 
     session_id: str
     read_digests: dict[str, str] = field(default_factory=dict[str, str])
     standing: Standing = field(default_factory=Standing)
     position: Position = field(default_factory=Position)
     measured: Coverage | None = None
+    found: tuple[str, ...] = ()
+
+    def note_found(self, tools: Sequence[str]) -> None:
+        """Remembers tools that a model asked for, the last ones of them."""
+        others = [name for name in self.found if name not in tools]
+        self.found = (*others, *tools)[-MOST_FOUND:]
 
     def note_read(self, data: Mapping[str, JsonValue]) -> None:
         """Remembers what a read showed, where the result says which file at which content."""

@@ -28,6 +28,7 @@ from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.shared import SharedModels
 from remit_server.runtime.audit_service import ServerRecord, audit_rules, open_log
 from remit_server.runtime.chosen_models import ChosenModels
+from remit_server.runtime.external_tools import ExternalTools
 from remit_server.runtime.folder_record import INSTRUCTIONS, brought, left_out, record_workspace
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import open_log_file
@@ -40,7 +41,6 @@ from remit_server.sandbox.scheduled import Scheduled, Slots
 from remit_server.sandbox.server_identity import clear_all_leftovers
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
-from remit_server.tools.table import TOOLS
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.content.files import collect_leftovers
 from remit_server.workspace.merges.merge_log import MergeLog
@@ -75,7 +75,9 @@ async def open_runtime(
     Raises SetupError: a broken policy file, an audit log that cannot be written, a workspace that cannot be opened.
     """
     live = LiveSettings(settings, read_again or (lambda: settings))
-    return await asyncio.to_thread(_open, live, documents, code or NoEditor(), shared or Shared())
+    runtime = await asyncio.to_thread(_open, live, documents, code or NoEditor(), shared or Shared())
+    await runtime.tools.start()
+    return runtime
 
 
 def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence, shared: Shared) -> Runtime:
@@ -111,13 +113,16 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         opened.callback(shared.slots.release, folder)
         desk = ApprovalDesk(audit, settings.config.limits.approval_timeout_s, live.keep)
         merger = Merger(workspace, documents, merges)
+        tools = ExternalTools(
+            settings.person_policy.parent, Scheduled(choose_sandbox(settings.workspace), shared.slots.runner)
+        )
         parts = Parts(
-            tools=TOOLS,
+            tools=tools,
             rulebook=live.rulebook,
             workspace=workspace,
             documents=documents,
             merger=merger,
-            sandbox=Scheduled(choose_sandbox(settings.workspace), shared.slots.runner),
+            sandbox=tools.sandbox,
             desk=desk,
             audit=audit,
             redactor=redactor,
@@ -153,7 +158,8 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         models=chosen,
         telemetry=telemetry,
         close=close,
-        warnings=lambda: (*told, *maintenance.warnings),
+        tools=tools,
+        warnings=lambda: (*told, *tools.at_start, *maintenance.warnings),
         audit_warnings=lambda: maintenance.warnings,
     )
     return runtime

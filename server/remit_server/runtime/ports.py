@@ -22,6 +22,7 @@ from remit_server.contract import (
 from remit_server.harness.approval.proposed_texts import ProposedText
 from remit_server.harness.ports import Asker, Emit
 from remit_server.models.answers import OnText
+from remit_server.runtime.external_tools import ExternalTools
 from remit_server.sessions.folder import SessionFolder
 
 
@@ -65,6 +66,11 @@ class AgentRuntime(Protocol):
     @property
     def matrix(self) -> Matrix:
         """The tools that each intent opens, as the policy in force has it."""
+        ...
+
+    @property
+    def tools(self) -> ExternalTools:
+        """The tools that there are, the person's own among them."""
         ...
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:

@@ -58,6 +58,7 @@ from remit_server.models.ports import LocalEngine, ModelProvider, UserMessage
 from remit_server.runtime.attachments import Attached, Reader
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.completing import Completer, generate
+from remit_server.runtime.external_tools import ExternalTools
 from remit_server.runtime.folder_record import as_it_holds
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import enter_turn
@@ -112,11 +113,12 @@ class Runtime:
         models: ChosenModels,
         telemetry: Telemetry,
         close: Callable[[], None],
+        tools: ExternalTools,
         warnings: Callable[[], Sequence[str]] = tuple,
         audit_warnings: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._configured, self._agent, self._models, self._telemetry = configured, agent, models, telemetry
-        self.dispatcher, self._desk = dispatcher, desk
+        self.dispatcher, self._desk, self.tools = dispatcher, desk, tools
         self._live, self._close_resources = live, close
         self._warnings, self._warned, self._audit_warnings = warnings, 0, audit_warnings
         self._completer = Completer(lambda: self._settings, lambda: self._running_turns > 0, models, dispatcher)
@@ -275,11 +277,15 @@ class Runtime:
         return None if stats is None else ModelStats(**asdict(stats))
 
     async def reload(self) -> tuple[Notice, ...]:
-        """Have policy and configuration count as their files are now, where they can be used."""
+        """Have policy, configuration and the person's own tools count as they are now, where they can be used."""
         if self._closed:
             return ()
-        found = await self._live.reload(), await self._configured.reload()
+        found = await self._live.reload(), await self._configured.reload(), await self._reload_tools()
         return tuple(notice for notice in found if notice is not None)
+
+    async def _reload_tools(self) -> Notice | None:
+        changed = await self.tools.reload()
+        return Notice(not self.tools.problems, self.tools.told()) if changed else None
 
     def put_settings(self, settings: Settings) -> None:
         """Have the next turns take their limits, and their model, from these settings."""

@@ -92,7 +92,14 @@ class ToExempt:
     paths: tuple[str, ...]
 
 
-Facts = TestsRan | Reviewed | ToExempt
+@dataclass(frozen=True, slots=True)
+class FoundTools:
+    """The names of tools that a model asked for, and is offered from now on."""
+
+    tools: tuple[str, ...]
+
+
+Facts = TestsRan | Reviewed | ToExempt | FoundTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +333,7 @@ class Tool(Generic[A]):
     collected; before others run, that is reviewed. `past` says what it did to a path (`edited`), which a condensed
     conversation keeps. `drop_rank` is its place among the tools that a small window goes without, the lowest first;
     None: it is always offered. `if_named`: it is offered only to a model whose profile names it. `workflow` is what
-    it is to the workflow.
+    it is to the workflow. `own`: a program of the person's own does it, which reaches the hosts that they wrote down.
     """
 
     name: str
@@ -345,6 +352,7 @@ class Tool(Generic[A]):
     drop_rank: int | None = None
     if_named: bool = False
     workflow: InWorkflow | None = None
+    own: bool = False
 
     @property
     def follows(self) -> Follows | None:

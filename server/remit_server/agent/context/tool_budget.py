@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from pydantic import JsonValue
@@ -13,6 +13,7 @@ from remit_server.agent.context.budget import GUESSED_TOKENS_PER_CHAR
 from remit_server.models.ports import ToolSpec
 from remit_server.models.profile import LARGE, Profile
 from remit_server.models.tool_words import shown_parameters, without_words
+from remit_server.tools.external.find_tools import FIND_TOOLS
 from remit_server.tools.spec import Follows
 from remit_server.tools.table import TOOLS
 
@@ -21,6 +22,10 @@ Intents = Mapping[Intent, tuple[ToolSpec, ...]]
 MOST_TOOL_TOKENS = 3_000
 _SHARE = 0.2
 """Of the window: what the descriptions of tools may take."""
+
+MOST_OWN_TOKENS = 600
+_OWN_SHARE = 0.05
+"""The same for tools of the person's own: where they need more, a model asks for those that it needs."""
 
 IF_NAMED = tuple(name for name, tool in TOOLS.items() if tool.if_named)
 """Not offered to a model that is offered everything: it edits exact texts."""
@@ -43,11 +48,33 @@ def context_cost(tool: ToolSpec) -> int:
     return round((len(tool.name) + len(tool.description) + len(spelled)) * GUESSED_TOKENS_PER_CHAR)
 
 
-def fit_tools(intents: Intents, window: int | None, profile: Profile = LARGE) -> Intents:
+def fit_tools(intents: Intents, window: int | None, profile: Profile = LARGE, found: Collection[str] = ()) -> Intents:
     """Returns what a model of this profile that reads `window` tokens is offered of the tools (MOD-21).
 
     Words on arguments go first, then tools. The same window gives the same offer: a session's prompt stays as it is.
+    Of the person's own tools it is offered all where there is room for them, else those that it has `found`.
     """
+    own = _own_tools(intents, window, found, profile)
+    built_in = _fit_built_in(_without_tools(intents, tuple(_names(intents) - TOOLS.keys())), window, profile)
+    offer = {
+        intent: (*built_in.get(intent, ()), *(tool for tool in tools if tool.name in own))
+        for intent, tools in intents.items()
+    }
+    return {intent: tools for intent, tools in offer.items() if tools}
+
+
+def _own_tools(intents: Intents, window: int | None, found: Collection[str], profile: Profile) -> frozenset[str]:
+    """Returns the names of the person's own tools that are told."""
+    own = {tool.name: tool for tools in intents.values() for tool in tools if tool.name not in TOOLS}
+    room = MOST_OWN_TOKENS if window is None else min(MOST_OWN_TOKENS, int(window * _OWN_SHARE))
+    finder = frozenset({FIND_TOOLS} & own.keys())
+    told = own.keys() - finder
+    if sum(context_cost(own[name]) for name in told) <= room:
+        return frozenset(told)
+    return (frozenset(found) & told) | (frozenset[str]() if profile.tools else finder)
+
+
+def _fit_built_in(intents: Intents, window: int | None, profile: Profile) -> Intents:
     if profile.tools:
         return _chosen(intents, profile)
     intents = _without_tools(intents, IF_NAMED)
@@ -91,6 +118,10 @@ def _smaller(intents: Intents) -> Iterator[Intents]:
     bare = _without_words(intents)
     for number in range(len(DROPPED_FIRST)):
         yield _without_tools(bare, DROPPED_FIRST[:number])
+
+
+def _names(intents: Intents) -> frozenset[str]:
+    return frozenset(tool.name for tools in intents.values() for tool in tools)
 
 
 def _cost(intents: Intents) -> int:

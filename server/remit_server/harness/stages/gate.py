@@ -37,7 +37,8 @@ def admit(ctx: CallContext) -> Admitted:
     name = canonical_tool(call.name)
     known = parts.tools.get(name)
     effect = known.effect if known else None
-    if refusal := gate(turn.intent, name, parts.rulebook.policy.matrix, effect, _offered(turn, parts)):
+    matrix, own = parts.rulebook.policy.matrix, {name: tool.effect for name, tool in parts.tools.items() if tool.own}
+    if refusal := gate(turn.intent, name, matrix, effect, offered=_offered(turn, parts), external=own):
         raise outside(refusal)
     tool = parts.tools.get(name)
     if tool is not None and not may_call(tool, turn):

@@ -70,13 +70,19 @@ def _validate(name: str, model: type[A], arguments: Mapping[str, JsonValue]) -> 
     try:
         return model.model_validate(dict(arguments))
     except ValidationError as error:
-        fields = ", ".join(model.model_fields)
+        fields = ", ".join(model.model_json_schema().get("properties", ())) or "no arguments"
         raise _invalid(name, _describe(error), f"{name} takes: {fields}") from error
 
 
 def _describe(error: ValidationError) -> str:
     problems = error.errors(include_url=False)
-    return "; ".join(f"`{'.'.join(map(str, p['loc'])) or 'arguments'}`: {_problem(p)}" for p in problems[:5])
+    return "; ".join(f"{_where(p)}{_problem(p)}" for p in problems[:5])
+
+
+def _where(problem: ErrorDetails) -> str:
+    """Returns the argument that a problem is in; what is wrong with all of them says where itself."""
+    place = ".".join(map(str, problem["loc"]))
+    return f"`{place}`: " if place else ""
 
 
 def _problem(problem: ErrorDetails) -> str:

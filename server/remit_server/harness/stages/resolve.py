@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from remit_governance.policy.decision.rule_paths import RulePaths
 from remit_governance.values import Action, SandboxName, Verdict
 from remit_governance.workflow.test_files import locked_files
+from remit_server.harness.callers import OWN
 from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import RUN_INSIDE, action_for, judge_path
@@ -103,6 +104,7 @@ def _action_of(target: Target, tool: AnyTool, turn: Turn, inside: SandboxName) -
     action = action_for(turn, tool.name, target.syscall, target.path.relative if target.path else None)
     return replace(
         action,
+        caller_tags=action.caller_tags | OWN if tool.own else action.caller_tags,
         command=target.command,
         also=target.also,
         cwd=target.cwd.relative if target.cwd else None,

@@ -1,0 +1,187 @@
+"""The tools of the person's own beside the built-in ones: found, asked what they are, and read again (TOOL-15).
+
+Each program is asked in the sandbox, where it sees its own folder alone. What cannot be used is said, and the rest is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit_server.errors import RemitError, SetupError, os_reason
+from remit_server.sandbox.ports import CommandSpec, Sandbox
+from remit_server.sandbox.visible.environment import command_environment
+from remit_server.tools.external.declared import (
+    MAX_SCHEMA_BYTES,
+    Declared,
+    Printed,
+    ToolForm,
+    ToolsForm,
+    declare,
+    read_printed,
+    read_tools_file,
+    unusable,
+)
+from remit_server.tools.external.find_tools import FIND_TOOLS, find_tools_row
+from remit_server.tools.external.row import row_of
+from remit_server.tools.spec import AnyTool
+from remit_server.tools.table import TOOLS
+
+TOOLS_FILE, TOOLS_FOLDER = "tools.yaml", "tools"
+_ASK_S = 10.0
+_MOST = 200
+"""Programs of a folder that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A program that may be a tool: what is written of it, and its name where that says it."""
+
+    path: Path
+    form: ToolForm
+    name: str | None = None
+
+
+class ExternalTools(Mapping[str, AnyTool]):
+    """All tools that there are, by name. `problems` say what of the person's own cannot be used, in words; `at_start`
+    are those that were found when it was opened."""
+
+    def __init__(self, folder: Path, sandbox: Sandbox) -> None:
+        self.folder, self.sandbox = folder, sandbox
+        self._all: Mapping[str, AnyTool] = TOOLS
+        self._seen: tuple[object, ...] = ()
+        self._lock = asyncio.Lock()
+        self.declared: tuple[Declared, ...] = ()
+        self.problems: tuple[str, ...] = ()
+        self.at_start: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> AnyTool:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def items(self) -> ItemsView[str, AnyTool]:
+        """Returns them all: each call goes through them, and a view by name would look each up again."""
+        return self._all.items()
+
+    async def start(self) -> None:
+        """Finds the tools for the first time."""
+        await self.reload()
+        self.at_start = self.problems
+
+    async def reload(self, *, anew: bool = False) -> bool:
+        """Has the tools count that there are now; returns whether any may have changed. `anew` asks each program
+        again."""
+        async with self._lock:
+            seen = await asyncio.to_thread(self._look)
+            if seen == self._seen and not anew:
+                return False
+            self._seen = seen
+            await self._read()
+            return True
+
+    def told(self) -> str:
+        """Says which tools of the person's own count, and what of them does not."""
+        names = ", ".join(f"`{each.name}`" for each in self.declared)
+        count = f"Your own tools are: {names}" if names else "There are no tools of your own now"
+        return "; ".join((count, *self.problems))
+
+    async def _read(self) -> None:
+        try:
+            form = await asyncio.to_thread(read_tools_file, self.folder / TOOLS_FILE)
+            wanted = await asyncio.to_thread(lambda: tuple(self._wanted(form)))
+        except SetupError as error:  # nothing counts of a file with a mistake, and what did goes on doing so
+            self.problems = (f"{error.what}: {error.why}; {error.fix}",)
+            return
+        found = await asyncio.gather(*(self._declare(each, form) for each in wanted))
+        problems = [each for each in found if isinstance(each, str)]
+        declared: dict[str, Declared] = {}
+        for each in found:
+            if isinstance(each, Declared):
+                if each.name in declared:
+                    other = declared[each.name].path
+                    problems.append(f"`{each.path}` and `{other}` are both called `{each.name}`; the second one counts")
+                declared.setdefault(each.name, each)
+        there = {each.name for each in wanted} | declared.keys()
+        lost = [name for name, each in form.tools.items() if each.enabled and name not in there and each.path is None]
+        problems += [
+            f"tools.yaml describes `{name}`, but no program says that it is it; name its `path`" for name in lost
+        ]
+        self.declared, self.problems = tuple(declared.values()), tuple(problems)
+        rows = {name: row_of(each) for name, each in declared.items()}
+        finder = {FIND_TOOLS: find_tools_row(self.declared)} if declared else {}
+        self._all = {**TOOLS, **rows, **finder}
+
+    def _wanted(self, form: ToolsForm) -> Iterator[Wanted]:
+        """Yields each program once. What is written of one that only says its name itself is found by that later."""
+        named = {each.path: Wanted(each.path, each, name) for name, each in form.tools.items() if each.path}
+        yield from (each for each in named.values() if each.form.enabled)
+        for folder in (self.folder / TOOLS_FOLDER, *form.paths):
+            yield from (Wanted(path, ToolForm()) for path in programs(folder) if path not in named)
+
+    async def _declare(self, wanted: Wanted, form: ToolsForm) -> Declared | str | None:
+        """Returns a tool as it counts, why it does not, or None where it is switched off."""
+        said = wanted.form
+        try:
+            if not await asyncio.to_thread(os.access, wanted.path, os.X_OK):
+                raise unusable(f"`{wanted.path}` is no program that can be run", "correct its path, or `chmod +x` it")
+            whole = said.description is not None and said.parameters is not None
+            printed = None if whole and wanted.name else await self._ask(wanted.path)
+            name = wanted.name or (printed.name if printed else "")
+            said = said if wanted.name else form.tools.get(name, said)
+            return declare(name, wanted.path, said, printed, frozenset((*TOOLS, FIND_TOOLS))) if said.enabled else None
+        except RemitError as error:
+            return f"{error.what}: {error.why}; {error.fix}"
+
+    async def _ask(self, path: Path) -> Printed:
+        """Returns what a program says of itself. Raises RemitError."""
+        spec = CommandSpec(
+            argv=(str(path), "--schema"),
+            cwd=path.parent,
+            workspace=path.parent,
+            environment=command_environment(os.environ),
+            timeout_s=_ASK_S,
+            max_output_bytes=2 * MAX_SCHEMA_BYTES,
+        )
+        output = await self.sandbox.run(spec)
+        if output.exit_code != 0:
+            ended = "it took too long" if output.timed_out else f"it ended with code {output.exit_code}"
+            fix = "have it answer `--schema`, or describe it in tools.yaml"
+            raise unusable(f"`{path} --schema` failed: {ended}", fix)
+        return read_printed(path, output.stdout)
+
+    def _look(self) -> tuple[object, ...]:
+        """Returns what tells whether anything has changed: of the file, and of each program."""
+        file = self.folder / TOOLS_FILE
+        try:
+            form = read_tools_file(file)
+        except SetupError:
+            form = ToolsForm()
+        folders = (self.folder / TOOLS_FOLDER, *form.paths)
+        paths = [file, *(path for folder in folders for path in programs(folder))]
+        return tuple(map(_stamp, [*paths, *(each.path for each in form.tools.values() if each.path)]))
+
+
+def programs(folder: Path) -> Sequence[Path]:
+    """Returns the programs that lie in a folder, by name; none where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [Path(entry.path) for entry in entries if entry.is_file() and not entry.name.startswith(".")]
+    except OSError:
+        return ()
+    return [path for path in sorted(found)[:_MOST] if os.access(path, os.X_OK)]
+
+
+def _stamp(path: Path) -> tuple[object, ...]:
+    try:
+        status = path.stat()
+    except OSError as error:
+        return (str(path), os_reason(error))
+    return (str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)

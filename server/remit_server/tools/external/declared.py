@@ -1,0 +1,198 @@
+"""What is said of a person's own tools: `tools.yaml`, and what a program prints for `--schema` (TOOL-15)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from remit_governance.errors import PolicyError
+from remit_governance.hosts import parse_endpoint
+from remit_governance.intents import ALIASES, SELECT_INTENT
+from remit_governance.policy.language.parse_form import parse_form
+from remit_governance.values import Effect
+from remit_governance.visible import without_hidden
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.json_bounds import has_too_many_values
+
+MAX_SCHEMA_BYTES = 16_384
+MAX_DESCRIPTION = 500
+"""Characters of a description that a model is told."""
+
+NAME = r"^[a-z][a-z0-9_]{0,63}$"
+_TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
+_KEPT = frozenset({"type", "description", "enum", "default", "items", "properties", "required", "minimum", "maximum"})
+"""What counts of a parameter's JSON Schema. A pattern could be slow, and a reference lead elsewhere."""
+
+_DEEPEST = 5
+
+Own = Annotated[Path, AfterValidator(lambda path: path.expanduser())]
+ToolName = Annotated[str, Field(pattern=NAME)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ToolForm(_Form):
+    """One tool of `tools.yaml`. What it leaves out, its program says for `--schema`; `hosts` are all that it reaches,
+    `reads` what it may read besides the workspace and itself."""
+
+    path: Own | None = None
+    description: str | None = Field(default=None, min_length=1, max_length=MAX_DESCRIPTION)
+    parameters: dict[str, JsonValue] | None = None
+    effect: Literal["read", "execute"] = "execute"
+    hosts: tuple[Annotated[str, Field(max_length=300)], ...] = Field(default=(), max_length=16)
+    reads: tuple[Own, ...] = Field(default=(), max_length=16)
+    timeout_seconds: int = Field(default=30, ge=1, le=600)
+    enabled: bool = True
+
+
+class ToolsForm(_Form):
+    """`tools.yaml`. `paths` are folders of programs that are tools, besides `tools/` beside this file."""
+
+    paths: tuple[Own, ...] = Field(default=(), max_length=16)
+    tools: dict[ToolName, ToolForm] = Field(default={}, max_length=200)
+
+
+class Printed(BaseModel):
+    """What a program says of itself. It may say more, which does not count."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    name: ToolName
+    description: str = Field(min_length=1, max_length=20_000)
+    parameters: dict[str, JsonValue] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A tool of the person's own as it counts: `parameters` is a JSON Schema of an object."""
+
+    name: str
+    path: Path
+    description: str
+    parameters: Mapping[str, JsonValue]
+    effect: Effect
+    hosts: tuple[str, ...] = ()
+    reads: tuple[Path, ...] = ()
+    timeout_s: int = 30
+
+
+def read_tools_file(file: Path) -> ToolsForm:
+    """Reads `tools.yaml`; without one there is nothing said. Raises SetupError with the line of what is wrong."""
+    try:
+        text = file.read_bytes()[: 1 << 20].decode("utf-8-sig")
+    except FileNotFoundError:
+        return ToolsForm()
+    except (OSError, UnicodeDecodeError) as error:
+        raise unusable(f"{file}: {error}", "make it a readable text file, or remove it") from error
+    try:
+        return parse_form(str(file), text, ToolsForm, {"tools": ToolForm})[1]
+    except PolicyError as error:
+        raise unusable(error.why, error.fix) from error
+
+
+def unusable(why: str, fix: str) -> SetupError:
+    """Returns the error of a tool of the person's own that cannot be used."""
+    return SetupError("a tool of your own cannot be used", why, fix, code=ErrorCode.INVALID_REQUEST)
+
+
+def read_printed(path: Path, data: bytes) -> Printed:
+    """Reads what a program printed for `--schema`. Raises SetupError."""
+    fix = (
+        'have it print `{"name": …, "description": …, "parameters": {…}}` for `--schema`, or describe it in tools.yaml'
+    )
+    if len(data) > MAX_SCHEMA_BYTES or has_too_many_values(data):
+        raise unusable(f"`{path}` printed more than {MAX_SCHEMA_BYTES >> 10} KiB for `--schema`", fix)
+    try:
+        return Printed.model_validate(json.loads(data))
+    except (ValueError, RecursionError) as error:
+        found = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else None
+        why = f"`{'.'.join(map(str, found['loc']))}`: {found['msg']}" if found else "it is no JSON"
+        raise unusable(f"what `{path}` printed for `--schema` cannot be used: {why}", fix) from error
+
+
+def declare(name: str, path: Path, form: ToolForm, printed: Printed | None, taken: frozenset[str]) -> Declared:
+    """Returns the tool as it counts: what the person wrote of it goes before what it says. Raises SetupError; `taken`
+    are the names that mean something else."""
+    if name in taken or name in ALIASES or name == SELECT_INTENT:
+        raise unusable(f"`{path}` calls itself `{name}`, the name of another tool", "give it another name")
+    description = form.description or (printed.description if printed else "")
+    given = form.parameters if form.parameters is not None else (printed.parameters if printed else {})
+    try:
+        hosts = tuple(str(parse_endpoint(host)) for host in form.hosts)
+        parameters = schema_of(given)
+    except ValueError as error:
+        raise unusable(
+            f"`{name}` ({path}): {error}", "correct it in tools.yaml, or in what the program prints"
+        ) from error
+    return Declared(
+        name=name,
+        path=path,
+        description=" ".join(without_hidden(description).split())[:MAX_DESCRIPTION],
+        parameters=parameters,
+        effect=Effect(form.effect),
+        hosts=hosts,
+        reads=form.reads,
+        timeout_s=form.timeout_seconds,
+    )
+
+
+def schema_of(parameters: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Returns a JSON Schema of an object, from one, or from parameters by name that say themselves whether they are
+    required. Raises ValueError."""
+    if parameters.get("type") == "object" and isinstance(parameters.get("properties", {}), dict):
+        return _checked(_part(parameters, 0, "parameters"))
+    properties: dict[str, JsonValue] = {}
+    required: list[JsonValue] = []
+    for name, part in parameters.items():
+        if not isinstance(part, dict):
+            raise ValueError(f"the parameter `{name[:100]}` is not described by an object")
+        if part.get("required") is True:
+            required.append(name)
+        said = {key: value for key, value in part.items() if key != "required" or isinstance(value, list)}
+        properties[name] = _part(said, 1, name)
+    return _checked({"type": "object", "properties": properties, "required": required, "additionalProperties": False})
+
+
+def _checked(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Returns the schema. Raises ValueError where a keyword in it has no value of its kind."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        cast(Any, Draft202012Validator).check_schema(dict(schema))
+    except SchemaError as error:
+        raise ValueError(f"it is no JSON Schema at `{error.json_path}`: {error.message}"[:300]) from error
+    return schema
+
+
+def _part(schema: Mapping[str, JsonValue], depth: int, name: str) -> dict[str, JsonValue]:
+    """Returns what counts of one schema. Raises ValueError for what is none."""
+    if depth > _DEEPEST:
+        raise ValueError(f"the parameter `{name[:100]}` nests deeper than {_DEEPEST}")
+    kind = schema.get("type", "string")
+    if not isinstance(kind, str) or kind not in _TYPES:
+        raise ValueError(f"the parameter `{name[:100]}` is of no type that is one of {', '.join(sorted(_TYPES))}")
+    kept: dict[str, JsonValue] = {key: value for key, value in schema.items() if key in _KEPT} | {"type": kind}
+    if isinstance(said := kept.get("description"), str):
+        kept["description"] = " ".join(without_hidden(said).split())[:MAX_DESCRIPTION]
+    if kind == "array":
+        items = kept.get("items", {})
+        kept["items"] = _part(items if isinstance(items, dict) else {}, depth + 1, name)
+    if kind == "object":
+        parts = kept.get("properties", {})
+        if not isinstance(parts, dict):
+            raise ValueError(f"the properties of `{name[:100]}` are no object")
+        kept["properties"] = {
+            key: _part(cast("dict[str, Any]", part) if isinstance(part, dict) else {}, depth + 1, key)
+            for key, part in parts.items()
+        }
+        kept["additionalProperties"] = False
+    return kept

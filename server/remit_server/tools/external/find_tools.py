@@ -1,0 +1,74 @@
+"""`find_tools`: which of the person's own tools do something, where there are too many to tell of each (TOOL-17)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from remit_governance.values import Effect
+from remit_server.tools.external.declared import Declared
+from remit_server.tools.spec import AnyTool, Arguments, FoundTools, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+
+FIND_TOOLS = "find_tools"
+MOST = 5
+"""Tools that one search finds."""
+
+_NAMES_CHARS = 1_200
+_WORDS = re.compile(r"[a-z0-9]+")
+
+
+class FindToolsArguments(Arguments):
+    """Arguments of `find_tools`."""
+
+    query: str = Field(min_length=1, max_length=300, description="what the tool has to do, or its name")
+
+
+def find_tools_row(declared: Sequence[Declared]) -> AnyTool:
+    """Returns the row of the tool that finds these."""
+
+    def targets(arguments: FindToolsArguments, ctx: ToolContext) -> tuple[Target, ...]:
+        del arguments
+        return (Target("fs.list", path=ctx.resolve(".")),)  # less than that: each call has something to judge
+
+    async def prepare(arguments: FindToolsArguments, ctx: ToolContext) -> Plan:
+        del ctx
+
+        async def run() -> Outcome:
+            found = search(arguments.query, declared)
+            text = "\n".join(map(_line, found)) or f"none of {len(declared)} tools does that; their names: {names}"
+            summary = f"{len(found)} of {len(declared)} tools"
+            return Outcome(text, summary, facts=FoundTools(tuple(each.name for each in found)))
+
+        return ReadPlan(run)
+
+    names = ", ".join(each.name for each in declared)
+    listed = names if len(names) <= _NAMES_CHARS else names[:_NAMES_CHARS].rpartition(",")[0] + ", …"
+    return Tool(
+        name=FIND_TOOLS,
+        summary=f"Find one of the person's own tools before you call it. They are: {listed}",
+        effect=Effect.READ,
+        arguments=FindToolsArguments,
+        targets=targets,
+        prepare=prepare,
+        own=True,
+    )
+
+
+def search(query: str, declared: Sequence[Declared]) -> tuple[Declared, ...]:
+    """Returns the tools that share words with the query, the best first: a word of a name counts three times."""
+    words = set(_WORDS.findall(query.lower().replace("_", " ")))
+
+    def score(each: Declared) -> int:
+        named = set(_WORDS.findall(each.name.replace("_", " ")))
+        told = set(_WORDS.findall(each.description.lower()))
+        return 3 * len(words & named) + len(words & told) + 10 * (each.name == query.strip())
+
+    ranked = sorted(declared, key=lambda each: -score(each))
+    return tuple(each for each in ranked[:MOST] if score(each))
+
+
+def _line(each: Declared) -> str:
+    return f"- {each.name}: {each.description} Arguments: {json.dumps(each.parameters, ensure_ascii=False)}"

@@ -1,0 +1,130 @@
+"""The row of a tool of the person's own: its program runs in the sandbox, as a command does (TOOL-16)."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, cast
+
+from pydantic import BaseModel, JsonValue
+
+from remit_governance.hosts import parse_endpoint
+from remit_governance.values import Effect
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.json_bounds import has_too_many_values
+from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.sandbox.visible.environment import command_environment
+from remit_server.tools.external.arguments import arguments_of, as_json
+from remit_server.tools.external.declared import Declared
+from remit_server.tools.run.command_parts import failure_of, host_targets, lacked_network, with_hosts
+from remit_server.tools.run.run_command import head_and_tail
+from remit_server.tools.spec import AnyTool, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
+
+ANY_ARGUMENTS = "{…}"
+"""Stands for a tool's arguments where policy and standing answers name it."""
+
+MAX_SHOWN_CHARS = 16_000
+_BOTH_WAYS = 'printf %s "$1" | "$0" "$1"'
+"""A program finds its arguments in its first argument, and on its standard input as well: each reads what it likes."""
+
+
+def row_of(declared: Declared) -> AnyTool:
+    """Returns the row of a tool."""
+    endpoints = tuple(parse_endpoint(host) for host in declared.hosts)
+
+    def targets(arguments: BaseModel, ctx: ToolContext) -> tuple[Target, ...]:
+        del arguments  # an answer about the tool is about all of them: the person is shown what each call has
+        command = (str(declared.path), ANY_ARGUMENTS)
+        return (Target("process.exec", command=command, cwd=ctx.resolve(".")), *host_targets(endpoints))
+
+    async def prepare(arguments: BaseModel, ctx: ToolContext) -> Plan:
+        given = as_json(arguments)
+        seconds = min(declared.timeout_s, ctx.command_limit_s)
+        spec = CommandSpec(
+            argv=("/bin/sh", "-c", _BOTH_WAYS, str(declared.path), given),
+            cwd=ctx.workspace.root,
+            workspace=ctx.workspace.root,
+            environment=command_environment(os.environ),
+            timeout_s=float(seconds),
+            readable=(declared.path, *declared.reads),
+            writes=declared.effect is Effect.EXECUTE,
+        )
+
+        def render(output: CommandOutput) -> Outcome:
+            return render_result(declared, output, seconds, ctx)
+
+        return CommandPlan(with_hosts(spec, endpoints), display=f"{declared.name} {given}", render=render)
+
+    return Tool(
+        name=declared.name,
+        summary=declared.description,
+        effect=declared.effect,
+        arguments=arguments_of(declared.name, declared.parameters),
+        targets=targets,
+        prepare=prepare,
+        most_chars=MAX_SHOWN_CHARS,
+        own=True,
+    )
+
+
+def render_result(declared: Declared, output: CommandOutput, seconds: int, ctx: ToolContext) -> Outcome:
+    """Returns what a program's JSON says: its `result`, or all of it; a failure where it says so, or printed none."""
+    found = read_json(output.stdout)
+    failure = failure_of(output, _too_long(declared, seconds)) or _failure(declared, found, output, ctx)
+    text = ctx.redact(_text_of(found))
+    return Outcome(
+        text=head_and_tail(text, MAX_SHOWN_CHARS),
+        summary=str(failure) if failure else f"{declared.name}: {len(text)} characters",
+        data={"exit_code": output.exit_code, "timed_out": output.timed_out, "truncated": len(text) > MAX_SHOWN_CHARS},
+        exit_code=output.exit_code,
+        failure=failure,
+    )
+
+
+def _failure(declared: Declared, found: JsonValue, output: CommandOutput, ctx: ToolContext) -> ToolError | None:
+    """Returns why a call failed by what its program did; None where it did not."""
+    said = ctx.redact(output.stderr.decode(errors="replace")).strip()
+    if isinstance(found, dict) and found.get("success") is False:
+        why = ctx.redact(str(found.get("error") or found.get("message") or "it does not say why"))
+    elif output.exit_code:
+        why = f"it ended with code {output.exit_code}" + (f", and said: {said[-1_000:]}" if said else "")
+    elif found is None:
+        why = "it printed no JSON"
+    else:
+        return None
+    fix = "correct its arguments, or go on without it"
+    if not declared.hosts and lacked_network(f"{why} {said}"):
+        fix = (
+            f"it reaches no host: the person can name those that it needs as `hosts` of `{declared.name}` in tools.yaml"
+        )
+    return ToolError(f"`{declared.name}` failed", why[:2_000], fix, code=ErrorCode.COMMAND_FAILED)
+
+
+def read_json(data: bytes) -> JsonValue:
+    """Returns what a program printed; None where that is no JSON."""
+    if has_too_many_values(data):
+        return None
+    try:
+        return cast("JsonValue", json.loads(data))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _text_of(found: JsonValue) -> str:
+    """Returns the text of a result: that alone where it is one, else the JSON."""
+    if isinstance(found, dict):
+        rest: dict[str, Any] = {key: value for key, value in found.items() if key not in {"success", "error"}}
+        if isinstance(result := rest.get("result"), str):
+            return result
+        return json.dumps(rest, ensure_ascii=False, indent=1) if rest else ""
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _too_long(declared: Declared, seconds: int) -> ToolError:
+    return ToolError(
+        f"`{declared.name}` was stopped",
+        f"it took {seconds} s, its time limit",
+        f"ask it for less; the person can raise `timeout_seconds` of `{declared.name}` in tools.yaml",
+        code=ErrorCode.TIMED_OUT,
+    )
