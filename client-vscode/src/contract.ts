@@ -159,7 +159,7 @@ export interface CallEnded {
  *
  * It is the person's own (`!command`, `run-tool`), or, with `by` `model`, one that another agent's model makes: policy
  * judges that as a model's call. `typed` says that the person typed this very command: that answers what policy would
- * ask them about (APP-17).
+ * ask them about (APP-17). `work_item` is declared with the intent.
  */
 export interface CallInput {
   readonly type?: "call";
@@ -168,6 +168,7 @@ export interface CallInput {
   readonly intent?: Intent | null;
   readonly by?: "person" | "model";
   readonly typed?: boolean;
+  readonly work_item?: string | null;
 }
 
 /** A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed. */

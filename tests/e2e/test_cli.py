@@ -38,6 +38,7 @@ EVERY = {
     ("doctor",): True,
     ("gateway",): False,
     ("http",): False,
+    ("mcp",): False,
     ("stdio",): False,
     ("model", "check"): True,
     ("model", "list"): True,

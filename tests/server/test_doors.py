@@ -34,6 +34,8 @@ def read(path: str) -> Any:
 
 every_door = pytest.mark.parametrize("kind", DOORS)
 resuming = pytest.mark.parametrize("kind", [name for name, door in DOORS.items() if door.resumes])
+naming = pytest.mark.parametrize("kind", [name for name, door in DOORS.items() if door.names_questions])
+telling = pytest.mark.parametrize("kind", [name for name, door in DOORS.items() if door.tells_of_cancelled])
 
 
 def whole(events: list[Any], result: Any) -> None:
@@ -64,7 +66,7 @@ def test_TRN_01_the_same_ids_are_the_same_turn_and_another_request_by_them_is_no
         assert door.result(door.run(request("u")))["final_output"] == "two"
 
 
-@every_door
+@telling
 @pytest.mark.parametrize("at", ["run_started", "intent_selected", "tool_call", "approval_required", "token_delta"])
 def test_TRN_01_a_turn_that_is_cancelled_ends_once_wherever_it_is(kind: str, at: str, tmp_path: Path) -> None:
     slow = {"text": "one two three four", "pace_s": 5.0}
@@ -81,7 +83,7 @@ def test_TRN_01_a_turn_that_is_cancelled_ends_once_wherever_it_is(kind: str, at:
         assert not (door.workspace / "b.py").exists()
 
 
-@every_door
+@naming
 def test_TRN_03_a_question_is_answered_once_in_time_for_what_was_shown(kind: str, tmp_path: Path) -> None:
     with opened(kind, tmp_path, write("b.py"), {"text": "done"}) as door:
         name = door.run(request("t"))

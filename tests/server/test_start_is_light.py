@@ -11,7 +11,19 @@ from pathlib import Path
 import pytest
 from lsp_pipe import PipeClient
 
-SLOW = {"pydantic", "pydantic_core", "sqlite3", "mlx", "mlx_lm", "llguidance", "numpy", "transformers", "watchfiles"}
+SLOW = {
+    "pydantic",
+    "pydantic_core",
+    "sqlite3",
+    "mlx",
+    "mlx_lm",
+    "llguidance",
+    "numpy",
+    "transformers",
+    "watchfiles",
+    "mcp",
+    "mcp_types",
+}
 OURS = {
     "remit_server.contract",
     "remit_server.errors",

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import websockets.exceptions
 import websockets.sync.client
@@ -33,13 +33,18 @@ class Door:
 
     arguments: tuple[str, ...]
     resumes = False
+    names_questions = True
+    """Whether an answer names its question and digest, so that it can name another one."""
+    tells_of_cancelled = True
+    """Whether its wire still carries events of a turn that was cancelled."""
 
     def __init__(self, workspace: Path, environment: Mapping[str, str], *options: str) -> None:
         pipe = subprocess.PIPE
+        self.environment = {**os.environ, **environment}
         self.process = subprocess.Popen(
             [str(REMIT), *self.arguments, *options],
             cwd=workspace,
-            env={**os.environ, **environment},
+            env=self.environment,
             stdin=pipe,
             stdout=pipe,
             stderr=subprocess.DEVNULL,
@@ -393,6 +398,126 @@ class WebSocketDoor(StdioDoor):
         self.process.terminate()
 
 
+class McpDoor(StdioDoor):
+    """`remit mcp --turns`: `run_turn` as a tool, its events as progress, questions as forms the client is sent."""
+
+    arguments = ("mcp", "--turns")
+    resumes = False
+    names_questions = False
+    tells_of_cancelled = False
+    forms: ClassVar[Json] = {"elicitation": {"form": {}}}
+
+    def connect(self) -> None:
+        self.begun_by: dict[str, str] = {}
+        info = {"name": "door", "version": "1"}
+        given = {"protocolVersion": "2025-11-25", "capabilities": self.forms, "clientInfo": info}
+        name = self.ask("initialize", given)
+        self.until(lambda: self.answer(name))
+        self.send({"method": "notifications/initialized"})
+
+    def frame(self, message: Json) -> bytes:
+        return super().frame({"jsonrpc": "2.0", **message})
+
+    def ask(self, method: str, params: Json) -> str:
+        name = self.name()
+        self.send({"id": name, "method": method, "params": params})
+        return name
+
+    def call(self, tool: str, arguments: Json, **more: Json) -> str:
+        return self.ask("tools/call", {"name": tool, "arguments": arguments, **more})
+
+    def said(self, name: str) -> Json:
+        """What a request came to, as it is on the wire."""
+        return self.until(lambda: next(iter(self._responses(name)), None))
+
+    def run(self, request: Json) -> str:
+        text, session = request["input"]["text"], request["session_id"]
+        token = self.name()
+        arguments = {"prompt": text, "conversation": session, "turn": request["turn_id"]}
+        self.begun_by[token] = self.call("run_turn", arguments, _meta={"progressToken": token})
+        return token
+
+    def _responses(self, name: str) -> list[Json]:
+        return [each for each in self.received if each.get("id") == name and "method" not in each]
+
+    def events(self, name: str) -> list[Json]:
+        sent = (each["params"] for each in self.received if each.get("method") == "notifications/progress")
+        return [params["_meta"]["remit/event"] for params in sent if params["progressToken"] == name]
+
+    def answer(self, name: str) -> Json | None:
+        for each in self._responses(self.begun_by.get(name, name)):
+            result = each.get("result", {})
+            return {"result": result["structuredContent"]} if "structuredContent" in result else {"error": each}
+        return None
+
+    def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
+        """Answers the form of a question. There is no receipt: what the turn says of the answer is one."""
+        form = self.until(lambda: self.form(question["digest"]))
+        content = {"answer": "Allow once" if decision == "allow" else "Deny", **more}
+        self.send({"id": form["id"], "result": {"action": "accept", "content": content}})
+        return self.receipt(question, decision)
+
+    def form(self, digest: str) -> Json | None:
+        """The request that puts this question."""
+        asked = (each for each in self.received if each.get("method") == "elicitation/create")
+        return next((each for each in asked if digest in each["params"]["message"]), None)
+
+    def receipt(self, question: Json, decision: str) -> Json:
+        """What the turn says of an answer."""
+        wanted = ("approval_resolved", question["approval_id"], decision)
+
+        def found() -> bool:
+            told = (event for name in self.begun_by for event in self.events(name))
+            return any((e["kind"], e.get("approval_id"), e.get("decision")) == wanted for e in told)
+
+        return {"accepted": self.until(found)}
+
+    def cancel(self, name: str, request: Json) -> None:
+        self.send({"method": "notifications/cancelled", "params": {"requestId": self.begun_by[name]}})
+
+
+class ModernMcpDoor(McpDoor):
+    """The same in the era since 2026-07-28: no handshake, and a question is the answer to a call, which is sent again with
+    what the person said."""
+
+    def connect(self) -> None:
+        self.begun_by = {}
+        self.asked: dict[str, Json] = {}
+        assert "supportedVersions" in self.said(self.ask("server/discover", {}))["result"]
+
+    def ask(self, method: str, params: Json) -> str:
+        key = "io.modelcontextprotocol/"
+        meta = {
+            f"{key}protocolVersion": "2026-07-28",
+            f"{key}clientCapabilities": self.forms,
+            **params.get("_meta", {}),
+        }
+        name = super().ask(method, {**params, "_meta": meta})
+        self.asked[name] = params
+        return name
+
+    def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
+        (token, result) = self.until(lambda: self.form(question["digest"]))
+        content = {"answer": "Allow once" if decision == "allow" else "Deny", **more}
+        given = {question["approval_id"]: {"action": "accept", "content": content}}
+        again = {**self.asked[self.begun_by[token]], "inputResponses": given, "requestState": result["requestState"]}
+        self.begun_by[token] = self.ask("tools/call", again)
+        return self.receipt(question, decision)
+
+    def form(self, digest: str) -> Json | None:
+        """The request of whose answer this question is, and that answer."""
+        for token, name in self.begun_by.items():
+            for each in self._responses(name):
+                if each.get("result", {}).get("resultType") == "input_required" and digest in json.dumps(each):
+                    return token, each["result"]
+        return None
+
+    def answer(self, name: str) -> Json | None:
+        found = super().answer(name)
+        waits = found is not None and found.get("error", {}).get("result", {}).get("resultType") == "input_required"
+        return None if waits else found
+
+
 def printed(door: Door) -> Iterator[str]:
     """The lines that a server prints."""
     assert door.process.stdout is not None
@@ -437,14 +562,22 @@ class TerminalDoor(Door):
         self.process.stdout.close()
 
 
-DOORS = {"stdio": StdioDoor, "lsp": LspDoor, "http": HttpDoor, "websocket": WebSocketDoor}
+DOORS = {
+    "stdio": StdioDoor,
+    "lsp": LspDoor,
+    "http": HttpDoor,
+    "websocket": WebSocketDoor,
+    "mcp": McpDoor,
+    "mcp-modern": ModernMcpDoor,
+}
 EVERY = {**DOORS, "terminal": TerminalDoor}
 """Those by which a client asks for turns, and the terminal, where a turn is a process."""
 
 
 @contextmanager
-def opened(kind: str, folder: Path, *steps: Json, options: tuple[str, ...] = ()) -> Iterator[Any]:
+def opened(kind: str | type[Door], folder: Path, *steps: Json, options: tuple[str, ...] = ()) -> Iterator[Any]:
     """Yields a door into a new workspace whose model plays these steps."""
+    door_of = EVERY[kind] if isinstance(kind, str) else kind
     workspace = folder / "shop"
     workspace.mkdir(exist_ok=True)
     (workspace / "a.py").write_text("total = 1\n")
@@ -453,7 +586,7 @@ def opened(kind: str, folder: Path, *steps: Json, options: tuple[str, ...] = ())
     named = {"STATE": folder / "state", "CONFIG": folder / "config", "DATA": folder / "data"}
     environment = {f"REMIT_{name}_DIR": str(path) for name, path in named.items()}
     environment |= {"HOME": str(folder), "REMIT_MODEL": f"script:{script}"}
-    with EVERY[kind](workspace, environment, *options) as door:
+    with door_of(workspace, environment, *options) as door:
         yield door
 
 

@@ -67,7 +67,7 @@ class CallInput(Wire):
 
     It is the person's own (`!command`, `run-tool`), or, with `by` `model`, one that another agent's model makes: policy
     judges that as a model's call. `typed` says that the person typed this very command: that answers what policy would
-    ask them about (APP-17).
+    ask them about (APP-17). `work_item` is declared with the intent.
     """
 
     type: Literal["call"] = "call"
@@ -76,6 +76,7 @@ class CallInput(Wire):
     intent: Intent | None = None
     by: Literal["person", "model"] = "person"
     typed: bool = False
+    work_item: str | None = None
 
 
 InputPart = Annotated[TextInput | CallInput, Field(discriminator="type")]

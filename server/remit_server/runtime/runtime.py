@@ -10,9 +10,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from pydantic import JsonValue
+
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.errors import AuditError
-from remit_governance.intents import Declaration, Matrix, canonical_tool
+from remit_governance.intents import SELECT_INTENT, Matrix, canonical_tool
 from remit_governance.values import Effect
 from remit_governance.visible import visible
 from remit_governance.workflow.debt import tell_budget
@@ -497,7 +499,11 @@ class Runtime:
         try:
             name = f"{turn.turn_id}-own-{number}"
             if part.intent is not None:
-                self.dispatcher.declare(Declaration(part.intent), f"{name}-intent", turn)
+                declared: dict[str, JsonValue] = {"intent": part.intent.value}
+                if part.work_item is not None:
+                    declared["work_item"] = part.work_item
+                if not (await self.dispatcher.execute(ToolCall(f"{name}-intent", SELECT_INTENT, declared), turn)).ok:
+                    return False
             result = await self.dispatcher.execute(ToolCall(name, part.tool, part.arguments), turn)
         finally:
             turn.caller, turn.own_call, turn.typed = "model", False, False

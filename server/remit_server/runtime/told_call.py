@@ -12,6 +12,7 @@ from pathlib import Path
 from remit_governance.audit.log.unfinished_calls import ELSEWHERE
 from remit_governance.audit.reading.query import AuditFilter, CallRecords, calls_of, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
+from remit_governance.canonical import Json
 from remit_governance.errors import AuditError
 from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
 from remit_governance.policy.review.replay import judge_again, past_call
@@ -116,6 +117,41 @@ def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) 
     ended = call.outcome.event.output_summary if call.outcome else "not recorded: it is running, or its process died"
     yield f"  outcome   {visible_again(ended or '-', 'show')}"
     yield f"  now       {_describe(now, style)}"
+
+
+def call_json(call: CallRecords, now: Now) -> dict[str, Json]:
+    """Returns the same for machines."""
+    event = call.announced.event
+    return {
+        "number": call.announced.number,
+        "records": list(call.numbers),
+        "time": record_json(call.announced)["time"],
+        "session_id": event.session_id,
+        "turn_id": event.turn_id,
+        "tool_call_id": event.tool_call_id,
+        "caller": event.caller,
+        "tool": event.tool_name,
+        "intent": event.intent,
+        "input": event.input_summary,
+        "decision": event.policy_decision,
+        "rule": event.policy_rule_name,
+        "at": event.policy_rule_at,
+        "policy_version": event.policy_version,
+        "reasons": reasons_of(call),
+        "deny_reason": event.deny_reason,
+        "asked": any(record.event.kind is AuditKind.APPROVAL_REQUIRED for record in call.approvals),
+        "answers": answers_of(call),
+        "review": linked_call(call, "review"),
+        "collects": linked_call(call, "collects"),
+        "outcome": call.outcome.event.output_summary if call.outcome else None,
+        "now": {
+            "verdict": now.decision.verdict.word if now.decision else None,
+            "rules": list(now.decision.rules) if now.decision else [],
+            "by": deciding_rules(now.decision) if now.decision else None,
+            "differs": now.differs,
+            "cannot": now.cannot or None,
+        },
+    }
 
 
 def reasons_of(call: CallRecords) -> list[dict[str, str]]:

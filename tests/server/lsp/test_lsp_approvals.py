@@ -9,10 +9,10 @@ from messages import SAYS
 from pygls.uris import to_fs_path
 
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
+from remit_server.harness.approval.question_text import question_text
 from remit_server.transports.lsp.client_requests.approval_messages import (
     MESSAGE_LIMIT,
     cut_into_messages,
-    question_text,
 )
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]

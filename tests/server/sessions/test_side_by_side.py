@@ -11,8 +11,8 @@ from bench_runtime import SHOP, Bench
 
 from remit_server.cli.console import draw_event
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
+from remit_server.harness.approval.question_text import question_text
 from remit_server.harness.ports import AskingStyle
-from remit_server.transports.lsp.client_requests.approval_messages import question_text
 
 ASKS = """\
 capabilities:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from remit_governance.audit.proof.proven import LIMIT
-from remit_governance.audit.reading.query import AuditFilter, CallRecords
-from remit_governance.audit.record import AuditKind
+from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
@@ -29,14 +28,12 @@ from remit_server.runtime.audit_service import (
     last_vouched,
     make_checkpoint,
     query,
-    record_json,
     send_checkpoint,
     verify_log,
 )
-from remit_server.runtime.policy.past_calls import deciding_rules
 from remit_server.runtime.policy.policies import candidate
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.told_call import Now, answers_of, find_call, judge_now, linked_call, reasons_of, tell_call
+from remit_server.runtime.told_call import call_json, find_call, judge_now, tell_call
 
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
 HEADS = ("number", "time", "record", "session", "tool", "intent", "decision", "rule")
@@ -185,45 +182,11 @@ def _why(arguments: argparse.Namespace, settings: Settings) -> int:
         call, settings, lambda policy: candidate(settings, arguments.policy, policy, project=arguments.project)
     )
     if arguments.json:
-        print_json(_payload(call, now))
+        print_json(call_json(call, now))
     else:
         for line in tell_call(call, now, style_text):
             say(line)
     return DONE
-
-
-def _payload(call: CallRecords, now: Now) -> dict[str, object]:
-    event = call.announced.event
-    return {
-        "number": call.announced.number,
-        "records": list(call.numbers),
-        "time": record_json(call.announced)["time"],
-        "session_id": event.session_id,
-        "turn_id": event.turn_id,
-        "tool_call_id": event.tool_call_id,
-        "caller": event.caller,
-        "tool": event.tool_name,
-        "intent": event.intent,
-        "input": event.input_summary,
-        "decision": event.policy_decision,
-        "rule": event.policy_rule_name,
-        "at": event.policy_rule_at,
-        "policy_version": event.policy_version,
-        "reasons": reasons_of(call),
-        "deny_reason": event.deny_reason,
-        "asked": any(record.event.kind is AuditKind.APPROVAL_REQUIRED for record in call.approvals),
-        "answers": answers_of(call),
-        "review": linked_call(call, "review"),
-        "collects": linked_call(call, "collects"),
-        "outcome": call.outcome.event.output_summary if call.outcome else None,
-        "now": {
-            "verdict": now.decision.verdict.word if now.decision else None,
-            "rules": list(now.decision.rules) if now.decision else [],
-            "by": deciding_rules(now.decision) if now.decision else None,
-            "differs": now.differs,
-            "cannot": now.cannot or None,
-        },
-    }
 
 
 def _verify(arguments: argparse.Namespace, settings: Settings) -> int:

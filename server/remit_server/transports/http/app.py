@@ -24,19 +24,20 @@ from remit_server.contract.streamed import ServerMessage
 from remit_server.errors import RemitError
 from remit_server.harness.ports import NobodyToAsk, StreamAsker
 from remit_server.json_bounds import has_too_many_values
+from remit_server.local_http.guard import Refusal, answer_refusal
+from remit_server.local_http.serving import MOST_BYTES
 from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.streamed_client import StreamedClient
 from remit_server.runtime.turn_streams import TurnStream, TurnStreams
-from remit_server.transports.http.guard import Refusal, answer_refusal
 
-MOST_BYTES = 16 << 20
 PING_S = 15
 Form = TypeVar("Form", bound=BaseModel)
-_PAGE = {
+PAGE = {
     "/": ("page.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
     "/page.css": ("page.css", "text/css"),
 }
+"""The built-in page, which does nothing by itself and knows no token."""
 _HELD = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -56,7 +57,7 @@ def make_app(runtime: AgentRuntime, *, asks: bool) -> Starlette:
     """Returns the application of a runtime; without `asks`, what would be asked is denied."""
     served = _Served(runtime, TurnStreams(runtime), asks=asks)
     routes = [
-        *(Route(path, served.page, methods=["GET"]) for path in _PAGE),
+        *(Route(path, served.page, methods=["GET"]) for path in PAGE),
         Route("/v1/runs", served.run, methods=["POST"]),
         Route("/v1/runs/{session}/{turn}/events", served.follow, methods=["GET"]),
         Route("/v1/runs/{session}/{turn}", served.cancel, methods=["DELETE"]),
@@ -125,7 +126,7 @@ class _Served:
 
     async def page(self, request: Request) -> Response:
         """Returns a part of the built-in page."""
-        name, kind = _PAGE[request.url.path]
+        name, kind = PAGE[request.url.path]
         text = (files("remit_server.transports.http") / "page" / name).read_text(encoding="utf-8")
         return Response(text, media_type=kind, headers=_HELD)
 

@@ -19,9 +19,10 @@ from remit_server.contract import (
     WaitingReview,
 )
 from remit_server.errors import ToolError
+from remit_server.harness.approval.question_text import question_text
 from remit_server.harness.approval.shown_parts import Part, hunk_texts, part_text, wire_parts
 from remit_server.transports.lsp.buffers.own_files import settings_here
-from remit_server.transports.lsp.client_requests.approval_messages import as_document, question_text
+from remit_server.transports.lsp.client_requests.approval_messages import as_document
 from remit_server.transports.lsp.client_requests.review import refresh_shown
 from remit_server.transports.lsp.command_params import read_asked, wrong_arguments
 from remit_server.transports.lsp.reviews import Review, toggled

@@ -8,7 +8,6 @@ the person is told.
 from __future__ import annotations
 
 import logging
-import shlex
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible_again
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
+from remit_server.harness.approval.question_text import details_text, question_text, summarise
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of, wire_parts
 from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, NobodyToAsk, StreamAsker
 from remit_server.sandbox.server_identity import prefix_of
@@ -251,58 +251,11 @@ def cut_into_messages(text: str, name: str) -> list[str]:
     return [*shown[:-1], f"{shown[-1]}\n(the end of {name})"]
 
 
-def question_text(question: ApprovalRequired) -> str:
-    """Returns what is asked, why, and exactly what would happen, with invisible characters spelled out."""
-    lines = _summary(question)
-    command = question.command or (shlex.join(question.argv) if question.argv else None)
-    if command is not None:
-        lines.append(f"Runs: {visible_again(command)}".replace("\n", "\n      "))
-    if question.cwd is not None:
-        lines.append(_one_line(f"In: {question.cwd}"))
-    if question.hosts:
-        lines.append(_one_line(f"With network to: {', '.join(question.hosts)}"))
-    lines += _for_the_session(question)
-    lines += [visible_again(diff.diff) for diff in question.diffs]
-    return "\n".join(lines)
-
-
-def _for_the_session(question: ApprovalRequired) -> list[str]:
-    rules = (question.session_rule, question.edits_rule)
-    return [_one_line(f"This session: allow {rule}") for rule in rules if rule is not None]
-
-
-def details_text(question: ApprovalRequired) -> str:
-    """Returns which rules ask, and what each answer would remember, as a rule where it writes one."""
-    lines = [_one_line(question.title)]
-    lines += [
-        _one_line(f"Asked by: {reason.reason} (rule {reason.rule or reason.layer})") for reason in question.reasons
-    ]
-    lines += _for_the_session(question)
-    if question.always_rule is not None:
-        lines.append(_one_line(f"Always in this workspace: adds to permissions.yaml: {question.always_rule}"))
-    if question.everywhere_rule is not None:
-        lines.append(_one_line(f"Always in every workspace: adds instead: {question.everywhere_rule}"))
-    return "\n".join(lines)
-
-
-def _summary(question: ApprovalRequired) -> list[str]:
-    """Returns the title, the reason for the question, and the risk."""
-    why = [_one_line(f"Why: {reason}") for reason in dict.fromkeys(each.reason for each in question.reasons)]
-    where = [_one_line(f"In the session: {question.session_name}")] if question.session_name is not None else []
-    which = [f"Call {question.step_call} of {question.step_calls}"] if question.step_calls > 1 else []
-    return [_one_line(question.title), *which, *where, *why, *(["Risk: high"] if question.risk == "high" else [])]
-
-
-def _one_line(text: str) -> str:
-    """Returns visible text on one line, so that it cannot forge a further line of the question."""
-    return visible_again(text, "show")
-
-
 def _point_to(question: ApprovalRequired, text: str, where: str) -> str:
     """Returns a short question that refers to the full text elsewhere; the place comes first, and is not cut."""
     size = f"{len(text)} characters, {question.digest[:19]}"
     place = f"The whole question ({size}) {where}. Allow it only if you have read all of it."
-    return truncate("\n".join([place, *_summary(question)]), MESSAGE_LIMIT)
+    return truncate("\n".join([place, *summarise(question)]), MESSAGE_LIMIT)
 
 
 def _seconds_left(question: ApprovalRequired) -> float:

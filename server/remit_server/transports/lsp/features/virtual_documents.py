@@ -58,8 +58,8 @@ def note_read(connection: Connection, uri: str) -> None:
 
 def _review_text(connection: Connection, document: QuestionDocument | FileDocument) -> str | None:
     """Returns what a question that waits has at this address; None where none with this id waits."""
+    from remit_server.harness.approval.question_text import question_text
     from remit_server.harness.approval.shown_parts import wire_parts
-    from remit_server.transports.lsp.client_requests.approval_messages import question_text
 
     review = connection.reviews.get(document.approval_id)
     runtime = next((each for each in connection.opened_runtimes if each.asked(document.approval_id)), None)

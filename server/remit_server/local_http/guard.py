@@ -15,8 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from remit_server.contract.refused import refuse_request
 
-OPEN = frozenset({"/", "/page.js", "/page.css"})
-"""The built-in page, which does nothing by itself and knows no token."""
 _BEARER = b"Bearer "
 _PROTOCOL = "remit.token."
 """A page cannot set headers of a WebSocket: it names its token as a subprotocol, which is in no log and no address."""
@@ -33,10 +31,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What a request has to show: the token, and one of these hosts, port and all."""
+    """What a request has to show: the token, and one of these hosts, port and all. What is `shown`, a page that does
+    nothing by itself, may be looked at without the token."""
 
     token: str
     hosts: frozenset[str]
+    shown: frozenset[str] = frozenset()
 
     def judge(self, scope: Scope) -> Refusal | None:
         """Returns why a request is refused; None where it may come in."""
@@ -47,10 +47,10 @@ class Door:
         foreign = any(origin.removeprefix("http://") not in self.hosts for origin in headers.get("origin", ()))
         if foreign or any(site not in {"same-origin", "none"} for site in headers.get("sec-fetch-site", ())):
             return Refusal(403, "a page of another site sent it", "use Remit's own page, or a program")
-        shows = scope["path"] in OPEN and scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
+        shows = scope["path"] in self.shown and scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
         if shows or self._has_token(scope, headers):
             return None
-        fix = "send `Authorization: Bearer TOKEN`; `remit http` says where the token is"
+        fix = "send `Authorization: Bearer TOKEN`; the server said where the token is when it started"
         return Refusal(401, "it has not the token", fix)
 
     def _has_token(self, scope: Scope, headers: Mapping[str, tuple[str, ...]]) -> bool:

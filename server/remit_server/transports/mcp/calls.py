@@ -1,0 +1,261 @@
+"""Runs what a client calls, each call as a turn of its session, through the one dispatcher (TRN-21, TRN-22).
+
+The turn belongs to no request: where the person has to be asked by the newer era, the request ends with the question,
+and the next one goes on with the turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import uuid
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import mcp_types as mcp
+from mcp.shared.exceptions import MCPError
+from pydantic import Field, JsonValue, ValidationError
+
+from remit_governance.intents import SELECT_INTENT, IntentState
+from remit_governance.visible import visible_again
+from remit_server.contract import (
+    ApprovalRequired,
+    CallInput,
+    ErrorCode,
+    ErrorPayload,
+    IntentSelected,
+    RunRequest,
+    RunResult,
+    TextInput,
+    ToolResultEvent,
+)
+from remit_server.contract.refused import describe_problems, refuse_request
+from remit_server.errors import RemitError
+from remit_server.harness.ports import Asker, CannotAsk, NobodyToAsk
+from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.turn_streams import TurnStream, TurnStreams
+from remit_server.tools.spec import Arguments
+from remit_server.transports.mcp.clients import Client
+from remit_server.transports.mcp.exchange import Exchange
+from remit_server.transports.mcp.forms import FormAsker, make_form, read_answer
+from remit_server.transports.mcp.offered import INTENT
+
+log = logging.getLogger(__name__)
+
+CALL = "remit/call"
+"""Where a result says what the audit log calls it, and who decided."""
+HOW_TO_DECLARE = f"declare the intent first: by `{SELECT_INTENT}`, or by the argument `{INTENT}` of the call"
+HOW_TO_ALLOW = (
+    "tell the person: they can allow it in their policy (`remit policy update`), or use a client that shows forms "
+    "(elicitation)"
+)
+Answer = mcp.CallToolResult | mcp.InputRequiredResult
+
+
+class TurnAsked(Arguments):
+    """A request for Remit's own agent. The same conversation and turn, sent again, is the same turn."""
+
+    prompt: str = Field(min_length=1, max_length=200_000, description="what to do, in words")
+    conversation: str = Field(default="turns", pattern=r"^[\w-]{1,40}$", description="what goes on, where several do")
+    turn: str | None = Field(default=None, pattern=r"^[\w-]{1,100}$", description="a name for this very request")
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a request has seen of its turn."""
+
+    result: ToolResultEvent | None = None
+    declared: IntentSelected | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a turn waits: for the answer to this question, which is its event number `seq`."""
+
+    session: str
+    turn: str
+    question: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls of one server. Without `asks` what would be asked is denied."""
+
+    runtime: AgentRuntime
+    asks: bool
+    _turns: TurnStreams = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_turns", TurnStreams(self.runtime))
+
+    async def call(self, name: str, given: Mapping[str, JsonValue], client: Client, exchange: Exchange) -> Answer:
+        """Runs a call of one of Remit's tools. Raises RemitError where it was no turn."""
+        part = _parse_call(name, given, client)
+        request = RunRequest(
+            session_id=client.session,
+            turn_id=uuid.uuid4().hex[:12],
+            input=part,
+            metadata={"client": exchange.program},
+        )
+        return await self._begin(name, request, client, exchange)
+
+    async def run_turn(self, asked: TurnAsked, client: Client, exchange: Exchange) -> Answer:
+        """Hands a request to Remit's own agent. Raises RemitError where it was no turn."""
+        request = RunRequest(
+            session_id=f"{client.session}.{asked.conversation}",
+            turn_id=asked.turn or uuid.uuid4().hex[:12],
+            input=TextInput(text=asked.prompt),
+            metadata={"client": exchange.program},
+        )
+        return await self._begin(None, request, client, exchange)
+
+    async def go_on(self, name: str | None, state: str, client: Client, exchange: Exchange) -> Answer:
+        """Takes what the person said to a question, and goes on with its turn. Raises RemitError where there is none
+        any more, and MCPError for a state of another client."""
+        place = _Place(**json.loads(state))
+        if not client.owns(place.session):
+            raise MCPError(mcp.INVALID_PARAMS, "Invalid or expired requestState")
+        turn = self._turns.find(place.session, place.turn)
+        question = turn.events[place.seq - 1]
+        assert isinstance(question, ApprovalRequired), "only a question has a place"
+        given = (exchange.responses or {}).get(place.question)
+        if given is not None:
+            self.runtime.answer(read_answer(question, given, once=client.shared))
+        # Without an answer the question is put again, as long as it is open.
+        return await self._follow(name, turn, place.seq - (given is None), client, exchange)
+
+    async def _begin(self, name: str | None, request: RunRequest, client: Client, exchange: Exchange) -> Answer:
+        for notice in await self.runtime.reload():
+            log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
+        turn = self._turns.run(request, self._asker(client, exchange))
+        return await self._follow(name, turn, 0, client, exchange)
+
+    def _asker(self, client: Client, exchange: Exchange) -> Asker:
+        if not self.asks or not exchange.can_ask:
+            return NobodyToAsk()
+        return FormAsker(None if exchange.modern else exchange.elicit, client.shared)
+
+    async def _follow(
+        self, name: str | None, turn: TurnStream, after: int, client: Client, exchange: Exchange
+    ) -> Answer:
+        """Tells of a turn until it ends, or until somebody has to be asked by the answer to this request."""
+        seen = _Seen()
+        try:
+            async with aclosing(turn.after(after)) as events:
+                async for event in events:
+                    await exchange.tell(event)
+                    if isinstance(event, ToolResultEvent):
+                        seen.result = event
+                    elif isinstance(event, IntentSelected):
+                        seen.declared = event
+                    elif isinstance(event, ApprovalRequired) and (asked := self._put(event, client, exchange)):
+                        return asked
+            result = await turn.result()
+        except asyncio.CancelledError:
+            self.runtime.cancel(turn.request.session_id, turn.request.turn_id)
+            raise
+        return _of_turn(result) if name is None else _of_call(name, seen, result, client)
+
+    def _put(self, question: ApprovalRequired, client: Client, exchange: Exchange) -> mcp.InputRequiredResult | None:
+        """Returns the answer that asks; None where the question is put otherwise, or is answered."""
+        if not exchange.modern or not self.runtime.asked(question.approval_id):
+            return None
+        try:
+            form = make_form(question, once=client.shared)
+        except CannotAsk:
+            return None
+        place = {
+            "session": question.session_id,
+            "turn": question.turn_id,
+            "question": question.approval_id,
+            "seq": question.seq,
+        }
+        return mcp.InputRequiredResult(
+            input_requests={question.approval_id: form.request()}, request_state=json.dumps(place)
+        )
+
+
+def _parse_call(name: str, given: Mapping[str, JsonValue], client: Client) -> CallInput:
+    """Returns a call of another agent's model, with the intent that it brings, else the one declared before. Raises
+    RemitError for what is none."""
+    arguments = {key: value for key, value in given.items() if key != INTENT or name == SELECT_INTENT}
+    brings = given.get(INTENT) if name != SELECT_INTENT else None
+    kept = IntentState() if name == SELECT_INTENT else client.declared
+    try:
+        return CallInput.model_validate(
+            {
+                "tool": name,
+                "arguments": arguments,
+                "intent": kept.active if brings is None else brings,
+                "work_item": kept.work_item if brings is None else None,
+                "by": "model",
+            }
+        )
+    except ValidationError as error:
+        raise RemitError(
+            "the call was not made",
+            describe_problems(error),
+            HOW_TO_DECLARE if brings is not None else "send what the tool's schema describes",
+            code=ErrorCode.INVALID_ARGUMENTS,
+        ) from error
+
+
+def _of_call(name: str, seen: _Seen, result: RunResult, client: Client) -> mcp.CallToolResult:
+    """Returns how a call ended, as the model of the client reads it."""
+    ended = seen.result
+    if ended is None and name == SELECT_INTENT and seen.declared is not None:
+        client.declared = IntentState(seen.declared.intent, seen.declared.work_item)
+        return _said(f"intent {seen.declared.intent} is active; it opens {', '.join(seen.declared.allowed_tools)}")
+    if ended is None:
+        return refuse(result.error or _INTERRUPTED)
+    noted = {
+        "call": ended.tool_call_id,
+        "session": ended.session_id,
+        "decision": ended.decision,
+        "rules": list(ended.rules),
+        "exit_code": ended.exit_code,
+    }
+    if ended.error is None:
+        return _said(visible_again(ended.output), ok=ended.ok, noted=noted)
+    error = ended.error.model_copy(update={"fix": _how(ended, ended.error)})
+    return refuse(error, f"why: `audit_why` with call `{ended.tool_call_id}`", noted)
+
+
+def _how(ended: ToolResultEvent, error: ErrorPayload) -> str:
+    """Returns what helps here: the gate and the desk speak to models and persons of ours."""
+    if error.code is ErrorCode.APPROVAL_UNAVAILABLE and ended.decision != "person":
+        return HOW_TO_ALLOW
+    intents = ended.data.get("intents")
+    if isinstance(intents, list) and intents:
+        return f"{HOW_TO_DECLARE}; {' or '.join(map(str, intents))} opens this tool"
+    return error.fix
+
+
+def _of_turn(result: RunResult) -> mcp.CallToolResult:
+    ok = result.status in {"completed", "declined"}
+    told = result.final_output or (describe(result.error) if result.error else f"the turn is {result.status}")
+    return mcp.CallToolResult(
+        content=[mcp.TextContent(text=told)], structured_content=result.model_dump(mode="json"), is_error=not ok
+    )
+
+
+def _said(text: str, *, ok: bool = True, noted: Mapping[str, object] | None = None) -> mcp.CallToolResult:
+    return mcp.CallToolResult(
+        content=[mcp.TextContent(text=text)], is_error=not ok, _meta=None if noted is None else {CALL: dict(noted)}
+    )
+
+
+def refuse(error: ErrorPayload, more: str = "", noted: Mapping[str, object] | None = None) -> mcp.CallToolResult:
+    """Returns a refusal as a tool's result, which the model of the client reads."""
+    return _said("\n".join(part for part in (describe(error), more) if part), ok=False, noted=noted)
+
+
+def describe(error: ErrorPayload) -> str:
+    """Returns an error in words."""
+    return f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}"
+
+
+_INTERRUPTED = refuse_request("the call was not made", "its turn ended before it", "call it again")

@@ -1,0 +1,87 @@
+"""MCP over a pipe: a message a line (TRN-20). The SDK's own reader bounds nothing, and answers nothing that is no
+message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import mcp_types as mcp
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from remit_server.json_bounds import has_too_many_values
+from remit_server.line_streams import LineReader, LineWriter
+from remit_server.transports.mcp.bounds import MOST_BYTES
+
+
+def read_message(line: bytes | None) -> SessionMessage | mcp.JSONRPCError:
+    """Reads one message; else returns the error that is sent, which repeats nothing of it."""
+    if line is None or len(line) > MOST_BYTES:
+        return _error(mcp.INVALID_REQUEST, f"Message has more than {MOST_BYTES >> 20} MiB")
+    if has_too_many_values(line):
+        return _error(mcp.INVALID_REQUEST, "Message holds too many values")
+    try:
+        given: object = from_json(line)
+    except ValueError:
+        return _error(mcp.PARSE_ERROR, "Parse error")
+    try:
+        message = mcp.jsonrpc_message_adapter.validate_python(given, by_name=False)
+    except ValidationError:
+        return _error(mcp.INVALID_REQUEST, "Invalid message")
+    # The SDK takes a request whose id is none for a notification, which nobody answers.
+    if isinstance(message, mcp.JSONRPCNotification) and isinstance(given, dict) and "id" in given:
+        return _error(mcp.INVALID_REQUEST, "Invalid message")
+    return SessionMessage(message)
+
+
+def _error(code: int, message: str) -> mcp.JSONRPCError:
+    return mcp.JSONRPCError(jsonrpc="2.0", id=None, error=mcp.ErrorData(code=code, message=message))
+
+
+async def serve_lines(server: Server[Any], in_fd: int, out_fd: int, on_lost: Callable[[], None]) -> None:
+    """Serves one client until its input ends. `on_lost` is called where its end of the output is closed."""
+    to_server, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    sent, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+    writer = LineWriter(out_fd, on_lost)
+    taking: set[asyncio.Task[None]] = set()
+
+    async def deliver(line: bytes | None) -> None:
+        message = read_message(line)
+        if isinstance(message, SessionMessage):
+            await to_server.send(message)
+        else:
+            await write(message)
+
+    async def write(message: mcp.JSONRPCMessage) -> None:
+        told = message.model_dump_json(by_alias=True, exclude_unset=True).encode(errors="backslashreplace")
+        await writer.write(told + b"\n")
+
+    def take(line: bytes | None) -> asyncio.Task[None]:
+        task = asyncio.create_task(deliver(line))
+        taking.add(task)
+        task.add_done_callback(taking.discard)
+        return task
+
+    async def finish() -> None:
+        await asyncio.gather(*taking, return_exceptions=True)
+        await to_server.aclose()
+
+    async def write_all() -> None:
+        async for message in from_server:
+            await write(message.message)
+
+    ending: list[asyncio.Task[None]] = []
+    writer.start()
+    LineReader(in_fd, take, lambda: ending.append(asyncio.create_task(finish()))).start()
+    writing = asyncio.create_task(write_all())
+    try:
+        await server.run(received, sent, server.create_initialization_options())
+        await writing
+    finally:
+        for task in (*taking, *ending, writing):
+            task.cancel()
