@@ -260,7 +260,7 @@ def many(count: int) -> list[Declared]:
 
 
 def offered(declared: list[Declared], window: int | None, found: tuple[str, ...] = ()) -> list[ToolSpec]:
-    rows = [*map(row_of, declared), find_tools_row(declared)]
+    rows = [*map(row_of, declared), find_tools_row(list(map(row_of, declared)))]
     specs = tuple(ToolSpec(row.name, row.summary, row.schema) for row in rows)
     built_in = tuple(ToolSpec(row.name, row.summary, row.schema) for row in TOOLS.values())
     return [
@@ -283,7 +283,8 @@ def test_TOOL_17_few_are_told_as_they_are_and_those_that_were_found_are_told_too
 
 
 def test_TOOL_17_a_search_finds_by_name_and_by_words() -> None:
-    tools = [*many(40), Declared("deploy", Path("/d"), "Ship the release", {}, Effect.EXECUTE)]
+    deploy = Declared("deploy", Path("/d"), "Ship the release", {"type": "object"}, Effect.EXECUTE)
+    tools = [row_of(each) for each in (*many(40), deploy)]
     assert [each.name for each in search("ship it", tools)] == ["deploy"]
     assert search("weather_7", tools)[0].name == "weather_7"
     assert search("zzz", tools) == ()

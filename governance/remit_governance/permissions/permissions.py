@@ -23,6 +23,10 @@ from remit_governance.policy.matching.scripts import Parts, parts_of
 from remit_governance.policy.rules import REVIEW_EACH_TIME, Subject
 from remit_governance.values import Action, Decision, Verdict
 
+ANY_ARGUMENTS = "{…}"
+"""Stands for the arguments of a tool of the person's own, in the command that it is known by: an answer about it is
+about all of them."""
+
 AnswerWord = Literal["allow", "ask", "deny", "final_deny"]
 AnswerSource = Literal["policy", "final_deny", "session", "edits", "override", "deny", "allow", "default", "workflow"]
 

@@ -17,6 +17,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from remit_governance.canonical import digest_bytes
 from remit_governance.errors import PolicyError
 from remit_governance.permissions.permissions import (
+    ANY_ARGUMENTS,
     Override,
     PermissionConfig,
     PermissionRule,
@@ -139,7 +140,9 @@ def _phrases(rules: tuple[StandingRule, ...]) -> Iterator[str]:
         verbs.setdefault(about, []).append(_VERBS.get(rule.syscall, rule.syscall))
     for (tool, path, command, cwd), words in verbs.items():
         doing = " and ".join(dict.fromkeys(words))
-        if command is not None:
+        if command is not None and command[-1] == ANY_ARGUMENTS:
+            yield f"calling `{visible(tool, 'show')}`, whatever its arguments, even if its program changes"
+        elif command is not None:
             line = command[2] if is_script(command) and len(command) == 3 else shlex.join(command)
             place = "the workspace" if cwd in (None, ".") else f"`{visible(cwd or '', 'show')}`"
             yield f"{doing} {_quote_command(line)} in {place}, even if its files change"

@@ -35,7 +35,7 @@ async def tools(chat: Chat, words: str) -> Reply:
     """Lists the tools by the intents that open them."""
     del words
     lines, there = list[str](), chat.runtime.tools
-    effects = {each.name: each.effect for each in there.declared}
+    effects = {each.name: each.effect for each in there.own}
     for intent in chat.runtime.matrix:
         opened = allowed_tools(intent, chat.runtime.matrix, effects)
         if names := [name for name in opened if name in there and not there[name].person_only]:
@@ -50,7 +50,7 @@ async def reload_tools(chat: Chat, words: str) -> Reply:
     del words
     tools = chat.runtime.tools
     await tools.reload(anew=True)
-    told = [f"- `{each.name}`: {visible_again(each.description)}" for each in tools.declared]
+    told = [f"- `{each.name}`: {visible_again(each.summary)}" for each in tools.own]
     count = f"{len(TOOLS)} built-in tools, {len(told)} of your own"
     return Reply("\n".join([count, *told, *tools.problems]))
 

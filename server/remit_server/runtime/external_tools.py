@@ -27,6 +27,8 @@ from remit_server.tools.external.declared import (
 )
 from remit_server.tools.external.find_tools import FIND_TOOLS, find_tools_row
 from remit_server.tools.external.row import row_of
+from remit_server.tools.mcp.rows import rows_of
+from remit_server.tools.mcp.servers import read_server, server_files
 from remit_server.tools.spec import AnyTool
 from remit_server.tools.table import TOOLS
 
@@ -55,6 +57,7 @@ class ExternalTools(Mapping[str, AnyTool]):
         self._seen: tuple[object, ...] = ()
         self._lock = asyncio.Lock()
         self.declared: tuple[Declared, ...] = ()
+        self.own: tuple[AnyTool, ...] = ()
         self.problems: tuple[str, ...] = ()
         self.at_start: tuple[str, ...] = ()
 
@@ -89,7 +92,7 @@ class ExternalTools(Mapping[str, AnyTool]):
 
     def told(self) -> str:
         """Says which tools of the person's own count, and what of them does not."""
-        names = ", ".join(f"`{each.name}`" for each in self.declared)
+        names = ", ".join(f"`{each.name}`" for each in self.own)
         count = f"Your own tools are: {names}" if names else "There are no tools of your own now"
         return "; ".join((count, *self.problems))
 
@@ -114,10 +117,31 @@ class ExternalTools(Mapping[str, AnyTool]):
         problems += [
             f"tools.yaml describes `{name}`, but no program says that it is it; name its `path`" for name in lost
         ]
-        self.declared, self.problems = tuple(declared.values()), tuple(problems)
+        self.declared = tuple(declared.values())
         rows = {name: row_of(each) for name, each in declared.items()}
-        finder = {FIND_TOOLS: find_tools_row(self.declared)} if declared else {}
+        for name, row in await asyncio.to_thread(self._of_servers):
+            if row is None:
+                problems.append(name)
+            elif name in rows or name in TOOLS:
+                problems.append(f"`{name}` is the name of another tool; a server's is left out")
+            else:
+                rows[name] = row
+        self.problems, self.own = tuple(problems), tuple(rows.values())
+        finder = {FIND_TOOLS: find_tools_row(self.own)} if rows else {}
         self._all = {**TOOLS, **rows, **finder}
+
+    def _of_servers(self) -> list[tuple[str, AnyTool | None]]:
+        """Returns the rows of the tools of MCP servers by name, and what of them cannot be used, without a row."""
+        found: list[tuple[str, AnyTool | None]] = []
+        for file in server_files(self.folder):
+            try:
+                server = read_server(file)
+            except SetupError as error:
+                found.append((f"{error.what}: {error.why}; {error.fix}", None))
+                continue
+            rows = rows_of(server) if server.form.enabled else ()
+            found += [(row, None) if isinstance(row, str) else (row.name, row) for row in rows]
+        return found
 
     def _wanted(self, form: ToolsForm) -> Iterator[Wanted]:
         """Yields each program once. What is written of one that only says its name itself is found by that later."""
@@ -165,7 +189,7 @@ class ExternalTools(Mapping[str, AnyTool]):
         except SetupError:
             form = ToolsForm()
         folders = (self.folder / TOOLS_FOLDER, *form.paths)
-        paths = [file, *(path for folder in folders for path in programs(folder))]
+        paths = [file, *server_files(self.folder), *(path for folder in folders for path in programs(folder))]
         return tuple(map(_stamp, [*paths, *(each.path for each in form.tools.values() if each.path)]))
 
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from remit_governance.values import Effect
-from remit_server.tools.external.declared import Declared
 from remit_server.tools.spec import AnyTool, Arguments, FoundTools, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
 
 FIND_TOOLS = "find_tools"
@@ -26,7 +25,7 @@ class FindToolsArguments(Arguments):
     query: str = Field(min_length=1, max_length=300, description="what the tool has to do, or its name")
 
 
-def find_tools_row(declared: Sequence[Declared]) -> AnyTool:
+def find_tools_row(own: Sequence[AnyTool]) -> AnyTool:
     """Returns the row of the tool that finds these."""
 
     def targets(arguments: FindToolsArguments, ctx: ToolContext) -> tuple[Target, ...]:
@@ -37,14 +36,14 @@ def find_tools_row(declared: Sequence[Declared]) -> AnyTool:
         del ctx
 
         async def run() -> Outcome:
-            found = search(arguments.query, declared)
-            text = "\n".join(map(_line, found)) or f"none of {len(declared)} tools does that; their names: {names}"
-            summary = f"{len(found)} of {len(declared)} tools"
+            found = search(arguments.query, own)
+            text = "\n".join(map(_line, found)) or f"none of {len(own)} tools does that; their names: {names}"
+            summary = f"{len(found)} of {len(own)} tools"
             return Outcome(text, summary, facts=FoundTools(tuple(each.name for each in found)))
 
         return ReadPlan(run)
 
-    names = ", ".join(each.name for each in declared)
+    names = ", ".join(each.name for each in own)
     listed = names if len(names) <= _NAMES_CHARS else names[:_NAMES_CHARS].rpartition(",")[0] + ", …"
     return Tool(
         name=FIND_TOOLS,
@@ -57,18 +56,18 @@ def find_tools_row(declared: Sequence[Declared]) -> AnyTool:
     )
 
 
-def search(query: str, declared: Sequence[Declared]) -> tuple[Declared, ...]:
+def search(query: str, own: Sequence[AnyTool]) -> tuple[AnyTool, ...]:
     """Returns the tools that share words with the query, the best first: a word of a name counts three times."""
     words = set(_WORDS.findall(query.lower().replace("_", " ")))
 
-    def score(each: Declared) -> int:
+    def score(each: AnyTool) -> int:
         named = set(_WORDS.findall(each.name.replace("_", " ")))
-        told = set(_WORDS.findall(each.description.lower()))
+        told = set(_WORDS.findall(each.summary.lower()))
         return 3 * len(words & named) + len(words & told) + 10 * (each.name == query.strip())
 
-    ranked = sorted(declared, key=lambda each: -score(each))
+    ranked = sorted(own, key=lambda each: -score(each))
     return tuple(each for each in ranked[:MOST] if score(each))
 
 
-def _line(each: Declared) -> str:
-    return f"- {each.name}: {each.description} Arguments: {json.dumps(each.parameters, ensure_ascii=False)}"
+def _line(each: AnyTool) -> str:
+    return f"- {each.name}: {each.summary} Arguments: {json.dumps(each.schema, ensure_ascii=False)}"

@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel, JsonValue
 
 from remit_governance.hosts import parse_endpoint
+from remit_governance.permissions.permissions import ANY_ARGUMENTS
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -20,9 +21,6 @@ from remit_server.tools.external.declared import Declared
 from remit_server.tools.run.command_parts import failure_of, host_targets, lacked_network, with_hosts
 from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.spec import AnyTool, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
-
-ANY_ARGUMENTS = "{…}"
-"""Stands for a tool's arguments where policy and standing answers name it."""
 
 MAX_SHOWN_CHARS = 16_000
 _BOTH_WAYS = 'printf %s "$1" | "$0" "$1"'

@@ -1,0 +1,291 @@
+"""`remit mcp add|list|test|remove`: MCP servers of the person's own, whose tools Remit's agent can call (TOOL-18)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import difflib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from remit_governance.visible import visible, visible_again
+from remit_server.cli.approval import can_ask
+from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.cli.usage import Subcommand, WrongUsage
+from remit_server.errors import SetupError, os_reason
+from remit_server.json_bounds import has_too_many_values
+from remit_server.runtime.mcp_servers import Change, changes, keep_server, list_tools, looked_at, remove_server
+from remit_server.runtime.places import config_folder
+from remit_server.runtime.settings import Settings
+from remit_server.sandbox.choose import choose_sandbox
+from remit_server.tools.mcp.rows import rows_of
+from remit_server.tools.mcp.servers import (
+    ALIAS,
+    Server,
+    ServerForm,
+    first_problem,
+    read_server,
+    server_files,
+    servers_file,
+)
+
+_WHAT = "the server was not added"
+
+
+def _declare_add(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: remit mcp add time -- mcp-server-time --local-timezone Europe/Rome"
+    parser.add_argument("alias", metavar="NAME", help="what you call it: its tools are NAME_TOOL")
+    parser.add_argument("--url", help="where it is, in place of a command")
+    parser.add_argument("--header", action="append", default=[], metavar="NAME: VALUE", help="sent with each request")
+    parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable of its own")
+    parser.add_argument("--host", action="append", default=[], metavar="HOST", help="a host that it reaches")
+    parser.add_argument("--read", action="append", default=[], metavar="PATH", help="what it may read besides")
+    parser.add_argument("--reads-only", action="append", default=[], metavar="TOOL", help="a tool that changes nothing")
+    parser.add_argument("--only", action="append", default=[], metavar="TOOL", help="this tool, and no other one")
+    parser.add_argument("--timeout", type=int, default=60, metavar="SECONDS", help="of one call (default: 60)")
+    parser.add_argument("--from", dest="source", type=Path, metavar="FILE", help="take it from an `.mcp.json`")
+    parser.add_argument("--yes", action="store_true", help="add it without asking")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- CMD", help="what starts it")
+
+
+def _add(arguments: argparse.Namespace) -> int:
+    """Shows how a server would be started, and its tools; keeps it after a yes to both."""
+    alias: str = arguments.alias
+    if not ALIAS.fullmatch(alias):
+        fix = "use small letters, digits, `-` and `_`, 32 at most, a letter first"
+        raise WrongUsage(_WHAT, f"`{alias[:100]}` is no name", fix)
+    folder = config_folder(os.environ)
+    if servers_file(folder, alias).exists():
+        raise WrongUsage(
+            _WHAT, f"there is one called `{alias}`", f"first `remit mcp remove {alias}`, or use another name"
+        )
+    server = Server(alias, _with_program(_form(arguments)))
+    if not arguments.json:
+        say("\n".join(_way(server)))
+    if not arguments.yes and not _agrees("start it in the sandbox, and look at its tools?"):
+        return DENIED
+    tools = _look(server.form, arguments.workspace)
+    server = Server(alias, looked_at(server.form, tools))
+    if not arguments.json:
+        say("\n".join(_tools(server)))
+    if not arguments.yes and not _agrees(f"let models call these {len(tools)} tools?"):
+        return DENIED
+    file = keep_server(folder, server)
+    names = [row.name for row in rows_of(server) if not isinstance(row, str)]
+    print_json({"added": alias, "file": str(file), "tools": names}) if arguments.json else say(f"kept in {file}")
+    return DONE
+
+
+def _form(arguments: argparse.Namespace) -> ServerForm:
+    """Returns the server that is meant. Raises WrongUsage."""
+    given: dict[str, Any] = {"command": _command(arguments.words), "url": arguments.url}
+    given["headers"] = dict(_pairs(arguments.header, ":"))
+    given["environment"] = dict(_pairs(arguments.env, "="))
+    if arguments.source is not None:
+        given |= from_editors_file(arguments.source, arguments.alias)
+    given |= {"hosts": tuple(arguments.host), "only": tuple(arguments.only), "timeout_seconds": arguments.timeout}
+    given["reads"] = tuple(Path(each).expanduser().absolute() for each in arguments.read)
+    given["effects"] = dict.fromkeys(arguments.reads_only, "read")
+    try:
+        return ServerForm.model_validate(given)
+    except ValidationError as error:
+        fix = "say `--url https://…`, or its command after `--`"
+        raise WrongUsage(_WHAT, first_problem(error), fix) from error
+
+
+def _command(words: list[str]) -> tuple[str, ...]:
+    """Returns the command. Raises WrongUsage for an option after the name, which would be the command's."""
+    if words and words[0].startswith("-"):
+        fix = "put options before the name, and the command after `--`: `remit mcp add --yes time -- mcp-server-time`"
+        raise WrongUsage(_WHAT, f"`{words[0][:100]}` stands after the name", fix)
+    return tuple(words)
+
+
+def _pairs(texts: Iterable[str], between: str) -> Iterator[tuple[str, str]]:
+    for text in texts:
+        name, found, value = text.partition(between)
+        if not found or not name.strip():
+            raise WrongUsage(_WHAT, f"`{text[:100]}` has no `{between}`", f"write NAME{between}VALUE")
+        yield name.strip(), value.strip()
+
+
+class _EditorsServer(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    url: str | None = None
+    headers: Mapping[str, str] = {}
+
+
+class _EditorsFile(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    servers: Mapping[str, _EditorsServer] = Field(
+        default={}, validation_alias=AliasChoices("mcpServers", "servers"), max_length=500
+    )
+
+
+def from_editors_file(file: Path, alias: str) -> Mapping[str, Any]:
+    """Returns one server of a file as Claude Code, Cursor and VS Code have it. Raises WrongUsage."""
+    try:
+        data = file.read_bytes()
+        if has_too_many_values(data):
+            raise WrongUsage(_WHAT, f"`{file}` holds too many values", "name an `.mcp.json`")
+        servers = _EditorsFile.model_validate(json.loads(data)).servers
+    except (OSError, ValueError, RecursionError) as error:
+        why = os_reason(error) if isinstance(error, OSError) else first_problem(error)
+        raise WrongUsage(_WHAT, f"`{file}`: {why}", "name an `.mcp.json`") from error
+    one = servers.get(alias)
+    if one is None:
+        raise WrongUsage(_WHAT, f"`{file}` has no server `{alias}`", f"it has: {', '.join(servers) or 'none'}")
+    if one.url is not None:
+        return {"url": one.url, "headers": one.headers}
+    return {"command": (one.command, *one.args) if one.command else (), "environment": one.env}
+
+
+def _with_program(form: ServerForm) -> ServerForm:
+    """Returns the server with the program as it is found here, and the virtual environment that it belongs to to
+    read."""
+    found = shutil.which(form.command[0]) if form.command else None
+    if found is None:
+        return form
+    place = Path(found).absolute()
+    venv = place.parent.parent
+    reads = (*form.reads, venv) if (venv / "pyvenv.cfg").is_file() else form.reads
+    return form.model_copy(update={"command": (str(place), *form.command[1:]), "reads": tuple(dict.fromkeys(reads))})
+
+
+def _look(form: ServerForm, workspace: Path) -> tuple[dict[str, JsonValue], ...]:
+    here = Settings.of_places(workspace).workspace
+    return asyncio.run(list_tools(form, here, choose_sandbox(here)))
+
+
+def _way(server: Server) -> Iterator[str]:
+    """Yields how a server is started, and what it gets."""
+    form = server.form
+    yield f"{server.alias}: {visible(server.where, 'show')}"
+    yield f"  reaches: {', '.join(form.hosts) or ('its own host' if form.url else 'nothing')}"
+    yield f"  reads: {', '.join(('the workspace', *(visible(str(path), 'show') for path in form.reads)))}"
+    if names := (*form.environment, *form.headers):
+        yield f"  is given: {visible(', '.join(names), 'show')}"
+
+
+def _tools(server: Server) -> Iterator[str]:
+    for row in rows_of(server):
+        if isinstance(row, str):
+            yield f"  {style_text('✗', 'red')} {visible_again(row)}"
+        else:
+            yield f"  {row.name} ({row.effect}): {visible_again(row.summary)}"
+
+
+def _agrees(question: str) -> bool:
+    """Returns what the person says. Raises SetupError where nobody can be asked."""
+    if not can_ask():
+        raise SetupError(_WHAT, "nobody could be asked", "say `--yes`")
+    sys.stdout.write(f"{question} [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    code = DONE
+    files = list(server_files(config_folder(os.environ)))
+    for file in files:
+        try:
+            server = read_server(file)
+        except SetupError as error:
+            code = FAILED
+            shown = {"file": str(file), "problem": error.why}
+            print_json(shown) if arguments.json else say(f"{style_text('✗', 'red')} {error.why}; {error.fix}")
+            continue
+        if arguments.json:
+            tools = [row.name for row in rows_of(server) if not isinstance(row, str)]
+            print_json({"name": server.alias, "where": server.where, "enabled": server.form.enabled, "tools": tools})
+        else:
+            say("\n".join((*_way(server), *_tools(server))))
+    if not files and not arguments.json:
+        say("there are no MCP servers; add one: `remit mcp add NAME -- COMMAND`")
+    return code
+
+
+def _test(arguments: argparse.Namespace) -> int:
+    """Asks a server anew, and shows what differs from what was looked at; after a yes that counts."""
+    folder = config_folder(os.environ)
+    file = servers_file(folder, arguments.alias)
+    if not ALIAS.fullmatch(arguments.alias) or not file.exists():
+        raise WrongUsage("nothing was asked", f"there is no server `{arguments.alias[:100]}`", "see `remit mcp list`")
+    server = read_server(file)
+    tools = _look(server.form, arguments.workspace)
+    found = list(changes(server.form.tools, tools))
+    moved = server.form.launch != server.form.started_by
+    if arguments.json:
+        print_json(
+            {"name": server.alias, "tools": len(tools), "changed": [each.name for each in found], "moved": moved}
+        )
+    else:
+        say(f"{server.alias} answers: {len(tools)} tools")
+        for line in (line for each in found for line in _differences(each)):
+            say(visible(line))
+        if moved:
+            say(f"it is started in another way than when you looked at it: {visible(server.where, 'show')}")
+    if not found and not moved:
+        return DONE
+    if not arguments.accept and not (
+        can_ask() and not arguments.json and _agrees("let models call them as they are now?")
+    ):
+        return FAILED
+    keep_server(folder, Server(server.alias, looked_at(server.form, tools)))
+    return DONE
+
+
+def _differences(change: Change) -> Iterator[str]:
+    """Yields the lines of a tool that differ."""
+    before, now = (
+        json.dumps(each, indent=1, ensure_ascii=False).splitlines() if each else []
+        for each in (change.before, change.now)
+    )
+    yield from difflib.unified_diff(
+        before, now, f"{change.name}, as you looked at it", f"{change.name}, now", lineterm=""
+    )
+
+
+def _declare_test(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("alias", metavar="NAME", help="the server")
+    parser.add_argument("--accept", action="store_true", help="have its tools count as they are now")
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    try:
+        there = ALIAS.fullmatch(arguments.alias) and remove_server(config_folder(os.environ), arguments.alias)
+    except OSError as error:
+        raise SetupError("the server was not removed", os_reason(error), "remove its file by hand") from error
+    if not there:
+        raise WrongUsage("nothing was removed", f"there is no server `{arguments.alias[:100]}`", "see `remit mcp list`")
+    print_json({"removed": arguments.alias}) if arguments.json else say(f"removed {arguments.alias}")
+    return DONE
+
+
+def _declare_remove(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("alias", metavar="NAME", help="the server")
+
+
+def _nothing(parser: argparse.ArgumentParser) -> None:
+    del parser
+
+
+SERVERS: Mapping[str, Subcommand] = {
+    "add": Subcommand(_add, "add an MCP server, whose tools Remit's own agent can call", _declare_add),
+    "list": Subcommand(_list, "show the MCP servers that you added, and their tools", _nothing),
+    "test": Subcommand(_test, "ask a server again, and show what changed since you looked at its tools", _declare_test),
+    "remove": Subcommand(_remove, "take a server away", _declare_remove),
+}

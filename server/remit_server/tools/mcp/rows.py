@@ -1,0 +1,124 @@
+"""The rows of a server's tools, as the person looked at them: the name they gave it, then the tool's (TOOL-18)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from pydantic import BaseModel, JsonValue
+
+from remit_governance.permissions.permissions import ANY_ARGUMENTS
+from remit_governance.values import Effect
+from remit_governance.visible import without_hidden
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
+from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.external.arguments import arguments_of, as_json
+from remit_server.tools.external.declared import MAX_DESCRIPTION
+from remit_server.tools.external.row import MAX_SHOWN_CHARS
+from remit_server.tools.mcp.calls import ask_spec, endpoints_of, read_answer, said_by, text_of
+from remit_server.tools.mcp.inside_mcp import digest_of
+from remit_server.tools.mcp.schemas import parameters_of
+from remit_server.tools.mcp.servers import Server
+from remit_server.tools.run.command_parts import host_targets
+from remit_server.tools.run.run_command import head_and_tail
+from remit_server.tools.spec import AnyTool, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
+
+_NO_NAME = re.compile(r"[^a-z0-9_]+")
+MAX_NAME = 64
+
+
+def rows_of(server: Server) -> Iterator[AnyTool | str]:
+    """Yields a row for each tool of a server, or why a tool has none."""
+    if server.form.launch != server.form.started_by:
+        yield (
+            f"`{server.alias}` is started in another way than when you looked at its tools: "
+            f"look again with `remit mcp test {server.alias}`"
+        )
+        return
+    for tool in server.form.tools:
+        name = str(tool.get("name", ""))
+        if server.form.only and name not in server.form.only:
+            continue
+        try:
+            yield _row(server, tool, name)
+        except ValueError as error:
+            yield f"`{name[:100]}` of `{server.alias}` is left out: {error}"
+
+
+def name_of(alias: str, tool: str) -> str:
+    """Returns the name that a tool is called by here. Raises ValueError where that is none, or too long."""
+    name = f"{alias.replace('-', '_')}_{_NO_NAME.sub('_', tool.lower()).strip('_')}"
+    if len(name) > MAX_NAME or name.endswith("_"):
+        raise ValueError(f"its name makes none of at most {MAX_NAME} letters and digits")
+    return name
+
+
+def _row(server: Server, tool: Mapping[str, JsonValue], called: str) -> AnyTool:
+    form, name = server.form, name_of(server.alias, called)
+    effect = Effect(form.effects.get(called, "execute"))
+    digest, endpoints = digest_of(dict(tool)), endpoints_of(form)
+
+    def targets(arguments: BaseModel, ctx: ToolContext) -> tuple[Target, ...]:
+        del arguments
+        command = (*(form.command or ("mcp", str(form.url))), ANY_ARGUMENTS)
+        return (Target("process.exec", command=command, cwd=ctx.resolve(".")), *host_targets(endpoints))
+
+    async def prepare(arguments: BaseModel, ctx: ToolContext) -> Plan:
+        given = cast("JsonValue", arguments.model_dump(mode="json"))
+        seconds = min(form.timeout_seconds, ctx.command_limit_s)
+        call: dict[str, JsonValue] = {"name": called, "digest": digest, "arguments": given}
+        spec = ask_spec(form, ctx.workspace.root, seconds, call, writes=effect is Effect.EXECUTE)
+
+        def render(output: CommandOutput) -> Outcome:
+            return render_answer(server, called, output, ctx)
+
+        return CommandPlan(spec, display=f"{name} {as_json(arguments)}", render=render)
+
+    said = tool.get("description")
+    return Tool(
+        name=name,
+        summary=" ".join(without_hidden(said if isinstance(said, str) else called).split())[:MAX_DESCRIPTION],
+        effect=effect,
+        arguments=arguments_of(name, parameters_of(tool.get("inputSchema", {"type": "object"}))),
+        targets=targets,
+        prepare=prepare,
+        most_chars=MAX_SHOWN_CHARS,
+        own=True,
+    )
+
+
+def render_answer(server: Server, called: str, output: CommandOutput, ctx: ToolContext) -> Outcome:
+    """Returns what a call came to. A tool that is another one by now was not called."""
+    found = read_answer(output)
+    text, failed = text_of(found.get("result")) if "result" in found else ("", True)
+    failure = None if not failed else _failure(server, called, found, text, output)
+    text = ctx.redact(text)
+    return Outcome(
+        text=head_and_tail(text, MAX_SHOWN_CHARS),
+        summary=str(failure) if failure else f"{called} of {server.alias}: {len(text)} characters",
+        data={"server": server.alias, "tool": called, "truncated": len(text) > MAX_SHOWN_CHARS},
+        failure=failure,
+    )
+
+
+def _failure(
+    server: Server, called: str, found: Mapping[str, JsonValue], text: str, output: CommandOutput
+) -> ToolError:
+    if "changed" in found:
+        now = "says something else of itself" if found["changed"] else "is not there any more"
+        return ToolError(
+            f"`{called}` of `{server.alias}` was not called",
+            f"it {now} than when the person looked at it",
+            f"go on without it; the person can look again with `remit mcp test {server.alias}`",
+            code=ErrorCode.STALE,
+        )
+    said = said_by(output)
+    why = str(found.get("failed") or "it says that it failed") + (f"; it said: {said}" if said and not text else "")
+    return ToolError(
+        f"`{called}` of `{server.alias}` failed",
+        why[:2_000],
+        "correct its arguments, or go on without it",
+        code=ErrorCode.COMMAND_FAILED,
+    )

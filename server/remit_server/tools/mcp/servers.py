@@ -1,0 +1,131 @@
+"""What is kept of an MCP server: how it is started or reached, and its tools as the person looked at them (TOOL-18).
+
+A file a server, in the person's own folder. Nothing of a project is one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from remit_governance.canonical import digest
+from remit_governance.hosts import parse_endpoint
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError, os_reason
+
+FOLDER = "mcp"
+ALIAS = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+MAX_BYTES = 2 << 20
+
+Own = Annotated[Path, AfterValidator(lambda path: path.expanduser())]
+
+
+def _host(text: str) -> str:
+    return str(parse_endpoint(text))
+
+
+class ServerForm(BaseModel):
+    """One server. `command` starts it, or `url` is where it is. `environment` is what it is given of variables, and
+    `headers` of a request's; `${NAME}` in them is a variable of the person's own. `hosts` are all that it reaches,
+    `reads` what it may read besides the workspace. `only` leaves out all other tools. `tools` are as they were looked
+    at, `launch` is the digest of how it was started then."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: tuple[str, ...] = Field(default=(), max_length=64)
+    url: str | None = Field(default=None, pattern=r"^https://[^\s/?#@]+(/[^\s#]*)?$", max_length=2_000)
+    headers: Mapping[str, str] = {}
+    environment: Mapping[str, str] = {}
+    hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = Field(default=(), max_length=32)
+    reads: tuple[Own, ...] = Field(default=(), max_length=32)
+    effects: Mapping[str, Literal["read", "execute"]] = {}
+    only: tuple[str, ...] = ()
+    timeout_seconds: int = Field(default=60, ge=1, le=600)
+    enabled: bool = True
+    tools: tuple[dict[str, JsonValue], ...] = ()
+    launch: str = ""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("a server has either a `command` or a `url`")
+        return self
+
+    @property
+    def started_by(self) -> str:
+        """Returns the digest of how it is started, and of what it is given."""
+        parts = ("command", "url", "headers", "environment", "hosts", "reads")
+        return digest({name: value for name, value in self.model_dump(mode="json").items() if name in parts})
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server by the name that the person gave it, which is all that its tools are known by."""
+
+    alias: str
+    form: ServerForm
+
+    @property
+    def where(self) -> str:
+        """How it is started or reached, in words."""
+        return self.form.url or shlex.join(self.form.command)
+
+
+def servers_file(folder: Path, alias: str) -> Path:
+    """Returns where a server is kept, below the folder of the person's configuration."""
+    return folder / FOLDER / f"{alias}.json"
+
+
+def server_files(folder: Path) -> Iterator[Path]:
+    """Yields the files of all servers, by name."""
+    try:
+        yield from sorted(path for path in (folder / FOLDER).iterdir() if path.suffix == ".json" and path.is_file())
+    except OSError:
+        return
+
+
+def read_server(file: Path) -> Server:
+    """Reads one server. Raises SetupError."""
+    if not ALIAS.fullmatch(file.stem):
+        raise unusable(f"`{file.name}` has no name of a server: small letters, digits, `-` and `_`", "rename it")
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise unusable(f"`{file}` is larger than {MAX_BYTES >> 20} MiB", "remove it, and add the server again")
+        return Server(file.stem, ServerForm.model_validate(json.loads(data)))
+    except OSError as error:
+        raise unusable(f"`{file}`: {os_reason(error)}", "make it readable, or remove it") from error
+    except (ValueError, RecursionError) as error:
+        fix = "correct it, or remove it and add the server again"
+        raise unusable(f"`{file}`: {first_problem(error)}", fix) from error
+
+
+def first_problem(error: Exception) -> str:
+    """Says in words what is wrong with what was read."""
+    if isinstance(error, ValidationError):
+        found = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, found["loc"]))
+        return f"`{place}`: {found['msg']}" if place else found["msg"].removeprefix("Value error, ")
+    return "it is no JSON"
+
+
+def unusable(why: str, fix: str) -> SetupError:
+    """Returns the error of an MCP server that cannot be used."""
+    return SetupError("an MCP server cannot be used", why, fix, code=ErrorCode.INVALID_REQUEST)
+
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def filled(values: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Returns values with the person's own variables in place of their names; one that is not set is empty."""
+    return {name: _VARIABLE.sub(lambda found: environ.get(found[1], ""), value) for name, value in values.items()}
