@@ -99,6 +99,7 @@ def test_TRN_20_a_client_finds_the_tools_and_nothing_but_messages(kind: str, tmp
 
 @every_era
 def test_TRN_26_whole_requests_are_taken_only_where_the_person_said_so(kind: str, tmp_path: Path) -> None:
+    """THR-mcp-whole-requests."""
     with opened(kind, tmp_path, {"text": "done"}) as door:
         assert (
             door.said(door.call("run_turn", {"prompt": "go"}))["result"]["structuredContent"]["status"] == "completed"
@@ -119,6 +120,7 @@ def test_TRN_26_whole_requests_are_taken_only_where_the_person_said_so(kind: str
 
 @every_era
 def test_TRN_21_without_an_intent_every_tool_is_refused_and_says_how_to_declare_one(kind: str, tmp_path: Path) -> None:
+    """THR-mcp-no-intent."""
     with served(kind, tmp_path, policy=ALLOWS) as door:
         tools = door.said(door.ask("tools/list", {}))["result"]["tools"]
         governed = {tool["name"]: tool for tool in tools if "intent" in tool["inputSchema"].get("properties", {})}
@@ -182,6 +184,7 @@ ANSWERS: dict[str, tuple[Any, bool]] = {
 
 @every_era
 def test_TRN_22_only_a_yes_that_was_offered_is_one(kind: str, tmp_path: Path) -> None:
+    """THR-mcp-nonsense-for-an-answer."""
     with served(kind, tmp_path) as door:
         for number, (given, allowed) in enumerate(ANSWERS.values()):
             path = f"b{number}.py"
@@ -193,6 +196,7 @@ def test_TRN_22_only_a_yes_that_was_offered_is_one(kind: str, tmp_path: Path) ->
             result = door.said(answer(given))["result"]
             door.received.clear()
             assert (result["isError"], (door.workspace / path).exists()) == (not allowed, allowed), given
+            assert ("approval_unavailable" in text_of(result)) is (given["action"] == "cancel")
         assert "not there" in json.dumps(called(door, "audit_log", limit=100)["structuredContent"])
 
 
@@ -246,6 +250,7 @@ def test_TRN_22_a_client_that_cannot_put_the_form_has_not_said_no(tmp_path: Path
 
 
 def test_TRN_22_a_state_counts_for_the_call_that_it_was_given_for_and_once(tmp_path: Path) -> None:
+    """THR-mcp-a-state-forged-or-moved."""
     yes = {"action": "accept", "content": {"answer": "Allow once"}}
     with served("mcp-modern", tmp_path) as door:
         call = {"name": "write_file", "arguments": {"path": "b.py", "content": "x = 1\n", "intent": "CODE"}}
@@ -318,6 +323,7 @@ def test_TRN_23_policy_and_past_calls_are_explained(kind: str, tmp_path: Path) -
 
 @every_era
 def test_TRN_23_an_agent_is_told_of_what_agents_did_and_only_of_itself_what(kind: str, tmp_path: Path) -> None:
+    """THR-mcp-what-the-person-did."""
     with served(kind, tmp_path) as door:
         mine = noted(called(door, "read_file", path="a.py", intent="ANALYZE"))["call"]
     with served(kind, tmp_path) as door:
@@ -389,6 +395,7 @@ def test_TRN_20_a_line_that_is_no_message_is_answered_and_the_next_one_counts(ki
 
 @every_era
 def test_TRN_24_no_error_of_the_protocol_repeats_what_was_sent(kind: str, tmp_path: Path) -> None:
+    """THR-mcp-hostile-names."""
     long = MARK + "x" * 1_000_000
     asked: list[tuple[str, Any]] = [
         (MARK, {}),
@@ -417,6 +424,7 @@ def test_TRN_24_no_error_of_the_protocol_repeats_what_was_sent(kind: str, tmp_pa
 
 @every_era
 def test_TRN_24_arguments_are_held_to_the_form_of_their_tool(kind: str, tmp_path: Path) -> None:
+    """THR-mcp-deep-and-long-arguments."""
     deep: Any = "x"
     for _ in range(150):
         deep = [deep]

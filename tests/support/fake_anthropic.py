@@ -1,4 +1,4 @@
-"""A model for Claude Code that says which commands to run, one a step, and then that it is done."""
+"""A model for Claude Code that says which commands to run, or which tools to call, one a step, and then that it is done."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any, Self
 
 
 class FakeAnthropic:
-    """The server, at `address`; `results` are those of the commands that were run, by the order they were asked in."""
+    """The server, at `address`; `results` are those of the calls that were made, by the order they were asked in. `tools`
+    are the names of those that the agent has offered."""
 
-    def __init__(self, commands: Sequence[str]) -> None:
+    def __init__(self, calls: Sequence[str | tuple[str, dict[str, Any]]]) -> None:
         self.results: dict[str, dict[str, Any]] = {}
-        left = [(f"toolu_{number:04}", command) for number, command in enumerate(commands)]
+        self.tools: set[str] = set()
+        left = [(f"toolu_{number:04}", _call(call)) for number, call in enumerate(calls)]
+        tools = self.tools
         results = self.results
 
         class Handler(BaseHTTPRequestHandler):
@@ -24,6 +27,7 @@ class FakeAnthropic:
                 for message in request.get("messages", []):
                     parts = message["content"] if isinstance(message["content"], list) else []
                     results.update({p["tool_use_id"]: p for p in parts if p.get("type") == "tool_result"})
+                tools.update(tool["name"] for tool in request.get("tools") or ())
                 self.send_response(200)
                 asks = request.get("tools") and "count_tokens" not in self.path and left
                 if not request.get("stream"):
@@ -62,15 +66,19 @@ def _message(content: list[dict[str, Any]], stop: str | None) -> dict[str, Any]:
     return {**head, "content": content, "stop_reason": stop, "usage": usage}
 
 
-def _events(call: str, command: str | None) -> list[tuple[str, dict[str, Any]]]:
-    if command is None:
+def _call(asked: str | tuple[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    return ("Bash", {"command": asked, "description": "as asked"}) if isinstance(asked, str) else asked
+
+
+def _events(call: str, asked: tuple[str, dict[str, Any]] | None) -> list[tuple[str, dict[str, Any]]]:
+    if asked is None:
         block: dict[str, Any] = {"type": "text", "text": ""}
         delta: dict[str, Any] = {"type": "text_delta", "text": "done"}
     else:
-        block = {"type": "tool_use", "id": call, "name": "Bash", "input": {}}
-        given = json.dumps({"command": command, "description": "as asked"})
-        delta = {"type": "input_json_delta", "partial_json": given}
-    stop = "end_turn" if command is None else "tool_use"
+        name, arguments = asked
+        block = {"type": "tool_use", "id": call, "name": name, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+    stop = "end_turn" if asked is None else "tool_use"
     return [
         ("message_start", {"message": _message([], None)}),
         ("content_block_start", {"index": 0, "content_block": block}),

@@ -58,6 +58,7 @@ def test_the_table_has_every_section_and_says_each_threat_once() -> None:
         "Redaction",
         "Workflow",
         "HTTP",
+        "MCP",
         "Hooks",
         "MCP servers",
     ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -49,9 +52,25 @@ async def serve_app(
             timeout_graceful_shutdown=2,
         )
         tell(f"http://{ADDRESS}:{port}", door.token, file)
-        await uvicorn.Server(config).serve(sockets=[listening])
+        await _Server(config).serve(sockets=[listening])
     finally:
         file.unlink(missing_ok=True)
+
+
+class _Server(uvicorn.Server):
+    """A server that a signal ends in order: uvicorn's own raises the signal again once it has ended."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Has SIGINT and SIGTERM end it meanwhile."""
+        loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
 
 
 def listen(port: int) -> socket.socket:

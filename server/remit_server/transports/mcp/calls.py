@@ -7,6 +7,7 @@ and the next one goes on with the turn.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import uuid
@@ -37,9 +38,10 @@ from remit_server.harness.ports import Asker, CannotAsk, NobodyToAsk
 from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.turn_streams import TurnStream, TurnStreams
 from remit_server.tools.spec import Arguments
+from remit_server.tools.table import TOOLS
 from remit_server.transports.mcp.clients import Client
 from remit_server.transports.mcp.exchange import Exchange
-from remit_server.transports.mcp.forms import FormAsker, make_form, read_answer
+from remit_server.transports.mcp.forms import HOW_TO_ALLOW, Form, FormAsker, make_form
 from remit_server.transports.mcp.offered import INTENT
 
 log = logging.getLogger(__name__)
@@ -47,10 +49,6 @@ log = logging.getLogger(__name__)
 CALL = "remit/call"
 """Where a result says what the audit log calls it, and who decided."""
 HOW_TO_DECLARE = f"declare the intent first: by `{SELECT_INTENT}`, or by the argument `{INTENT}` of the call"
-HOW_TO_ALLOW = (
-    "tell the person: they can allow it in their policy (`remit policy update`), or use a client that shows forms "
-    "(elicitation)"
-)
 Answer = mcp.CallToolResult | mcp.InputRequiredResult
 
 
@@ -87,6 +85,10 @@ class Calls:
     runtime: AgentRuntime
     asks: bool
     _turns: TurnStreams = field(init=False)
+    _last: dict[str, TurnStream] = field(default_factory=dict[str, TurnStream])
+    """The last turn of each session that clients share."""
+    _brought: dict[str, asyncio.Future[object]] = field(default_factory=dict[str, "asyncio.Future[object]"])
+    """What clients bring for open questions."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_turns", TurnStreams(self.runtime))
@@ -95,7 +97,7 @@ class Calls:
         """Runs a call of one of Remit's tools. Raises RemitError where it was no turn."""
         part = _parse_call(name, given, client)
         request = RunRequest(
-            session_id=client.session,
+            session_id=self._free(client) if client.shared else client.session,
             turn_id=uuid.uuid4().hex[:12],
             input=part,
             metadata={"client": exchange.program},
@@ -122,8 +124,8 @@ class Calls:
         question = turn.events[place.seq - 1]
         assert isinstance(question, ApprovalRequired), "only a question has a place"
         given = (exchange.responses or {}).get(place.question)
-        if given is not None:
-            self.runtime.answer(read_answer(question, given, once=client.shared))
+        if given is not None and self.runtime.asked(place.question):
+            self._bring(place.question, given)
         # Without an answer the question is put again, as long as it is open.
         return await self._follow(name, turn, place.seq - (given is None), client, exchange)
 
@@ -131,12 +133,35 @@ class Calls:
         for notice in await self.runtime.reload():
             log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
         turn = self._turns.run(request, self._asker(client, exchange))
+        if client.shared:
+            self._last[request.session_id] = turn
         return await self._follow(name, turn, 0, client, exchange)
+
+    def _free(self, client: Client) -> str:
+        """Returns a session in which no turn runs."""
+        names = (f"{client.session}.{number}" for number in itertools.count(1))
+        return next(name for name in names if name not in self._last or self._last[name].ended)
 
     def _asker(self, client: Client, exchange: Exchange) -> Asker:
         if not self.asks or not exchange.can_ask:
             return NobodyToAsk()
-        return FormAsker(None if exchange.modern else exchange.elicit, client.shared)
+        return FormAsker(self._wait_for if exchange.modern else exchange.put, client.shared)
+
+    async def _wait_for(self, question: ApprovalRequired, form: Form) -> object:
+        """Waits for what a later request of the client brings: the form is in the answer to this one."""
+        del form
+        try:
+            return await self._brought_to(question.approval_id)
+        finally:
+            del self._brought[question.approval_id]
+
+    def _brought_to(self, approval_id: str) -> asyncio.Future[object]:
+        return self._brought.setdefault(approval_id, asyncio.get_running_loop().create_future())
+
+    def _bring(self, approval_id: str, given: object) -> None:
+        waiting = self._brought_to(approval_id)
+        if not waiting.done():
+            waiting.set_result(given)
 
     async def _follow(
         self, name: str | None, turn: TurnStream, after: int, client: Client, exchange: Exchange
@@ -208,7 +233,8 @@ def _of_call(name: str, seen: _Seen, result: RunResult, client: Client) -> mcp.C
     ended = seen.result
     if ended is None and name == SELECT_INTENT and seen.declared is not None:
         client.declared = IntentState(seen.declared.intent, seen.declared.work_item)
-        return _said(f"intent {seen.declared.intent} is active; it opens {', '.join(seen.declared.allowed_tools)}")
+        opened = (tool for tool in seen.declared.allowed_tools if not TOOLS[tool].if_named)
+        return _said(f"intent {seen.declared.intent} is active; it opens {', '.join(opened)}")
     if ended is None:
         return refuse(result.error or _INTERRUPTED)
     noted = {
@@ -226,7 +252,7 @@ def _of_call(name: str, seen: _Seen, result: RunResult, client: Client) -> mcp.C
 
 def _how(ended: ToolResultEvent, error: ErrorPayload) -> str:
     """Returns what helps here: the gate and the desk speak to models and persons of ours."""
-    if error.code is ErrorCode.APPROVAL_UNAVAILABLE and ended.decision != "person":
+    if error.code is ErrorCode.APPROVAL_UNAVAILABLE and HOW_TO_ALLOW not in error.fix:
         return HOW_TO_ALLOW
     intents = ended.data.get("intents")
     if isinstance(intents, list) and intents:

@@ -13,8 +13,8 @@ KEPT_CLIENTS = 200
 
 @dataclass(slots=True)
 class Client:
-    """One client. It is `shared` where nothing tells one client from another: then no intent is kept, and no answer
-    for a session offered."""
+    """One client. It is `shared` where nothing tells one client from another: then no intent is kept, no answer for a
+    session offered, and no call waits for another one's question."""
 
     shared: bool = False
     declared: IntentState = NO_INTENT

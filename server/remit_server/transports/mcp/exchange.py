@@ -12,7 +12,7 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from remit_governance.visible import visible
-from remit_server.contract import AgentEvent
+from remit_server.contract import AgentEvent, ApprovalRequired
 from remit_server.transports.mcp.clients import Client, Clients
 from remit_server.transports.mcp.forms import Form
 
@@ -74,9 +74,10 @@ class Exchange:
             mcp.ProgressNotification(params=params), related_request_id=self.ctx.request_id
         )
 
-    async def elicit(self, form: Form) -> mcp.ElicitResult:
-        """Puts a form to the person, in the older era. Raises MCPError, NoBackChannelError or ValidationError where
-        there is no answer."""
+    async def put(self, question: ApprovalRequired, form: Form) -> object:
+        """Puts a form to the person, in the older era, and returns what came back. Raises MCPError or ValidationError
+        where nothing did."""
+        del question
         return await self.ctx.session.elicit_form(form.message, form.schema, related_request_id=self.ctx.request_id)
 
 

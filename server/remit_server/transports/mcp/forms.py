@@ -5,7 +5,6 @@ Anything but a clear yes is a no; where not all of it can be shown, nobody is as
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,10 @@ ANSWERS: Mapping[Scope, str] = {
     Scope.SESSION: "Allow for this session",
     Scope.EDITS: "Allow all edits this session",
 }
-_FIX = "a person can do it in a terminal (`remit ask`), or allow it in their policy (`remit policy update`)"
+HOW_TO_ALLOW = (
+    "tell the person: they can allow it in their policy (`remit policy update`), or use a client that shows forms "
+    "(elicitation)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def make_form(question: ApprovalRequired, *, once: bool) -> Form:
     text = question_text(question)
     if len(text) > MOST_SHOWN:
         why = f"it needs approval, and the question has {len(text)} characters: more than a form has room for"
-        raise CannotAsk("not done", why, f"do it in smaller parts; {_FIX}")
+        raise CannotAsk("not done", why, f"do it in smaller parts, or {HOW_TO_ALLOW}")
     end = f"Answer by {question.deadline}. This answer is for {question.digest} alone."
     answers = [ANSWERS[scope] for scope in _offered(question, once=once)]
     schema: dict[str, Any] = {
@@ -67,7 +69,10 @@ def make_form(question: ApprovalRequired, *, once: bool) -> Form:
 
 
 def read_answer(question: ApprovalRequired, given: object, *, once: bool) -> ApprovalAnswer:
-    """Returns what a client's answer to the form means."""
+    """Returns what a client's answer to the form means. Raises CannotAsk where the form was closed without one, as a
+    client does that has nobody to ask."""
+    if isinstance(given, mcp.ElicitResult) and given.action == "cancel":
+        raise CannotAsk("not done", "it needs approval, and the question was closed without an answer", HOW_TO_ALLOW)
     content = given.content or {} if isinstance(given, mcp.ElicitResult) and given.action == "accept" else {}
     chosen = next((scope for scope in _offered(question, once=once) if content.get("answer") == ANSWERS[scope]), None)
     comment = content.get("comment")
@@ -86,21 +91,18 @@ def _offered(question: ApprovalRequired, *, once: bool) -> list[Scope]:
 
 @dataclass(frozen=True, slots=True)
 class FormAsker:
-    """Asks by forms: `elicit` puts one and returns what came back; None: the client is told by the answer to its call,
-    and comes back with what the person said, which `Runtime.answer` then takes."""
+    """Asks by forms: `put` brings one to the person, and returns what came back."""
 
-    elicit: Callable[[Form], Awaitable[mcp.ElicitResult]] | None
+    put: Callable[[ApprovalRequired, Form], Awaitable[object]]
     once: bool
     style: AskingStyle = "callback"
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         """Returns the person's answer. Raises CannotAsk where the client could not put the question."""
         form = make_form(question, once=self.once)
-        if self.elicit is None:
-            await asyncio.Event().wait()
-            return None
         try:
-            return read_answer(question, await self.elicit(form), once=self.once)
+            given = await self.put(question, form)
         except (MCPError, ValidationError) as error:
             why = "it needs approval, and the client that made the call could not ask"
-            raise CannotAsk("not done", why, _FIX) from error
+            raise CannotAsk("not done", why, HOW_TO_ALLOW) from error
+        return read_answer(question, given, once=self.once)

@@ -80,12 +80,14 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class GovernanceTool:
-    """A tool that tells: its arguments, and the answer as JSON. The answer may read files, and raises RemitError."""
+    """A tool that tells: its arguments, and the answer as JSON, which may read files, and raises RemitError. What is
+    `of_session` tells of the client's session."""
 
     title: str
     summary: str
     arguments: type[Arguments]
     answer: Callable[[Any, Asking], Mapping[str, Json]]
+    of_session: bool = False
 
 
 def explain_action(asked: ActionQuestion, asking: Asking) -> Mapping[str, Json]:
@@ -148,6 +150,7 @@ GOVERNANCE_TOOLS: Mapping[str, GovernanceTool] = MappingProxyType(
             "Your own last calls as the audit log has them, the newest first.",
             CallsWanted,
             list_own_calls,
+            of_session=True,
         ),
     }
 )

@@ -27,7 +27,7 @@ from remit_server.tools.spec import remove_titles
 from remit_server.transports.mcp.calls import HOW_TO_DECLARE, Answer, Calls, TurnAsked, refuse
 from remit_server.transports.mcp.clients import Client, Clients
 from remit_server.transports.mcp.exchange import Exchange
-from remit_server.transports.mcp.governance import GOVERNANCE_TOOLS, Asking
+from remit_server.transports.mcp.governance import GOVERNANCE_TOOLS, Asking, GovernanceTool
 from remit_server.transports.mcp.offered import RUN_TURN, governed_tools, list_governed
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,8 @@ class _Served:
         client = Exchange(ctx).client(self._clients)
         items = self._runtime.dispatcher.parts.rulebook.policy.work_items or {}
         listed = list_governed(self._governed(client), tuple(items), declares=not client.shared)
-        listed += [_listed(name, row.title, row.summary, row.arguments) for name, row in GOVERNANCE_TOOLS.items()]
+        for name, row in _telling(client).items():
+            listed.append(_listed(name, row.title, row.summary, row.arguments))
         if self._takes_turns:
             listed.append(_listed(RUN_TURN, "Ask Remit's agent", _ABOUT_TURNS, TurnAsked, reads=False))
         return mcp.ListToolsResult(tools=listed)
@@ -106,7 +107,7 @@ class _Served:
 
     async def _call(self, params: mcp.CallToolRequestParams, client: Client, exchange: Exchange) -> Answer:
         name, given = params.name, cast("Mapping[str, JsonValue]", params.arguments or {})
-        if name in GOVERNANCE_TOOLS:
+        if name in _telling(client):
             return await self._tell(name, given, client)
         turns = self._takes_turns and name == RUN_TURN
         declares = name == SELECT_INTENT and not client.shared
@@ -138,6 +139,11 @@ class _Served:
     def _governed(self, client: Client) -> Any:
         status = self._runtime.status(client.session)
         return governed_tools(self._runtime.matrix, strict=status.mode == Mode.STRICT)
+
+
+def _telling(client: Client) -> Mapping[str, GovernanceTool]:
+    """Returns the tools that tell of policy and audit; who has no session has no calls of its own."""
+    return {name: row for name, row in GOVERNANCE_TOOLS.items() if not (client.shared and row.of_session)}
 
 
 _ABOUT_TURNS = (
