@@ -58,7 +58,8 @@ def callers(ends: str) -> set[str]:
         ("documents.replace", {"harness/writes/merger.py"}),
         # `remit sandbox check` tries the sandbox with attempts of its own, `remit sandbox run` runs a person's command.
         # What git's history holds is asked of git by a command without arguments from anywhere, which cannot write.
-        # A program that may be a tool is asked what it is with a folder of its own, before any call.
+        # A program that may be a tool is asked what it is with a folder of its own, before any call; so is an MCP
+        # server whose tools the person looks at.
         # `Scheduled` is the sandbox that all of them were given, where each command waits its turn.
         (
             "sandbox.run",
@@ -67,6 +68,7 @@ def callers(ends: str) -> set[str]:
                 "harness/stages/execute.py",
                 "harness/commands/history.py",
                 "runtime/external_tools.py",
+                "runtime/mcp_servers.py",
                 "sandbox/probe.py",
                 "sandbox/scheduled.py",
             },

@@ -15,7 +15,7 @@ from remit_server.runtime.own_file_writer import rewrite
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.mcp.calls import ask_spec, read_answer, said_by
 from remit_server.tools.mcp.inside_mcp import digest_of
-from remit_server.tools.mcp.servers import Server, ServerForm, servers_file, unusable
+from remit_server.tools.mcp.servers import McpServer, ServerForm, servers_file, unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def changes(before: tuple[dict[str, JsonValue], ...], now: tuple[dict[str, JsonV
             yield Change(name, first, second)
 
 
-def keep_server(folder: Path, server: Server) -> Path:
+def keep_server(folder: Path, server: McpServer) -> Path:
     """Keeps a server, in a file that the person alone can read; returns that. Raises SetupError."""
     file = servers_file(folder, server.alias)
     told = server.form.model_dump(mode="json", exclude_defaults=True)

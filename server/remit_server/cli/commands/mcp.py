@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         return run_subcommand(arguments)
     from remit_server.cli.console import say
     from remit_server.runtime.settings import Settings, existing_folder
-    from remit_server.transports.mcp.main import Offer, serve_http, serve_pipe
+    from remit_server.transports.mcp.main import McpOffer, serve_http, serve_pipe
 
     def tell(address: str, file: Path) -> None:
         say(f"Remit listens on this machine alone, at {address}")
@@ -43,5 +43,5 @@ def run(arguments: argparse.Namespace) -> int:
 
     workspace = existing_folder(arguments.workspace)
     read = lambda: Settings.from_environment(workspace, model=arguments.model)  # noqa: E731
-    offer = Offer(read, asks=arguments.approve == "ask", turns=arguments.turns)
+    offer = McpOffer(read, asks=arguments.approve == "ask", turns=arguments.turns)
     return serve_http(offer, arguments.port, tell) if arguments.http else serve_pipe(offer)

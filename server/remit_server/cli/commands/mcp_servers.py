@@ -29,7 +29,7 @@ from remit_server.sandbox.choose import choose_sandbox
 from remit_server.tools.mcp.rows import rows_of
 from remit_server.tools.mcp.servers import (
     ALIAS,
-    Server,
+    McpServer,
     ServerForm,
     first_problem,
     read_server,
@@ -67,13 +67,13 @@ def _add(arguments: argparse.Namespace) -> int:
         raise WrongUsage(
             _WHAT, f"there is one called `{alias}`", f"first `remit mcp remove {alias}`, or use another name"
         )
-    server = Server(alias, _with_program(_form(arguments)))
+    server = McpServer(alias, _with_program(_form(arguments)))
     if not arguments.json:
         say("\n".join(_way(server)))
     if not arguments.yes and not _agrees("start it in the sandbox, and look at its tools?"):
         return DENIED
     tools = _look(server.form, arguments.workspace)
-    server = Server(alias, looked_at(server.form, tools))
+    server = McpServer(alias, looked_at(server.form, tools))
     if not arguments.json:
         say("\n".join(_tools(server)))
     if not arguments.yes and not _agrees(f"let models call these {len(tools)} tools?"):
@@ -170,7 +170,7 @@ def _look(form: ServerForm, workspace: Path) -> tuple[dict[str, JsonValue], ...]
     return asyncio.run(list_tools(form, here, choose_sandbox(here)))
 
 
-def _way(server: Server) -> Iterator[str]:
+def _way(server: McpServer) -> Iterator[str]:
     """Yields how a server is started, and what it gets."""
     form = server.form
     yield f"{server.alias}: {visible(server.where, 'show')}"
@@ -180,7 +180,7 @@ def _way(server: Server) -> Iterator[str]:
         yield f"  is given: {visible(', '.join(names), 'show')}"
 
 
-def _tools(server: Server) -> Iterator[str]:
+def _tools(server: McpServer) -> Iterator[str]:
     for row in rows_of(server):
         if isinstance(row, str):
             yield f"  {style_text('✗', 'red')} {visible_again(row)}"
@@ -244,7 +244,7 @@ def _test(arguments: argparse.Namespace) -> int:
         can_ask() and not arguments.json and _agrees("let models call them as they are now?")
     ):
         return FAILED
-    keep_server(folder, Server(server.alias, looked_at(server.form, tools)))
+    keep_server(folder, McpServer(server.alias, looked_at(server.form, tools)))
     return DONE
 
 

@@ -32,7 +32,7 @@ _PAGES, _TOOLS = 50, 500
 _NOT_OFFERED = -32601
 
 
-class Failed(Exception):
+class Unanswered(Exception):
     """The server could not be asked; the message says why."""
 
 
@@ -51,7 +51,7 @@ class Pipe:
         try:
             self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe)
         except OSError as error:
-            raise Failed(f"`{command[0]}` cannot be started: {error.strerror}") from error
+            raise Unanswered(f"`{command[0]}` cannot be started: {error.strerror}") from error
         self._most = most
         self._lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -69,11 +69,11 @@ class Pipe:
             try:
                 line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
             except queue.Empty:
-                raise Failed("it did not answer in time") from None
+                raise Unanswered("it did not answer in time") from None
             if not line:
-                raise Failed(f"it ended with code {self.process.wait()}")
+                raise Unanswered(f"it ended with code {self.process.wait()}")
             if len(line) > self._most:
-                raise Failed("it sent too much at once")
+                raise Unanswered("it sent too much at once")
             found = parse(line)
             if found is not None:
                 yield found
@@ -101,7 +101,7 @@ class Web:
     def exchange(self, message: dict[str, Any], until: float) -> Any:
         """Yields what the server sends for this message."""
         yield from self._post(message, until)
-        raise Failed("it ended its answer without one")
+        raise Unanswered("it ended its answer without one")
 
     def tell(self, message: dict[str, Any]) -> None:
         """Sends a message."""
@@ -128,10 +128,10 @@ class Web:
         except urllib.error.HTTPError as error:
             found = parse(error.read(self._most))
             if found is None:
-                raise Failed(f"it answered with HTTP {error.code}") from error
+                raise Unanswered(f"it answered with HTTP {error.code}") from error
             yield found
         except OSError as error:
-            raise Failed(f"it cannot be reached: {getattr(error, 'reason', error)}") from error
+            raise Unanswered(f"it cannot be reached: {getattr(error, 'reason', error)}") from error
 
     def _whole(self, answer: Any) -> Any:
         found = parse(answer.read(self._most))
@@ -143,7 +143,7 @@ class Web:
         for raw in answer:
             size += len(raw)
             if size > self._most:
-                raise Failed("it sent too much")
+                raise Unanswered("it sent too much")
             line = raw.rstrip(b"\r\n")
             if line.startswith(b"data:"):
                 data += line[5:].strip()
@@ -198,12 +198,12 @@ class Client:
         self.server = said.get("serverInfo", {}) if isinstance(said.get("serverInfo"), dict) else {}
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Returns the result of a request. Raises Failed."""
+        """Returns the result of a request. Raises Unanswered."""
         found = self._ask(method, params)
         if "error" in found:
-            raise Failed(f"it refused `{method}`: {json.dumps(found['error'])[:1000]}")
+            raise Unanswered(f"it refused `{method}`: {json.dumps(found['error'])[:1000]}")
         if not isinstance(result := found.get("result"), dict):
-            raise Failed(f"its answer to `{method}` has no result")
+            raise Unanswered(f"its answer to `{method}` has no result")
         return cast("dict[str, Any]", result)
 
     def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -218,7 +218,7 @@ class Client:
                     self._wire.tell({"jsonrpc": "2.0", "id": found["id"], "error": refusal})
             elif found.get("id") == self._number:
                 return found
-        raise Failed("it did not answer")
+        raise Unanswered("it did not answer")
 
     def tools(self) -> list[dict[str, Any]]:
         """Returns all tools that the server has."""
@@ -229,11 +229,11 @@ class Client:
             listed: Any = page.get("tools") or []
             found += [cast("dict[str, Any]", tool) for tool in listed if isinstance(tool, dict)]
             if len(found) > _TOOLS:
-                raise Failed(f"it lists more than {_TOOLS} tools")
+                raise Unanswered(f"it lists more than {_TOOLS} tools")
             if not isinstance(following := page.get("nextCursor"), str):
                 return found
             cursor = {"cursor": following}
-        raise Failed("its list of tools has no end")
+        raise Unanswered("its list of tools has no end")
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         if now is None or digest_of(now) != call["digest"]:
             return {"changed": now is not None}
         return {"result": client.ask("tools/call", {"name": call["name"], "arguments": call["arguments"]})}
-    except Failed as error:
+    except Unanswered as error:
         return {"failed": str(error)}
 
 

@@ -20,7 +20,7 @@ from remit_server.tools.external.row import MAX_SHOWN_CHARS
 from remit_server.tools.mcp.calls import ask_spec, endpoints_of, read_answer, said_by, text_of
 from remit_server.tools.mcp.inside_mcp import digest_of
 from remit_server.tools.mcp.schemas import parameters_of
-from remit_server.tools.mcp.servers import Server
+from remit_server.tools.mcp.servers import McpServer
 from remit_server.tools.run.command_parts import host_targets
 from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.spec import AnyTool, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
@@ -29,7 +29,7 @@ _NO_NAME = re.compile(r"[^a-z0-9_]+")
 MAX_NAME = 64
 
 
-def rows_of(server: Server) -> Iterator[AnyTool | str]:
+def rows_of(server: McpServer) -> Iterator[AnyTool | str]:
     """Yields a row for each tool of a server, or why a tool has none."""
     if server.form.launch != server.form.started_by:
         yield (
@@ -55,7 +55,7 @@ def name_of(alias: str, tool: str) -> str:
     return name
 
 
-def _row(server: Server, tool: Mapping[str, JsonValue], called: str) -> AnyTool:
+def _row(server: McpServer, tool: Mapping[str, JsonValue], called: str) -> AnyTool:
     form, name = server.form, name_of(server.alias, called)
     effect = Effect(form.effects.get(called, "execute"))
     digest, endpoints = digest_of(dict(tool)), endpoints_of(form)
@@ -89,7 +89,7 @@ def _row(server: Server, tool: Mapping[str, JsonValue], called: str) -> AnyTool:
     )
 
 
-def render_answer(server: Server, called: str, output: CommandOutput, ctx: ToolContext) -> Outcome:
+def render_answer(server: McpServer, called: str, output: CommandOutput, ctx: ToolContext) -> Outcome:
     """Returns what a call came to. A tool that is another one by now was not called."""
     found = read_answer(output)
     text, failed = text_of(found.get("result")) if "result" in found else ("", True)
@@ -104,7 +104,7 @@ def render_answer(server: Server, called: str, output: CommandOutput, ctx: ToolC
 
 
 def _failure(
-    server: Server, called: str, found: Mapping[str, JsonValue], text: str, output: CommandOutput
+    server: McpServer, called: str, found: Mapping[str, JsonValue], text: str, output: CommandOutput
 ) -> ToolError:
     if "changed" in found:
         now = "says something else of itself" if found["changed"] else "is not there any more"

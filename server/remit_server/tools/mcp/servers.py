@@ -67,7 +67,7 @@ class ServerForm(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class McpServer:
     """A server by the name that the person gave it, which is all that its tools are known by."""
 
     alias: str
@@ -92,7 +92,7 @@ def server_files(folder: Path) -> Iterator[Path]:
         return
 
 
-def read_server(file: Path) -> Server:
+def read_server(file: Path) -> McpServer:
     """Reads one server. Raises SetupError."""
     if not ALIAS.fullmatch(file.stem):
         raise unusable(f"`{file.name}` has no name of a server: small letters, digits, `-` and `_`", "rename it")
@@ -101,7 +101,7 @@ def read_server(file: Path) -> Server:
             data = opened.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise unusable(f"`{file}` is larger than {MAX_BYTES >> 20} MiB", "remove it, and add the server again")
-        return Server(file.stem, ServerForm.model_validate(json.loads(data)))
+        return McpServer(file.stem, ServerForm.model_validate(json.loads(data)))
     except OSError as error:
         raise unusable(f"`{file}`: {os_reason(error)}", "make it readable, or remove it") from error
     except (ValueError, RecursionError) as error:

@@ -39,8 +39,8 @@ from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.turn_streams import TurnStream, TurnStreams
 from remit_server.tools.spec import Arguments
 from remit_server.tools.table import TOOLS
-from remit_server.transports.mcp.clients import Client
-from remit_server.transports.mcp.exchange import Exchange
+from remit_server.transports.mcp.clients import McpClient
+from remit_server.transports.mcp.exchange import McpExchange
 from remit_server.transports.mcp.forms import HOW_TO_ALLOW, Form, FormAsker, make_form
 from remit_server.transports.mcp.offered import INTENT
 
@@ -93,7 +93,7 @@ class Calls:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_turns", TurnStreams(self.runtime))
 
-    async def call(self, name: str, given: Mapping[str, JsonValue], client: Client, exchange: Exchange) -> Answer:
+    async def call(self, name: str, given: Mapping[str, JsonValue], client: McpClient, exchange: McpExchange) -> Answer:
         """Runs a call of one of Remit's tools. Raises RemitError where it was no turn."""
         part = _parse_call(name, given, client)
         request = RunRequest(
@@ -104,7 +104,7 @@ class Calls:
         )
         return await self._begin(name, request, client, exchange)
 
-    async def run_turn(self, asked: TurnAsked, client: Client, exchange: Exchange) -> Answer:
+    async def run_turn(self, asked: TurnAsked, client: McpClient, exchange: McpExchange) -> Answer:
         """Hands a request to Remit's own agent. Raises RemitError where it was no turn."""
         request = RunRequest(
             session_id=f"{client.session}.{asked.conversation}",
@@ -114,7 +114,7 @@ class Calls:
         )
         return await self._begin(None, request, client, exchange)
 
-    async def go_on(self, name: str | None, state: str, client: Client, exchange: Exchange) -> Answer:
+    async def go_on(self, name: str | None, state: str, client: McpClient, exchange: McpExchange) -> Answer:
         """Takes what the person said to a question, and goes on with its turn. Raises RemitError where there is none
         any more, and MCPError for a state of another client."""
         place = _Place(**json.loads(state))
@@ -129,7 +129,7 @@ class Calls:
         # Without an answer the question is put again, as long as it is open.
         return await self._follow(name, turn, place.seq - (given is None), client, exchange)
 
-    async def _begin(self, name: str | None, request: RunRequest, client: Client, exchange: Exchange) -> Answer:
+    async def _begin(self, name: str | None, request: RunRequest, client: McpClient, exchange: McpExchange) -> Answer:
         for notice in await self.runtime.reload():
             log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
         turn = self._turns.run(request, self._asker(client, exchange))
@@ -137,12 +137,12 @@ class Calls:
             self._last[request.session_id] = turn
         return await self._follow(name, turn, 0, client, exchange)
 
-    def _free(self, client: Client) -> str:
+    def _free(self, client: McpClient) -> str:
         """Returns a session in which no turn runs."""
         names = (f"{client.session}.{number}" for number in itertools.count(1))
         return next(name for name in names if name not in self._last or self._last[name].ended)
 
-    def _asker(self, client: Client, exchange: Exchange) -> Asker:
+    def _asker(self, client: McpClient, exchange: McpExchange) -> Asker:
         if not self.asks or not exchange.can_ask:
             return NobodyToAsk()
         return FormAsker(self._wait_for if exchange.modern else exchange.put, client.shared)
@@ -164,7 +164,7 @@ class Calls:
             waiting.set_result(given)
 
     async def _follow(
-        self, name: str | None, turn: TurnStream, after: int, client: Client, exchange: Exchange
+        self, name: str | None, turn: TurnStream, after: int, client: McpClient, exchange: McpExchange
     ) -> Answer:
         """Tells of a turn until it ends, or until somebody has to be asked by the answer to this request."""
         seen = _Seen()
@@ -184,7 +184,9 @@ class Calls:
             raise
         return _of_turn(result) if name is None else _of_call(name, seen, result, client)
 
-    def _put(self, question: ApprovalRequired, client: Client, exchange: Exchange) -> mcp.InputRequiredResult | None:
+    def _put(
+        self, question: ApprovalRequired, client: McpClient, exchange: McpExchange
+    ) -> mcp.InputRequiredResult | None:
         """Returns the answer that asks; None where the question is put otherwise, or is answered."""
         if not exchange.modern or not self.runtime.asked(question.approval_id):
             return None
@@ -203,7 +205,7 @@ class Calls:
         )
 
 
-def _parse_call(name: str, given: Mapping[str, JsonValue], client: Client) -> CallInput:
+def _parse_call(name: str, given: Mapping[str, JsonValue], client: McpClient) -> CallInput:
     """Returns a call of another agent's model, with the intent that it brings, else the one declared before. Raises
     RemitError for what is none."""
     arguments = {key: value for key, value in given.items() if key != INTENT or name == SELECT_INTENT}
@@ -228,7 +230,7 @@ def _parse_call(name: str, given: Mapping[str, JsonValue], client: Client) -> Ca
         ) from error
 
 
-def _of_call(name: str, seen: _Seen, result: RunResult, client: Client) -> mcp.CallToolResult:
+def _of_call(name: str, seen: _Seen, result: RunResult, client: McpClient) -> mcp.CallToolResult:
     """Returns how a call ended, as the model of the client reads it."""
     ended = seen.result
     if ended is None and name == SELECT_INTENT and seen.declared is not None:

@@ -12,7 +12,7 @@ KEPT_CLIENTS = 200
 
 
 @dataclass(slots=True)
-class Client:
+class McpClient:
     """One client. It is `shared` where nothing tells one client from another: then no intent is kept, no answer for a
     session offered, and no call waits for another one's question."""
 
@@ -29,17 +29,17 @@ class Clients:
     """The clients of one server, by the session of the protocol; None is the only one, of a pipe."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str | None, Client] = OrderedDict()
-        self._shared = Client(shared=True)
+        self._known: OrderedDict[str | None, McpClient] = OrderedDict()
+        self._shared = McpClient(shared=True)
 
-    def find(self, session: str | None) -> Client:
+    def find(self, session: str | None) -> McpClient:
         """Returns a client; a new one where it was not here yet."""
-        client = self._known.setdefault(session, Client())
+        client = self._known.setdefault(session, McpClient())
         self._known.move_to_end(session)
         while len(self._known) > KEPT_CLIENTS:
             self._known.popitem(last=False)
         return client
 
-    def shared(self) -> Client:
+    def shared(self) -> McpClient:
         """Returns whoever comes without a session."""
         return self._shared

@@ -13,7 +13,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from remit_governance.visible import visible
 from remit_server.contract import AgentEvent, ApprovalRequired
-from remit_server.transports.mcp.clients import Client, Clients
+from remit_server.transports.mcp.clients import Clients, McpClient
 from remit_server.transports.mcp.forms import Form
 
 EVENT = "remit/event"
@@ -23,7 +23,7 @@ _MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class McpExchange:
     """One request and its way back."""
 
     ctx: ServerRequestContext[Any, Any]
@@ -52,7 +52,7 @@ class Exchange:
             return "unknown"
         return visible(f"{known.client_info.name} {known.client_info.version}"[:_MOST_NAME], "show")
 
-    def client(self, clients: Clients) -> Client:
+    def client(self, clients: Clients) -> McpClient:
         """Returns who sent it: the other end of the pipe, or a session of HTTP, of which the newer era has none."""
         if self.ctx.request is None:
             return clients.find(None)

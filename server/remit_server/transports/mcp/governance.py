@@ -25,7 +25,7 @@ from remit_server.runtime.audit_service import list_calls
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.told_call import call_json, find_call, judge_now
 from remit_server.tools.spec import Arguments
-from remit_server.transports.mcp.clients import Client
+from remit_server.transports.mcp.clients import McpClient
 
 MOST_CALLS = 100
 _SHOWN = ("time", "tool_call_id", "tool_name", "intent", "policy_decision", "policy_rule_name", "failed", "came_to")
@@ -73,7 +73,7 @@ class CallsWanted(Arguments):
 class Asking:
     """Who asks, and what is in force."""
 
-    client: Client
+    client: McpClient
     policy: Policy
     settings: Callable[[], Settings]
 

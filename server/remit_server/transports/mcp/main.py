@@ -20,7 +20,7 @@ from remit_server.workspace.ports import NoDocuments
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class McpOffer:
     """What is offered: without `asks` what would be asked is denied, with `turns` there is `run_turn`."""
 
     settings: Callable[[], Settings]
@@ -28,13 +28,13 @@ class Offer:
     turns: bool
 
 
-def serve_pipe(offer: Offer) -> int:
+def serve_pipe(offer: McpOffer) -> int:
     """Serves one client on the standard streams, until its input ends or a signal. Raises SetupError."""
     in_fd, out_fd = streams.claim()
     return asyncio.run(_serve_pipe(offer, in_fd, out_fd))
 
 
-async def _serve_pipe(offer: Offer, in_fd: int, out_fd: int) -> int:
+async def _serve_pipe(offer: McpOffer, in_fd: int, out_fd: int) -> int:
     runtime = await open_runtime(offer.settings(), NoDocuments(), read_again=offer.settings)
     try:
         server = make_server(runtime, offer.settings, asks=offer.asks, turns=offer.turns)
@@ -52,14 +52,14 @@ async def _serve_pipe(offer: Offer, in_fd: int, out_fd: int) -> int:
     return 0
 
 
-def serve_http(offer: Offer, port: int, tell: Callable[[str, Path], None]) -> int:
+def serve_http(offer: McpOffer, port: int, tell: Callable[[str, Path], None]) -> int:
     """Serves on this machine's own address until SIGINT or SIGTERM; `tell` is given the address of the server and the
     file that holds the token. Raises SetupError."""
     with listen(port) as listening:
         return asyncio.run(_serve_http(offer, listening, tell))
 
 
-async def _serve_http(offer: Offer, listening: socket.socket, tell: Callable[[str, Path], None]) -> int:
+async def _serve_http(offer: McpOffer, listening: socket.socket, tell: Callable[[str, Path], None]) -> int:
     settings = offer.settings()
     runtime = await open_runtime(settings, NoDocuments(), read_again=offer.settings)
 

@@ -25,8 +25,8 @@ from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
 from remit_server.tools.spec import remove_titles
 from remit_server.transports.mcp.calls import HOW_TO_DECLARE, Answer, Calls, TurnAsked, refuse
-from remit_server.transports.mcp.clients import Client, Clients
-from remit_server.transports.mcp.exchange import Exchange
+from remit_server.transports.mcp.clients import Clients, McpClient
+from remit_server.transports.mcp.exchange import McpExchange
 from remit_server.transports.mcp.governance import GOVERNANCE_TOOLS, Asking, GovernanceTool
 from remit_server.transports.mcp.offered import RUN_TURN, governed_tools, list_governed
 
@@ -87,7 +87,7 @@ class _Served:
     async def list_tools(self, ctx: Context, params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
         """Returns the tools that this client may call, on one page."""
         del params
-        client = Exchange(ctx).client(self._clients)
+        client = McpExchange(ctx).client(self._clients)
         items = self._runtime.dispatcher.parts.rulebook.policy.work_items or {}
         listed = list_governed(self._governed(client), tuple(items), declares=not client.shared)
         for name, row in _telling(client).items():
@@ -98,14 +98,14 @@ class _Served:
 
     async def call_tool(self, ctx: Context, params: mcp.CallToolRequestParams) -> Answer:
         """Runs a call, or says why not; what is no tool is an error of the protocol."""
-        exchange = Exchange(ctx, params.input_responses)
+        exchange = McpExchange(ctx, params.input_responses)
         client = exchange.client(self._clients)
         try:
             return await self._call(params, client, exchange)
         except RemitError as error:
             return refuse(error.payload())
 
-    async def _call(self, params: mcp.CallToolRequestParams, client: Client, exchange: Exchange) -> Answer:
+    async def _call(self, params: mcp.CallToolRequestParams, client: McpClient, exchange: McpExchange) -> Answer:
         name, given = params.name, cast("Mapping[str, JsonValue]", params.arguments or {})
         if name in _telling(client):
             return await self._tell(name, given, client)
@@ -123,7 +123,7 @@ class _Served:
             return _unusable(TurnAsked, error)
         return await self._calls.run_turn(asked, client, exchange)
 
-    async def _tell(self, name: str, given: Mapping[str, JsonValue], client: Client) -> Answer:
+    async def _tell(self, name: str, given: Mapping[str, JsonValue], client: McpClient) -> Answer:
         row = GOVERNANCE_TOOLS[name]
         try:
             asked = row.arguments.model_validate(given)
@@ -136,12 +136,12 @@ class _Served:
             content=[mcp.TextContent(text=json.dumps(clean, ensure_ascii=False))], structured_content=clean
         )
 
-    def _governed(self, client: Client) -> Any:
+    def _governed(self, client: McpClient) -> Any:
         status = self._runtime.status(client.session)
         return governed_tools(self._runtime.matrix, strict=status.mode == Mode.STRICT)
 
 
-def _telling(client: Client) -> Mapping[str, GovernanceTool]:
+def _telling(client: McpClient) -> Mapping[str, GovernanceTool]:
     """Returns the tools that tell of policy and audit; who has no session has no calls of its own."""
     return {name: row for name, row in GOVERNANCE_TOOLS.items() if not (client.shared and row.of_session)}
 
