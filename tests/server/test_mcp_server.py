@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from command_line import CommandLine
 from doors import McpDoor, ModernMcpDoor, opened
+from rule_programs import need_sandbox
 
 pytestmark = pytest.mark.slow
 
@@ -466,3 +467,31 @@ def test_TRN_20_before_the_handshake_nothing_is_served(tmp_path: Path) -> None:
         name = door.call("write_file", {"path": "b.py", "content": "x", "intent": "CODE"})
         assert door.said(name)["error"]["code"] == -32602
         assert not (door.workspace / "b.py").exists()
+
+
+COUNTS = """\
+#!/bin/sh
+if [ "$1" = "--schema" ]; then
+  echo '{"name": "count_words", "description": "Count", "parameters": {"path": {"type": "string", "required": true}}}'
+  exit
+fi
+echo '{"success": true, "result": "'$(wc -w < a.py)' words"}'
+"""
+
+
+@every_era
+def test_TRN_21_a_tool_of_the_persons_own_is_offered_asked_about_and_run(kind: str, tmp_path: Path) -> None:
+    need_sandbox()
+    program = tmp_path / "config" / "tools" / "count_words"
+    with served(kind, tmp_path) as door:
+        assert "count_words" not in str(door.said(door.ask("tools/list", {})))
+        program.parent.mkdir(parents=True)
+        program.write_text(COUNTS)
+        program.chmod(0o755)
+        tools = {tool["name"]: tool for tool in door.said(door.ask("tools/list", {}))["result"]["tools"]}
+        assert tools["count_words"]["inputSchema"]["properties"]["intent"]["enum"] == ["EXECUTE"]
+        assert "find_tools" not in tools
+        assert noted(called(door, "count_words", path="a.py"))["decision"] == "refused_by_gate"
+        _, answer = asked_of(door, door.call("count_words", {"path": "a.py", "intent": "EXECUTE"}))
+        result = door.said(answer({"action": "accept", "content": {"answer": "Allow once"}}))["result"]
+        assert (result["isError"], "3 words" in text_of(result)) == (False, True)

@@ -77,6 +77,20 @@ def test_THR_mcp_more_sessions_than_there_can_be_end_none(door: McpHttpDoor) -> 
     assert door.legacy(first, "tools/call", WRITES)["result"]["isError"] is False
 
 
+def test_THR_mcp_questions_that_nobody_answers_leave_room_for_no_more_than_there_are_places(tmp_path: Path) -> None:
+    with opened(McpHttpDoor, tmp_path) as door:
+        forms = {"elicitation": {"form": {}}}
+        asked = [door.modern("tools/call", WRITES, capabilities=forms)["result"] for _ in range(52)]
+        assert [each["resultType"] for each in asked] == ["input_required"] * 50 + ["complete"] * 2
+        assert asked[-1]["isError"] is True
+        one = asked[0]
+        given = {key: {"action": "decline"} for key in one["inputRequests"]}
+        again = {**WRITES, "inputResponses": given, "requestState": one["requestState"]}
+        assert door.modern("tools/call", again, capabilities=forms)["result"]["isError"] is True
+        assert door.modern("tools/call", WRITES, capabilities=forms)["result"]["resultType"] == "input_required"
+        assert not (door.workspace / "b.py").exists()
+
+
 PIPES = {"mcp": McpDoor, "mcp-modern": ModernMcpDoor}
 
 

@@ -7,11 +7,10 @@ and the next one goes on with the turn.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -38,17 +37,18 @@ from remit_server.harness.ports import Asker, CannotAsk, NobodyToAsk
 from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.turn_streams import TurnStream, TurnStreams
 from remit_server.tools.spec import Arguments
-from remit_server.tools.table import TOOLS
 from remit_server.transports.mcp.clients import McpClient
 from remit_server.transports.mcp.exchange import McpExchange
 from remit_server.transports.mcp.forms import HOW_TO_ALLOW, Form, FormAsker, make_form
-from remit_server.transports.mcp.offered import INTENT
+from remit_server.transports.mcp.offered import INTENT, Offered
 
 log = logging.getLogger(__name__)
 
 CALL = "remit/call"
 """Where a result says what the audit log calls it, and who decided."""
 HOW_TO_DECLARE = f"declare the intent first: by `{SELECT_INTENT}`, or by the argument `{INTENT}` of the call"
+MOST_AT_ONCE = 50
+"""Calls of clients without sessions that run, or wait for an answer."""
 Answer = mcp.CallToolResult | mcp.InputRequiredResult
 
 
@@ -80,10 +80,11 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls of one server. Without `asks` what would be asked is denied."""
+    """The calls of one server, of tools that it has `offered`. Without `asks` what would be asked is denied."""
 
     runtime: AgentRuntime
     asks: bool
+    offered: Callable[[], Offered]
     _turns: TurnStreams = field(init=False)
     _last: dict[str, TurnStream] = field(default_factory=dict[str, TurnStream])
     """The last turn of each session that clients share."""
@@ -95,7 +96,8 @@ class Calls:
 
     async def call(self, name: str, given: Mapping[str, JsonValue], client: McpClient, exchange: McpExchange) -> Answer:
         """Runs a call of one of Remit's tools. Raises RemitError where it was no turn."""
-        part = _parse_call(name, given, client)
+        known = self.offered().get(name)
+        part = _parse_call(name, given, client, brings=known is not None and known.takes_intent)
         request = RunRequest(
             session_id=self._free(client) if client.shared else client.session,
             turn_id=uuid.uuid4().hex[:12],
@@ -130,17 +132,25 @@ class Calls:
         return await self._follow(name, turn, place.seq - (given is None), client, exchange)
 
     async def _begin(self, name: str | None, request: RunRequest, client: McpClient, exchange: McpExchange) -> Answer:
-        for notice in await self.runtime.reload():
-            log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
+        await self.reload()
         turn = self._turns.run(request, self._asker(client, exchange))
         if client.shared:
             self._last[request.session_id] = turn
         return await self._follow(name, turn, 0, client, exchange)
 
+    async def reload(self) -> None:
+        """Has policy, configuration and tools count as their files are now."""
+        for notice in await self.runtime.reload():
+            log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
+
     def _free(self, client: McpClient) -> str:
-        """Returns a session in which no turn runs."""
-        names = (f"{client.session}.{number}" for number in itertools.count(1))
-        return next(name for name in names if name not in self._last or self._last[name].ended)
+        """Returns a session in which no turn runs. Raises RemitError where there are too many that do."""
+        names = (f"{client.session}.{number}" for number in range(1, MOST_AT_ONCE + 1))
+        free = next((name for name in names if name not in self._last or self._last[name].ended), None)
+        if free is None:
+            why, fix = f"{MOST_AT_ONCE} calls run, or wait for an answer", "call it again when one has ended"
+            raise RemitError("the call was not made", why, fix, code=ErrorCode.BUSY, retryable=True)
+        return free
 
     def _asker(self, client: McpClient, exchange: McpExchange) -> Asker:
         if not self.asks or not exchange.can_ask:
@@ -182,7 +192,29 @@ class Calls:
         except asyncio.CancelledError:
             self.runtime.cancel(turn.request.session_id, turn.request.turn_id)
             raise
-        return _of_turn(result) if name is None else _of_call(name, seen, result, client)
+        return _of_turn(result) if name is None else self._of_call(name, seen, result, client)
+
+    def _of_call(self, name: str, seen: _Seen, result: RunResult, client: McpClient) -> mcp.CallToolResult:
+        """Returns how a call ended, as the model of the client reads it."""
+        ended = seen.result
+        if ended is None and name == SELECT_INTENT and seen.declared is not None:
+            client.declared = IntentState(seen.declared.intent, seen.declared.work_item)
+            offered = self.offered()
+            opened = (tool for tool in seen.declared.allowed_tools if tool in offered)
+            return _said(f"intent {seen.declared.intent} is active; it opens {', '.join(opened)}")
+        if ended is None:
+            return refuse(result.error or _INTERRUPTED)
+        noted = {
+            "call": ended.tool_call_id,
+            "session": ended.session_id,
+            "decision": ended.decision,
+            "rules": list(ended.rules),
+            "exit_code": ended.exit_code,
+        }
+        if ended.error is None:
+            return _said(visible_again(ended.output), ok=ended.ok, noted=noted)
+        error = ended.error.model_copy(update={"fix": _how(ended, ended.error)})
+        return refuse(error, f"why: `audit_why` with call `{ended.tool_call_id}`", noted)
 
     def _put(
         self, question: ApprovalRequired, client: McpClient, exchange: McpExchange
@@ -205,19 +237,19 @@ class Calls:
         )
 
 
-def _parse_call(name: str, given: Mapping[str, JsonValue], client: McpClient) -> CallInput:
-    """Returns a call of another agent's model, with the intent that it brings, else the one declared before. Raises
-    RemitError for what is none."""
-    arguments = {key: value for key, value in given.items() if key != INTENT or name == SELECT_INTENT}
-    brings = given.get(INTENT) if name != SELECT_INTENT else None
+def _parse_call(name: str, given: Mapping[str, JsonValue], client: McpClient, *, brings: bool) -> CallInput:
+    """Returns a call of another agent's model, with the intent that it brings, if it may, else the one declared before.
+    Raises RemitError for what is none."""
+    arguments = {key: value for key, value in given.items() if key != INTENT or not brings}
+    brought = given.get(INTENT) if brings else None
     kept = IntentState() if name == SELECT_INTENT else client.declared
     try:
         return CallInput.model_validate(
             {
                 "tool": name,
                 "arguments": arguments,
-                "intent": kept.active if brings is None else brings,
-                "work_item": kept.work_item if brings is None else None,
+                "intent": kept.active if brought is None else brought,
+                "work_item": kept.work_item if brought is None else None,
                 "by": "model",
             }
         )
@@ -225,31 +257,9 @@ def _parse_call(name: str, given: Mapping[str, JsonValue], client: McpClient) ->
         raise RemitError(
             "the call was not made",
             describe_problems(error),
-            HOW_TO_DECLARE if brings is not None else "send what the tool's schema describes",
+            HOW_TO_DECLARE if brought is not None else "send what the tool's schema describes",
             code=ErrorCode.INVALID_ARGUMENTS,
         ) from error
-
-
-def _of_call(name: str, seen: _Seen, result: RunResult, client: McpClient) -> mcp.CallToolResult:
-    """Returns how a call ended, as the model of the client reads it."""
-    ended = seen.result
-    if ended is None and name == SELECT_INTENT and seen.declared is not None:
-        client.declared = IntentState(seen.declared.intent, seen.declared.work_item)
-        opened = (tool for tool in seen.declared.allowed_tools if not TOOLS[tool].if_named)
-        return _said(f"intent {seen.declared.intent} is active; it opens {', '.join(opened)}")
-    if ended is None:
-        return refuse(result.error or _INTERRUPTED)
-    noted = {
-        "call": ended.tool_call_id,
-        "session": ended.session_id,
-        "decision": ended.decision,
-        "rules": list(ended.rules),
-        "exit_code": ended.exit_code,
-    }
-    if ended.error is None:
-        return _said(visible_again(ended.output), ok=ended.ok, noted=noted)
-    error = ended.error.model_copy(update={"fix": _how(ended, ended.error)})
-    return refuse(error, f"why: `audit_why` with call `{ended.tool_call_id}`", noted)
 
 
 def _how(ended: ToolResultEvent, error: ErrorPayload) -> str:

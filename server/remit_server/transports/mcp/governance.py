@@ -30,7 +30,7 @@ from remit_server.transports.mcp.clients import McpClient
 MOST_CALLS = 100
 _SHOWN = ("time", "tool_call_id", "tool_name", "intent", "policy_decision", "policy_rule_name", "failed", "came_to")
 """What is listed of a call; `audit_why` has the rest."""
-_ITS_OWN = ("input", "outcome")
+_ITS_OWN = ("input", "deny_reason", "outcome")
 """What of a call only who made it may see."""
 
 

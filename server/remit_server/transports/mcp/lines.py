@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -17,6 +18,9 @@ from pydantic_core import from_json
 from remit_server.json_bounds import has_too_many_values
 from remit_server.line_streams import LineReader, LineWriter
 from remit_server.transports.mcp.bounds import MOST_BYTES
+
+_END_S = 5.0
+"""How long a client may take to read the last answers."""
 
 
 def read_message(line: bytes | None) -> SessionMessage | mcp.JSONRPCError:
@@ -81,7 +85,10 @@ async def serve_lines(server: Server[Any], in_fd: int, out_fd: int, on_lost: Cal
     writing = asyncio.create_task(write_all())
     try:
         await server.run(received, sent, server.create_initialization_options())
-        await writing
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_END_S):
+                await writing
+                await writer.drain()
     finally:
         for task in (*taking, *ending, writing):
             task.cancel()

@@ -1,8 +1,10 @@
-"""The tools that a client is told of, by the tables of tools and intents (TRN-21)."""
+"""The tools that a client is told of, by the tables of tools and intents, the person's own
+among them (TRN-21)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as mcp
@@ -11,8 +13,8 @@ from remit_governance.intents import SELECT_INTENT, Matrix, tool_fits
 from remit_governance.values import Effect, Intent
 from remit_server.models.ports import ToolSpec
 from remit_server.models.remote.two_requests import select_spec
+from remit_server.tools.external.find_tools import FIND_TOOLS
 from remit_server.tools.spec import AnyTool
-from remit_server.tools.table import TOOLS
 
 INTENT = "intent"
 """The argument that declares an intent with a call."""
@@ -20,28 +22,42 @@ RUN_TURN = "run_turn"
 _DESTROYS = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 
-def governed_tools(matrix: Matrix, *, strict: bool) -> dict[str, tuple[AnyTool, tuple[Intent, ...]]]:
-    """Returns the tools that another agent may call at all, each with the intents that open it; those of the workflow
-    only where it is enforced."""
-    found: dict[str, tuple[AnyTool, tuple[Intent, ...]]] = {}
-    for name, tool in TOOLS.items():
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """A tool that another agent may call, and the intents that open it."""
+
+    tool: AnyTool
+    intents: tuple[Intent, ...]
+
+    @property
+    def takes_intent(self) -> bool:
+        """Whether a call can bring its intent: a program of the person's own may have such an argument itself."""
+        return INTENT not in self.tool.schema.get("properties", {})
+
+
+Offered = Mapping[str, Governed]
+
+
+def governed_tools(tools: Mapping[str, AnyTool], matrix: Matrix, *, strict: bool) -> Offered:
+    """Returns the tools that another agent may call at all; those of the workflow only where it is enforced."""
+    found: dict[str, Governed] = {}
+    for name, tool in tools.items():
         leads = tool.workflow is not None and tool.workflow.strict_only
         opened_by = tuple(intent for intent in Intent if tool_fits(intent, name, matrix, tool.effect))
-        if opened_by and not tool.person_only and not tool.if_named and (strict or not leads):
-            found[name] = tool, opened_by
+        kept_back = tool.person_only or tool.if_named or name == FIND_TOOLS
+        if opened_by and not kept_back and (strict or not leads):
+            found[name] = Governed(tool, opened_by)
     return found
 
 
-def list_governed(
-    governed: Mapping[str, tuple[AnyTool, tuple[Intent, ...]]], work_items: Sequence[str], *, declares: bool
-) -> list[mcp.Tool]:
+def list_governed(governed: Offered, work_items: Sequence[str], *, declares: bool) -> list[mcp.Tool]:
     """Returns them as the protocol lists tools, with the declaration of an intent first, where that is kept."""
     opened: dict[Intent, list[ToolSpec]] = {}
-    for name, (tool, intents) in governed.items():
-        for intent in intents:
-            opened.setdefault(intent, []).append(ToolSpec(name, tool.summary, tool.schema))
+    for name, each in governed.items():
+        for intent in each.intents:
+            opened.setdefault(intent, []).append(ToolSpec(name, each.tool.summary, each.tool.schema))
     listed = [_declaration(select_spec(opened, work_items))] if declares else []
-    return [*listed, *(_governed(tool, intents, declares=declares) for tool, intents in governed.values())]
+    return [*listed, *(_governed(each, declares=declares) for each in governed.values())]
 
 
 def _declaration(spec: ToolSpec) -> mcp.Tool:
@@ -54,14 +70,17 @@ def _declaration(spec: ToolSpec) -> mcp.Tool:
     )
 
 
-def _governed(tool: AnyTool, intents: Sequence[Intent], *, declares: bool) -> mcp.Tool:
-    reads = tool.effect is Effect.READ
+def _governed(each: Governed, *, declares: bool) -> mcp.Tool:
+    tool = each.tool
+    schema = _with_intent(tool.schema, each.intents, declares=declares) if each.takes_intent else dict(tool.schema)
     return mcp.Tool(
         name=tool.name,
         description=tool.summary,
-        input_schema=_with_intent(tool.schema, intents, declares=declares),
+        input_schema=schema,
         annotations=mcp.ToolAnnotations(
-            read_only_hint=reads, destructive_hint=tool.effect in _DESTROYS, open_world_hint=False
+            read_only_hint=tool.effect is Effect.READ and not tool.own,
+            destructive_hint=tool.effect in _DESTROYS,
+            open_world_hint=tool.own,
         ),
     )
 

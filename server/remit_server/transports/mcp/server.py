@@ -28,7 +28,7 @@ from remit_server.transports.mcp.calls import HOW_TO_DECLARE, Answer, Calls, Tur
 from remit_server.transports.mcp.clients import Clients, McpClient
 from remit_server.transports.mcp.exchange import McpExchange
 from remit_server.transports.mcp.governance import GOVERNANCE_TOOLS, Asking, GovernanceTool
-from remit_server.transports.mcp.offered import RUN_TURN, governed_tools, list_governed
+from remit_server.transports.mcp.offered import RUN_TURN, Offered, governed_tools, list_governed
 
 log = logging.getLogger(__name__)
 
@@ -82,14 +82,15 @@ async def _say_no_more(ctx: Context, call_next: CallNext) -> HandlerResult:
 class _Served:
     def __init__(self, runtime: Runtime, settings: Callable[[], Settings], *, asks: bool, turns: bool) -> None:
         self._runtime, self._settings, self._takes_turns = runtime, settings, turns
-        self._calls, self._clients = Calls(runtime, asks), Clients()
+        self._calls, self._clients = Calls(runtime, asks, self._offered), Clients()
 
     async def list_tools(self, ctx: Context, params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
         """Returns the tools that this client may call, on one page."""
         del params
         client = McpExchange(ctx).client(self._clients)
+        await self._calls.reload()
         items = self._runtime.dispatcher.parts.rulebook.policy.work_items or {}
-        listed = list_governed(self._governed(client), tuple(items), declares=not client.shared)
+        listed = list_governed(self._offered(), tuple(items), declares=not client.shared)
         for name, row in _telling(client).items():
             listed.append(_listed(name, row.title, row.summary, row.arguments))
         if self._takes_turns:
@@ -111,7 +112,7 @@ class _Served:
             return await self._tell(name, given, client)
         turns = self._takes_turns and name == RUN_TURN
         declares = name == SELECT_INTENT and not client.shared
-        if not turns and not declares and name not in self._governed(client):
+        if not turns and not declares and name not in self._offered():
             raise MCPError(mcp.INVALID_PARAMS, "Unknown tool")
         if params.request_state is not None:
             return await self._calls.go_on(None if turns else name, params.request_state, client, exchange)
@@ -136,9 +137,9 @@ class _Served:
             content=[mcp.TextContent(text=json.dumps(clean, ensure_ascii=False))], structured_content=clean
         )
 
-    def _governed(self, client: McpClient) -> Any:
-        status = self._runtime.status(client.session)
-        return governed_tools(self._runtime.matrix, strict=status.mode == Mode.STRICT)
+    def _offered(self) -> Offered:
+        parts, strict = self._runtime.dispatcher.parts, self._runtime.status().mode == Mode.STRICT
+        return governed_tools(parts.tools, self._runtime.matrix, strict=strict)
 
 
 def _telling(client: McpClient) -> Mapping[str, GovernanceTool]:
