@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import http.server
 import json
+import os
+import shutil
+import subprocess
+import threading
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -316,3 +322,56 @@ def test_TOOL_15_any_parameters_are_a_schema_or_refused_in_words(parameters: Any
     with contextlib.suppress(SetupError):
         row = row_of(declare("t", Path("/t"), ToolForm(), said, frozenset()))
         assert row.schema["type"] == "object"
+
+
+class Searx(http.server.BaseHTTPRequestHandler):
+    """A search engine of raw HTTP; what is asked says what it answers."""
+
+    def do_GET(self) -> None:
+        asked = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)["q"][0]
+        found = [{"title": f"T{n}", "url": f"https://e/{n}", "content": asked} for n in range(9)]
+        body = json.dumps({"results": [] if asked == "none" else found}).encode()
+        self.send_response(429 if asked == "wait" else 500 if asked == "broken" else 200)
+        self.end_headers()
+        self.wfile.write(b"<html>" if asked == "page" else body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.slow
+def test_TOOL_16_the_seeds_web_search_answers_and_says_what_went_wrong(tmp_path: Path) -> None:
+    program = Path(__file__).parents[2] / "docs" / "examples" / "web_search"
+    if not (shutil.which("jq") and shutil.which("curl")):
+        pytest.skip("there is no jq, or no curl: apt-get install jq curl")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Searx)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def ask(**arguments: Any) -> Any:
+        environment = {**os.environ, "SEARXNG_URL": f"http://127.0.0.1:{server.server_port}", "no_proxy": "*"}
+        given = [str(program), json.dumps(arguments)]
+        return json.loads(subprocess.run(given, env=environment, capture_output=True, check=False).stdout)
+
+    try:
+        found = ask(query="a 'b' $(touch x) \"c\" & d", max_results=2)
+        assert found["metadata"]["results_count"] == 2
+        assert "1. T0\n   URL: https://e/0\n   Snippet: a 'b' $(touch x) \"c\" & d" in found["result"]
+        assert ask(query="many")["metadata"]["results_count"] == 5
+        assert ask(query="none")["success"] is True
+        for wrong in (
+            {"query": ""},
+            {"query": "x", "max_results": 11},
+            {"query": "wait"},
+            {"query": "broken"},
+            {"query": "page"},
+        ):
+            assert ask(**wrong)["success"] is False
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert ask(query="x")["error"].startswith("Network unavailable: ")
+    tool(tmp_path, program.read_text(), "web_search")
+    need_sandbox()
+    (said,) = results(tmp_path, call("web_search", query="x"))
+    assert said["error"]["code"] == "command_failed"
+    assert "tools.yaml" in said["error"]["fix"]
