@@ -227,8 +227,8 @@ class Agent:
         """Keeps a session as an open one, and tells of its commands and models once its request has its answer."""
         if asked.mcp_servers:
             session.untold = (
-                f"⚠ Remit starts no MCP servers yet: {len(asked.mcp_servers)} that this editor named were not "
-                "started, and their tools are not there.\n\n"
+                f"⚠ Remit starts no MCP servers that an editor names: {len(asked.mcp_servers)} were not started. "
+                "`remit mcp add` keeps those that you want, once you have looked at their tools.\n\n"
             )
         self._open[session.id] = session
         self._access.session = session.id
