@@ -22,6 +22,7 @@ DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 EVERY = {
+    ("acp",): False,
     ("ask",): True,
     ("auth", "list"): True,
     ("auth", "remove"): False,

@@ -12,6 +12,7 @@ import pytest
 from lsp_pipe import PipeClient
 
 SLOW = {
+    "acp",
     "pydantic",
     "pydantic_core",
     "sqlite3",

@@ -273,6 +273,95 @@ class LspDoor(Door):
         self.send({"method": "$/cancelRequest", "params": {"id": name}})
 
 
+class AcpDoor(Door):
+    """`remit acp`: JSON-RPC, a line a message. The client asks for each event's number; questions are requests."""
+
+    arguments = ("acp",)
+    names_questions = False
+    SESSIONS: tuple[str, ...] = ("s", "last", "leaving")
+    """Those that are begun beforehand: a client that reads nothing for a while begins none."""
+    reads, writes_too = False, False
+    """Whether the client lets its files be read, and written."""
+
+    def connect(self) -> None:
+        files = {"readTextFile": self.reads, "writeTextFile": self.writes_too}
+        able = {"fs": files, "_meta": {"remit": {"events": True}}}
+        self.told("initialize", {"protocolVersion": 1, "clientCapabilities": able})
+        self.sessions: dict[str, str] = {}
+        for each in self.SESSIONS:
+            self.begin(each)
+        self.turns: dict[str, tuple[str, str]] = {}
+
+    def frame(self, message: Json) -> bytes:
+        return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+
+    def messages(self) -> Iterator[Json]:
+        assert self.process.stdout is not None
+        yield from map(json.loads, self.process.stdout)
+
+    def ask(self, method: str, params: Json) -> str:
+        name = self.name()
+        self.send({"id": name, "method": method, "params": params})
+        return name
+
+    def told(self, method: str, params: Json) -> Json:
+        """What a request is answered."""
+        name = self.ask(method, params)
+        return self.until(lambda: self._answer(name))
+
+    def begin(self, session: str) -> str:
+        """Begins a session; the agent chooses its id."""
+        asked = {"cwd": str(self.workspace), "mcpServers": []}
+        self.sessions[session] = self.told("session/new", asked)["result"]["sessionId"]
+        return self.sessions[session]
+
+    def updates(self, session: str) -> list[Json]:
+        """The updates of a session, by the door's own name for it."""
+        sent = (each["params"] for each in self.received if each.get("method") == "session/update")
+        return [params["update"] for params in sent if params["sessionId"] == self.sessions[session]]
+
+    def _answer(self, name: str) -> Json | None:
+        return next((each for each in self.received if each.get("id") == name and "method" not in each), None)
+
+    def run(self, request: Json) -> str:
+        session, turn = request["session_id"], request["turn_id"]
+        block = {"type": "text", "text": request["input"]["text"]}
+        known = self.sessions.get(session) or self.begin(session)
+        asked = {"sessionId": known, "prompt": [block], "_meta": {"remit": {"turn_id": turn}}}
+        name = self.ask("session/prompt", asked)
+        self.turns[name] = (known, turn)
+        return name
+
+    def events(self, name: str) -> list[Json]:
+        """The events of a turn, put together from its updates, its questions, and the answer to its prompt."""
+        session, turn = self.turns[name]
+        found: dict[int, Json] = {}
+        for each in self.received:
+            params = each.get("params", {})
+            own = params.get("_meta", {}).get("remit") if params.get("sessionId") == session else None
+            if own is not None and own["turn_id"] == turn:
+                text = params.get("update", {}).get("content", {})
+                more = {"text": text["text"]} if own["kind"] == "token_delta" else {}
+                found.setdefault(own["seq"], {**own, **more, "request": each.get("id")})
+        ended = self._answer(name)
+        if ended is not None and "result" in ended:
+            own = ended["result"]["_meta"]["remit"]
+            found[own["seq"]] = {"kind": "run_completed", **own}
+        return [found[number] for number in sorted(found)]
+
+    def answer(self, name: str) -> Json | None:
+        ended = self._answer(name)
+        return ended and ({"result": ended["result"]["_meta"]["remit"]["result"]} if "result" in ended else ended)
+
+    def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
+        del more
+        self.send({"id": question["request"], "result": {"outcome": {"outcome": "selected", "optionId": decision}}})
+        return {"accepted": True}
+
+    def cancel(self, name: str, request: Json) -> None:
+        self.send({"method": "session/cancel", "params": {"sessionId": self.turns[name][0]}})
+
+
 class HttpDoor(Door):
     """`remit http`: a request a turn, its events as server-sent events."""
 
@@ -565,6 +654,7 @@ class TerminalDoor(Door):
 DOORS = {
     "stdio": StdioDoor,
     "lsp": LspDoor,
+    "acp": AcpDoor,
     "http": HttpDoor,
     "websocket": WebSocketDoor,
     "mcp": McpDoor,
@@ -576,7 +666,7 @@ EVERY = {**DOORS, "terminal": TerminalDoor}
 
 @contextmanager
 def opened(kind: str | type[Door], folder: Path, *steps: Json, options: tuple[str, ...] = ()) -> Iterator[Any]:
-    """Yields a door into a new workspace whose model plays these steps."""
+    """Yields a door, by its name or as it is, into a new workspace whose model plays these steps."""
     door_of = EVERY[kind] if isinstance(kind, str) else kind
     workspace = folder / "shop"
     workspace.mkdir(exist_ok=True)

@@ -59,6 +59,7 @@ def test_the_table_has_every_section_and_says_each_threat_once() -> None:
         "Workflow",
         "HTTP",
         "MCP",
+        "ACP",
         "Hooks",
         "MCP servers",
     ]

@@ -19,6 +19,7 @@ from typing import Any, NoReturn, Protocol
 from remit_governance.visible import visible_again
 from remit_server import __version__, streams
 from remit_server.cli.commands import (
+    acp,
     ask,
     audit,
     auth,
@@ -73,6 +74,7 @@ class Row:
 
 
 COMMANDS: dict[str, Row] = {
+    "acp": Row(acp, "run as an agent of Zed, JetBrains, Neovim, Emacs and others, on stdin and stdout"),
     "ask": Row(ask, 'run one request (short form: `remit "add error handling"`); without a prompt, open a chat'),
     "auth": Row(auth, "store, list and remove API keys in the operating system's keyring"),
     "budget": Row(budget, "show the test coverage that explore mode has lost, and how to regain it"),

@@ -138,6 +138,10 @@ class CollectedDocuments:
         """Returns the paths of all of them."""
         return tuple(dict.fromkeys((*self.beneath.paths(), *self.collected.paths())))
 
+    async def look(self, relatives: Sequence[str]) -> None:
+        """Has what lies beneath look."""
+        await self.beneath.look(relatives)
+
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
         """Is never called: what is written goes to the editor itself."""
         raise AssertionError(f"only to be read: {relative}")

@@ -19,7 +19,7 @@ from remit_server.errors import AlreadySo, ToolError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_non_finite
 from remit_server.harness.collected import REVIEW, Batch
 from remit_server.harness.context import CallContext, Parts
-from remit_server.harness.judgement import actions_now, judge_actions, judge_path
+from remit_server.harness.judgement import actions_now, judge_actions, judge_path, paths_of
 from remit_server.harness.namesakes import describe_selected, point_to_namesakes
 from remit_server.harness.record.audit_append import append, intent_event
 from remit_server.harness.record.call_record import CallRecord
@@ -127,6 +127,7 @@ class Dispatcher:
             # Only now: a call that the gate or policy refuses has nobody asked about anything.
             await self._review_before(ctx, record)
             judged = await self._judge(parsed, ctx, record)
+        await ctx.parts.documents.look(paths_of(judged.call.actions))
         prepared = await prepare(judged, ctx, record)
         if isinstance(prepared.proposal.plan, WritePlan):
             await asyncio.to_thread(refuse_beyond, prepared.proposal.plan.changes, ctx.turn, ctx.parts.workspace)

@@ -192,3 +192,9 @@ def standing_answer(rulebook: Rulebook, memory: Standing, judged: Iterable[tuple
     """Returns the person's standing answer about all parts of a call: the strictest of them."""
     answers = [decide(rulebook.permissions, memory, *pair) for pair in judged]
     return max(answers, key=lambda answer: STRICTNESS.index(answer.word))
+
+
+def paths_of(actions: Iterable[Action]) -> tuple[str, ...]:
+    """Returns the files that actions read or write, each once."""
+    named = (each.path for each in actions if each.syscall in {"fs.read", "fs.write"} and each.path is not None)
+    return tuple(dict.fromkeys(named))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,6 +26,10 @@ class Documents(Protocol):
         """Returns the paths of all open documents. Any thread may call this."""
         ...
 
+    async def look(self, relatives: Sequence[str]) -> None:
+        """Has `get` know these buffers as they are now, where the editor does not report them by itself."""
+        ...
+
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
         """Changes the buffer from exactly `before` to exactly `after` through the editor, and returns once it has.
 
@@ -45,6 +50,9 @@ class NoDocuments:
     def paths(self) -> tuple[str, ...]:
         """Returns nothing."""
         return ()
+
+    async def look(self, relatives: Sequence[str]) -> None:
+        """Does nothing: nothing is open."""
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
         """Is never called: nothing is open."""

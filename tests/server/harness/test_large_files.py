@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,9 @@ class OneOpen:
 
     def paths(self) -> tuple[str, ...]:
         return ("big",)
+
+    async def look(self, relatives: Sequence[str]) -> None:
+        del relatives
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
         raise AssertionError

@@ -17,6 +17,7 @@ MOST_NAMED = 5
 async def name_unsaved(ctx: CallContext) -> str:
     """Says which open files differ from those that the tests ran with; nothing where none does."""
     documents = ctx.parts.documents
+    await documents.look(documents.paths())
     found = await asyncio.to_thread(_find_unsaved, documents, ctx.parts.workspace) if documents.paths() else []
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     named = f"{', '.join(found[:MOST_NAMED])}{more}"

@@ -30,6 +30,7 @@ class Merger:
         Raises ToolError `stale` where a file is no longer what it was when its change was approved; where that is seen
         beforehand, nothing is changed. What was merged before a later one failed stays, and the error says so.
         """
+        await self.documents.look([change.path.relative for change in changes])
         if len(changes) == 1:
             await self._apply(changes[0], label, changed)
             return

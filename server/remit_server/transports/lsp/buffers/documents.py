@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,6 +163,9 @@ class EditorDocuments:
         """Returns the workspace-relative paths of all open documents."""
         below = (buffer.path for buffer in self._buffers if buffer.path.is_relative_to(self._root))
         return tuple(path.relative_to(self._root).as_posix() for path in below)
+
+    async def look(self, relatives: Sequence[str]) -> None:
+        """Does nothing: the editor reports its buffers."""
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
         """Changes the buffer from exactly `before` to exactly `after` by one versioned edit, and returns once it has.

@@ -1,0 +1,60 @@
+"""`remit acp` as a process: one client on the standard streams, until its input ends (TRN-10)."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from remit_server import streams
+from remit_server.runtime.settings import Settings, existing_folder
+from remit_server.transports.acp.agent import Agent
+from remit_server.transports.acp.client_files import Access, ClientDocuments
+from remit_server.transports.acp.folders import Folders
+from remit_server.transports.acp.sdk import Lines
+
+_END_S = 10.0
+"""How long turns that were told to end may take at the end of the process."""
+
+
+def serve(read: Callable[[Path], Settings]) -> int:
+    """Serves one client on the standard streams. Returns 0 however it ends. Raises SetupError."""
+    in_fd, out_fd = streams.claim()
+    return asyncio.run(_converse(read, in_fd, out_fd))
+
+
+async def _converse(read: Callable[[Path], Settings], in_fd: int, out_fd: int) -> int:
+    lost, told = asyncio.Event(), asyncio.Event()
+    access, lines = Access(), Lines(in_fd, out_fd, lost.set)
+    folders = Folders(read, lambda root: ClientDocuments(root, access, lambda: agent.client), existing_folder(Path()))
+    agent = Agent(folders, access, lines)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    lines.start()
+    listening = asyncio.create_task(agent.client.listen())
+    try:
+        await _first(listening, lost, told)
+        if told.is_set():
+            folders.cancel()
+        # Whoever sends nothing more still reads: what runs goes on, and nobody is asked any more.
+        quiet = asyncio.create_task(lines.answered())
+        if told.is_set():
+            await _first(quiet, lost, within_s=_END_S)
+        else:
+            await _first(quiet, lost, told)
+    finally:
+        agent.lost = lost.is_set()
+        folders.cancel()
+        await agent.client.close()
+        listening.cancel()
+        await folders.close()
+    return 0
+
+
+async def _first(*ends: asyncio.Event | asyncio.Task[None], within_s: float | None = None) -> None:
+    """Waits for the first of these."""
+    waiting = {each if isinstance(each, asyncio.Task) else asyncio.create_task(each.wait()) for each in ends}
+    await asyncio.wait(waiting, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting - {each for each in ends if isinstance(each, asyncio.Task)}:
+        task.cancel()

@@ -1,0 +1,92 @@
+"""The sessions that a client has open, and those that are kept (TRN-12)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from acp import schema
+
+from remit_server.chat.replies import Chat
+from remit_server.contract import ErrorCode, RunResult, SessionSummary
+from remit_server.errors import RemitError
+from remit_server.runtime.ports import AgentRuntime
+from remit_server.sessions.folder import SessionFolder
+from remit_server.transports.acp.folders import Folder
+
+PAGE = 50
+
+
+@dataclass(slots=True)
+class AcpSession:
+    """One session of the client's.
+
+    `untold` is said with its next prompt, `titled` is whether the client knows what it is called, `spent_usd` what it
+    cost so far.
+    """
+
+    folder: Folder
+    chat: Chat
+    models: tuple[str, ...]
+    untold: str = ""
+    titled: bool = False
+    spent_usd: float | None = 0.0
+    running: set[asyncio.Task[RunResult]] = field(default_factory=set[asyncio.Task[RunResult]])
+
+    @property
+    def id(self) -> str:
+        """Its id, here and in every other client."""
+        return self.chat.session
+
+    @property
+    def runtime(self) -> AgentRuntime:
+        """The runtime of its folder."""
+        return self.folder.runtime
+
+    @property
+    def model(self) -> str:
+        """The model that answers its next prompt."""
+        return self.chat.model or self.folder.settings.config.model.name
+
+
+def begin_session(folder: Folder, session_id: str | None = None) -> AcpSession:
+    """Returns a session as it is opened; a new one where none is named."""
+    chat = Chat(folder.runtime, folder.settings, session_id or new_id(), new_id)
+    return AcpSession(folder, chat, (folder.settings.config.model.name,))
+
+
+def new_id() -> str:
+    """Returns the id of a new session."""
+    return f"acp-{uuid.uuid4().hex[:12]}"
+
+
+async def find_kept(folder: SessionFolder, session_id: str) -> SessionSummary | None:
+    """Returns the kept session with exactly this id."""
+    listed = await asyncio.to_thread(folder.list)
+    return next((each for each in listed if each.session_id == session_id), None)
+
+
+def no_session() -> RemitError:
+    """Returns the error of a session that is not there. Its id is not repeated."""
+    why = "no session with this id is open, or kept for its folder"
+    return RemitError("there is no such session", why, "list the folder's sessions", code=ErrorCode.NOT_FOUND)
+
+
+def list_page(kept: Iterable[SessionSummary], cursor: str | None) -> schema.ListSessionsResponse:
+    """Returns one page of sessions, the last used first. Raises RemitError for a cursor that none led to."""
+    if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
+        fix = "send the cursor that came with the page before"
+        raise RemitError("there is no such page", "its cursor is none", fix, code=ErrorCode.INVALID_REQUEST)
+    begin = int(cursor or 0)
+    found = sorted(kept, key=lambda each: each.last_used, reverse=True)
+    page = [info_of(each) for each in found[begin : begin + PAGE]]
+    more = str(begin + PAGE) if len(found) > begin + PAGE else None
+    return schema.ListSessionsResponse(sessions=page, next_cursor=more)
+
+
+def info_of(kept: SessionSummary) -> schema.SessionInfo:
+    """Returns a session as a client lists it."""
+    title = kept.name or kept.title or None
+    return schema.SessionInfo(session_id=kept.session_id, cwd=kept.workspace, title=title, updated_at=kept.last_used)

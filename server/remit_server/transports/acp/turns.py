@@ -1,0 +1,133 @@
+"""A turn as a client follows it: updates in order, questions as requests, one answer at the end (TRN-13, TRN-14)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from acp import schema
+from acp.exceptions import RequestError
+from acp.meta import CLIENT_METHODS
+from pydantic import ValidationError
+
+from remit_server.contract import (
+    AgentEvent,
+    ApprovalRequired,
+    ApprovalResolved,
+    InputPart,
+    RunCompleted,
+    RunRequest,
+    RunResult,
+)
+from remit_server.harness.approval.proposed_texts import ProposedText
+from remit_server.harness.ports import StreamAsker
+from remit_server.runtime.streamed_client import NOBODY_LEFT
+from remit_server.runtime.turn_streams import TurnStream
+from remit_server.transports.acp.permission import ALWAYS, DENY, answer_of, chosen, proposed_rule, request_of
+from remit_server.transports.acp.sdk import AcpClient
+from remit_server.transports.acp.sessions import AcpSession
+from remit_server.transports.acp.updates import TurnUpdates, Update, message_id, said
+
+UPDATE, PERMISSION = CLIENT_METHODS["session_update"], CLIENT_METHODS["session_request_permission"]
+
+
+@dataclass(slots=True)
+class Telling:
+    """What is told to one client. `every` is its wish to have each event's number, and those without a word of the
+    protocol's."""
+
+    client: AcpClient
+    every: bool = False
+
+    async def update(self, session: str, update: Update, event: AgentEvent | None = None) -> None:
+        """Sends one update of a session."""
+        meta = None if event is None or not self.every else numbered(event)
+        sent = schema.SessionNotification.model_construct(session_id=session, update=update, field_meta=meta)
+        await self.client.tell(UPDATE, sent)
+
+
+def numbered(event: AgentEvent) -> dict[str, Any]:
+    """Returns an event's place in its turn, as metadata."""
+    told = {"seq": event.seq, "turn_id": event.turn_id, "time": event.time, "kind": event.kind}
+    if isinstance(event, ApprovalRequired | ApprovalResolved):
+        told["approval_id"] = event.approval_id
+    return {"remit": told}
+
+
+@dataclass(slots=True)
+class Following:
+    """One client that follows one turn of a session."""
+
+    telling: Telling
+    session: AcpSession
+    turn: TurnStream
+    shown: TurnUpdates = field(init=False)
+    last: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The number of the last event, for the answer to the prompt."""
+    _asking: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
+
+    def __post_init__(self) -> None:
+        self.shown = TurnUpdates(self.session.folder.root, self.session.spent_usd)
+
+    async def run(self) -> RunResult:
+        """Follows the turn to its end. Raises RemitError where it was none."""
+        try:
+            async with aclosing(self.turn.after(0)) as events:
+                async for event in events:
+                    await self._take(event)
+        finally:
+            for asking in self._asking.values():
+                asking.cancel()
+        self.session.spent_usd = self.shown.spent_usd
+        return await self.turn.result()
+
+    async def _take(self, event: AgentEvent) -> None:
+        if isinstance(event, ApprovalRequired):
+            self._begin_asking(event)
+            return
+        if isinstance(event, ApprovalResolved) and (asking := self._asking.pop(event.approval_id, None)) is not None:
+            asking.cancel()  # whoever answered, the client need not any more
+        updates = self.shown.take(event)
+        if isinstance(event, RunCompleted):
+            self.last = numbered(event)["remit"]
+        elif not updates and self.telling.every:
+            updates = [schema.SessionInfoUpdate(session_update="session_info_update")]
+        for number, update in enumerate(updates):
+            await self.telling.update(self.session.id, update, None if number else event)
+
+    def _begin_asking(self, question: ApprovalRequired) -> None:
+        """Asks, in order: its request is written before the next event is."""
+        proposed = (self.session.runtime.proposed(question.approval_id, each.path, ()) for each in question.diffs)
+        texts = [each for each in proposed if each is not None]
+        self.shown.note_question(question, texts)
+        self._asking[question.approval_id] = asyncio.create_task(self._ask(question, texts))
+
+    async def _ask(self, question: ApprovalRequired, texts: Sequence[ProposedText]) -> None:
+        """Puts a question to the client; whatever is no clear yes is a no."""
+        runtime = self.session.runtime
+        request = request_of(self.session.id, question, texts, self.session.folder.root)
+        if self.telling.every:
+            request = request.model_copy(update={"field_meta": numbered(question)})
+        option = DENY
+        try:
+            option = chosen(await self.telling.client.ask(PERMISSION, request, schema.RequestPermissionResponse))
+        except ConnectionError:
+            runtime.withdraw(question.approval_id, NOBODY_LEFT)
+            return
+        except (RequestError, ValidationError):
+            pass
+        taken = runtime.answer(answer_of(question, option))
+        if taken.accepted and option == ALWAYS:
+            permissions = self.session.folder.settings.person_permissions
+            words = proposed_rule(question, permissions)
+            message = message_id(self.session.id, question.turn_id, -question.seq)
+            await self.telling.update(self.session.id, said(words, message))
+
+
+def begin_turn(session: AcpSession, parts: tuple[InputPart, ...], turn_id: str) -> TurnStream:
+    """Begins a turn of a session, or finds the one that was begun by the same request. Raises RemitError."""
+    request = RunRequest(session_id=session.id, turn_id=turn_id, input=parts, model=session.chat.model)
+    return session.folder.turns.run(request, StreamAsker())
