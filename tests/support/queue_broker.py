@@ -237,16 +237,22 @@ def kept(raw: RawNats, subject: str, stream: str = "REMIT_EVENTS", place: int = 
         if found is None or found.headers.get("Status") == "404":
             return
         place = int(found.headers["Nats-Sequence"]) + 1
+        found.subject = found.headers["Nats-Subject"]
         yield found
 
 
 def lines_of(messages: Iterator[Delivered]) -> Iterator[Json]:
-    """The lines of JSON in these messages; what a new writer found half written counts for nothing."""
-    rest = b""
+    """The lines of JSON in these messages; what a new writer found half written counts for nothing, and so does what is
+    not the writer's."""
+    rest, writer = b"", ""
     for message in messages:
-        rest = b"" if message.headers.get("Remit-Part") == "0" else rest + message.data
-        *whole, rest = rest.split(b"\n")
-        yield from map(json.loads, whole)
+        if not message.subject.endswith(f".{message.headers.get('Remit-Turn')}"):
+            continue
+        if message.headers["Remit-Part"] == "0":
+            rest, writer = b"", message.headers["Remit-Claim"]
+        elif message.headers["Remit-Claim"] == writer:
+            *whole, rest = (rest + message.data).split(b"\n")
+            yield from map(json.loads, whole)
 
 
 def wait_for_queue(raw: RawNats) -> None:

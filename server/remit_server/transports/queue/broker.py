@@ -24,7 +24,7 @@ from nats.js.errors import NotFoundError
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import RemitError, SetupError, os_reason
-from remit_server.transports.queue.names import Names
+from remit_server.transports.queue.names import INBOX, Names
 
 CONNECT_S = 10.0
 CALL_S = 5.0
@@ -76,7 +76,7 @@ class Broker:
         """Connects. Raises SetupError where nobody answers, or what answers does not let this program in."""
         options: dict[str, Any] = {
             "name": f"remit {role}",
-            "inbox_prefix": f"_INBOX.remit-{role}",
+            "inbox_prefix": f"{INBOX}remit-{role}",
             "reconnect_time_wait": 0.5,
             "max_reconnect_attempts": -1,
             "connect_timeout": 5,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from nats.aio.msg import Msg
 from nats.errors import Error
 from nats.js.api import Header
+from nats.js.errors import NoStreamResponseError
 
 from remit_server.contract import (
     AgentEvent,
@@ -26,12 +27,13 @@ from remit_server.contract import (
 from remit_server.contract.streamed import ClientMessage, ServerMessage
 from remit_server.errors import RemitError
 from remit_server.transports.queue.broker import CALL_S, Broker, unreachable
-from remit_server.transports.queue.names import ERROR, REQUEST, TurnKey, digest_of
+from remit_server.transports.queue.names import ERROR, INBOX, REQUEST, TurnKey, digest_of
 from remit_server.transports.queue.turn_log import Portion, TurnReader, find_message, parse_event
 
 _LOOKS_S = (0.01, 0.05, 0.2, 1.0, 2.0)
 """How long to wait before looking again, where nothing new was announced."""
-SEND_S = 30.0
+SEND_S, NO_QUEUE_S = 30.0, 5.0
+"""How long a request is sent again: to a broker that does not answer, and to one that has no such queue."""
 _REUSED = "these ids were already used for another request"
 
 
@@ -41,10 +43,15 @@ async def submit(broker: Broker, request: RunRequest) -> str:
     digest, subject = digest_of(data), broker.names.run(TurnKey(request.session_id, request.turn_id))
     began = time.monotonic()
     while True:
+        waited = time.monotonic() - began
         try:
             await broker.jetstream.publish(subject, data, timeout=CALL_S, headers={Header.MSG_ID: digest})
+        except NoStreamResponseError as error:
+            if waited > NO_QUEUE_S:
+                raise _no_queue(broker.names.queue) from error
+            await asyncio.sleep(0.5)
         except (Error, OSError) as error:
-            if time.monotonic() - began > SEND_S:
+            if waited > SEND_S:
                 raise unreachable(SEND_S) from error
             await asyncio.sleep(0.5)
         else:
@@ -72,7 +79,7 @@ class Following:
             new.set()
 
         names = self.broker.names
-        reader = TurnReader(self.broker, names.told(self.key))
+        reader = TurnReader(self.broker, self.key)
         ends = [await self.broker.listen(subject(self.key), wake) for subject in (names.told, names.dead)]
         try:
             async for events in self._read(reader, new):
@@ -103,7 +110,7 @@ class Following:
             looks = 0 if await _woken(new, _LOOKS_S[min(looks, len(_LOOKS_S) - 1)]) else looks + 1
 
     def _check(self, message: Portion) -> None:
-        other = message.headers.get(REQUEST) if message.claims else None
+        other = message.headers.get(REQUEST) if message.claims(self.key) else None
         if other is not None and self.request not in {None, other}:
             fix = "give every request ids of its own"
             raise RemitError("the turn was not run", _REUSED, fix, code=ErrorCode.INVALID_REQUEST)
@@ -122,7 +129,7 @@ class Following:
         """Tells the worker that somebody is there to answer questions; returns what ends that."""
 
         async def here(message: Msg) -> None:
-            if message.reply:
+            if message.reply.startswith(INBOX):
                 await self.broker.client.publish(message.reply, b"{}")
 
         return await self.broker.listen(self.broker.names.ask(self.key), here)
@@ -150,6 +157,15 @@ async def _woken(new: asyncio.Event, seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def _no_queue(name: str) -> RemitError:
+    return RemitError(
+        "the request was not sent",
+        f"the broker has no queue `{name}`",
+        "start a worker, which makes it: `remit worker`",
+        code=ErrorCode.NOT_FOUND,
+    )
 
 
 def _nothing_came(seconds: float) -> RemitError:

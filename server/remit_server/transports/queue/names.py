@@ -9,9 +9,12 @@ from urllib.parse import quote
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
-CLAIM, PART, PLACE, REQUEST, ERROR = ("Remit-Claim", "Remit-Part", "Remit-Place", "Remit-Request", "Remit-Error")
-"""Headers: who writes a turn and the number of the message among that writer's, where its records are, the digest of
-what was asked for, and why a dead letter is one."""
+TURN, CLAIM, PART = ("Remit-Turn", "Remit-Claim", "Remit-Part")
+"""Headers of what is told: the turn, who writes it, and the number of the message among that writer's."""
+PLACE, REQUEST, ERROR = ("Remit-Place", "Remit-Request", "Remit-Error")
+"""Headers: where a writer's records are, the digest of what was asked for, and why a dead letter is one."""
+INBOX = "_INBOX."
+"""How each subject begins on which somebody waits for an answer: answered elsewhere, whoever asks could write there."""
 
 
 @dataclass(frozen=True, slots=True)

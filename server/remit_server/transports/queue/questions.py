@@ -27,7 +27,7 @@ from remit_server.contract.streamed import ClientMessage, ServerMessage
 from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.streamed_client import read_message
 from remit_server.transports.queue.broker import Broker
-from remit_server.transports.queue.names import TurnKey
+from remit_server.transports.queue.names import INBOX, TurnKey
 
 NOBODY = "nobody who answers listens on the queue"
 ASKED_AGAIN_S = 1.0
@@ -80,7 +80,7 @@ class Questions:
         self._runtime.withdraw(question.approval_id, NOBODY)
 
     async def _take(self, message: Msg) -> None:
-        if message.reply:
+        if message.reply.startswith(INBOX):
             with contextlib.suppress(Error):
                 await self._broker.client.publish(message.reply, self._answer(message.data).to_json())
 

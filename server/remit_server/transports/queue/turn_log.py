@@ -3,7 +3,8 @@
 The texts of a subject's messages, in their order, are one text of lines; a line may go over several messages. A writer
 begins with a claim, a message without text. Each of its messages names the one that it follows: where another writer
 came in between, the broker refuses it, and this one has lost the turn. What a claim finds half written counts for
-nothing.
+nothing, and so does a message that is not the last writer's or names another turn: the broker itself sends its receipts
+wherever it is asked to.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from remit_server.contract import AgentEvent, RunCompleted
 from remit_server.transports.queue.broker import Broker, unreachable
-from remit_server.transports.queue.names import CLAIM, PART
+from remit_server.transports.queue.names import CLAIM, PART, TURN, TurnKey
 
 WRONG_LAST = 10071
 """The broker's code for a message that does not follow the one it names."""
@@ -53,19 +54,19 @@ class Portion:
     headers: Mapping[str, str]
     lines: tuple[bytes, ...]
 
-    @property
-    def claims(self) -> bool:
-        """Whether a new writer began here."""
-        return self.headers.get(PART) == "0"
+    def claims(self, key: TurnKey) -> bool:
+        """Returns whether a new writer of this turn began here."""
+        return self.headers.get(PART) == "0" and self.headers.get(TURN) == str(key)
 
 
 class TurnReader:
     """Reads a subject from its beginning on, message by message."""
 
-    def __init__(self, broker: Broker, subject: str) -> None:
-        self._broker, self._subject = broker, subject
+    def __init__(self, broker: Broker, key: TurnKey, place: int = 0) -> None:
+        self._broker, self._key, self._subject = broker, str(key), broker.names.told(key)
+        self._writer: str | None = None
         self._rest = b""
-        self.place = 0
+        self.place = place
 
     async def read(self, patience_s: float = PATIENCE_S) -> Portion | None:
         """Returns the next message; None where there is none yet. Raises RemitError where nobody answers."""
@@ -74,9 +75,18 @@ class TurnReader:
         if found is None:
             return None
         self.place = found.place
-        text = b"" if found.headers.get(PART) == "0" else self._rest + found.data
-        *lines, self._rest = text.split(b"\n")
-        return Portion(self.place, found.headers, tuple(lines))
+        return Portion(self.place, found.headers, self._take(found))
+
+    def _take(self, found: Kept) -> tuple[bytes, ...]:
+        headers = found.headers
+        if headers.get(TURN) != self._key:
+            return ()
+        if headers.get(PART) == "0":
+            self._writer, self._rest = headers.get(CLAIM), b""
+        elif self._writer is not None and headers.get(CLAIM) == self._writer:
+            *lines, self._rest = (self._rest + found.data).split(b"\n")
+            return tuple(lines)
+        return ()
 
 
 @dataclass(slots=True)
@@ -89,12 +99,12 @@ class Told:
     ended: bool = False
 
 
-async def read_told(broker: Broker, subject: str) -> Told:
+async def read_told(broker: Broker, key: TurnKey) -> Told:
     """Reads all that was told of a turn. Raises RemitError."""
-    reader, told = TurnReader(broker, subject), Told()
+    reader, told = TurnReader(broker, key), Told()
     while (message := await reader.read()) is not None:
         told.last = message.place
-        if message.claims:
+        if message.claims(key):
             told.claims.append(message.headers)
         for line in message.lines:
             event = parse_event(line)
@@ -114,8 +124,9 @@ def parse_event(line: bytes) -> AgentEvent | None:
 class TurnWriter:
     """Writes a turn, from the message in place `last` on."""
 
-    def __init__(self, broker: Broker, subject: str, last: int) -> None:
-        self._broker, self._subject, self._last = broker, subject, last
+    def __init__(self, broker: Broker, key: TurnKey, last: int) -> None:
+        self._broker, self._key, self._last = broker, key, last
+        self._subject = broker.names.told(key)
         self._claim = secrets.token_hex(16)
         self._part = 0
 
@@ -132,6 +143,7 @@ class TurnWriter:
     async def _write(self, data: bytes, more: Mapping[str, str], patience_s: float) -> None:
         headers = {
             Header.EXPECTED_LAST_SUBJECT_SEQUENCE: str(self._last),
+            TURN: str(self._key),
             CLAIM: self._claim,
             PART: str(self._part),
             **more,
@@ -140,24 +152,33 @@ class TurnWriter:
         while True:
             try:
                 taken = await self._broker.jetstream.publish(self._subject, data, headers=headers)
-                return self._go_on(taken.seq)
+                self._last, self._part = taken.seq, self._part + 1
+                return
             except APIError as error:
-                if error.err_code == WRONG_LAST:
-                    return self._go_on(await self._find_own())
-                await waiting.pause(error)
+                if error.err_code != WRONG_LAST:
+                    await waiting.pause(error)
+                elif await self._is_written():
+                    return
+                else:
+                    headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] = str(self._last)
             except (Error, OSError) as error:
                 await waiting.pause(error)
 
-    def _go_on(self, place: int) -> None:
-        self._last = place
-        self._part += 1
+    async def _is_written(self) -> bool:
+        """Returns whether the message is there, and only its receipt was lost; what else is there is no writer's.
 
-    async def _find_own(self) -> int:
-        """Returns the place of the last message, where that is the one that was to be written: its receipt was lost."""
-        last = await find_message(self._broker, self._broker.names.events, self._subject)
-        if last is None or (last.headers.get(CLAIM), last.headers.get(PART)) != (self._claim, str(self._part)):
-            raise Lost
-        return last.place
+        Raises Lost where another writer began.
+        """
+        reader = TurnReader(self._broker, self._key, self._last)
+        while (message := await reader.read()) is not None:
+            self._last = message.place
+            own = message.headers.get(CLAIM) == self._claim and message.headers.get(TURN) == str(self._key)
+            if own and message.headers.get(PART) == str(self._part):
+                self._part += 1
+                return True
+            if message.claims(self._key):
+                raise Lost
+        return False
 
 
 class _Waiting:

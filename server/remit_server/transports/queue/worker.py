@@ -174,8 +174,7 @@ class Worker:
 
     async def _begin(self, message: Msg, request: RunRequest, key: TurnKey, *, held: bool) -> None:
         """Claims a turn and runs it, unless it has ended."""
-        subject = self._broker.names.told(key)
-        told, digest = await read_told(self._broker, subject), digest_of(message.data)
+        told, digest = await read_told(self._broker, key), digest_of(message.data)
         if told.claims and told.claims[0].get(REQUEST) != digest:
             why = "these ids were already used for another request"
             await self._bury(message, refuse_request("the turn was not run", why, "give every request ids of its own"))
@@ -183,7 +182,7 @@ class Worker:
         if told.ended:
             await message.ack_sync(CALL_S)
             return
-        writer = TurnWriter(self._broker, subject, told.last)
+        writer = TurnWriter(self._broker, key, told.last)
         try:
             await writer.claim({PLACE: self._options.place, REQUEST: digest})
             refused = await self._run(request, key, writer, self._taken_up(told, held=held))
