@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-from doors import StdioDoor, opened, request
+from command_line import REMIT
+from doors import request
 from queue_broker import NatsServer, RawNats, wait_for_queue
 from queue_workers import Workers, submit
 
@@ -43,18 +45,40 @@ def main() -> None:
 
 def plain() -> float:
     """Turns a second of one process, so many at once."""
-    with tempfile.TemporaryDirectory() as folder, opened("stdio", Path(folder), *DONE) as door:
-        assert isinstance(door, StdioDoor)
-        door.result(door.run(request("warm", session="warm")))
-        begun = time.perf_counter()
-        names: list[str] = []
-        for number in range(TURNS):
-            names.append(door.run(request("t", session=f"s{number}")))
-            if number >= AT_ONCE:
-                door.result(names[number - AT_ONCE])
-        for name in names[-AT_ONCE:]:
-            door.result(name)
-        return TURNS / (time.perf_counter() - begun)
+    with (
+        tempfile.TemporaryDirectory() as made,
+        NatsServer(Path(made) / "broker") as broker,
+        Workers(Path(made), broker, DONE) as workers,
+    ):
+        pipe = subprocess.PIPE
+        command = [str(REMIT), "stdio"]
+        with subprocess.Popen(
+            command, cwd=workers.workspace, env=workers.environment, stdin=pipe, stdout=pipe
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+
+            def run(session: str) -> None:
+                process.stdin.write(json.dumps({"run": request("t", session=session)}).encode() + b"\n")
+                process.stdin.flush()
+
+            def wait() -> None:
+                while "result" not in json.loads(process.stdout.readline()):
+                    pass
+
+            for number in range(4):
+                run(f"warm{number}")
+            for _ in range(4):
+                wait()
+            begun = time.perf_counter()
+            for number in range(TURNS + AT_ONCE):
+                if number < TURNS:
+                    run(f"s{number}")
+                if number >= AT_ONCE:
+                    wait()
+            seconds = time.perf_counter() - begun
+            process.stdin.close()
+        return TURNS / seconds
 
 
 def queued(count: int) -> float:

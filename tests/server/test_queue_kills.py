@@ -34,7 +34,7 @@ def turn(number: int) -> Any:
     return {"session_id": f"s{number // 2}", "turn_id": f"t{number}", "input": parts}
 
 
-@pytest.mark.parametrize("count", [24, pytest.param(200, marks=pytest.mark.e2e)])
+@pytest.mark.parametrize("count", [24, 200])
 @pytest.mark.timeout(580)
 def test_TRN_33_each_turn_ends_once_whatever_dies(count: int, tmp_path: Path) -> None:
     chance = random.Random(os.environ.get("SEED", "7"))
