@@ -42,12 +42,12 @@ class Names:
 
     @property
     def runs(self) -> str:
-        """The stream of requests that wait, or are worked on."""
+        """The stream of requests that wait, or are worked on: `REMIT_RUNS`."""
         return f"{self.queue.upper()}_RUNS"
 
     @property
     def events(self) -> str:
-        """The stream of what was told of turns, and of requests that could not be run."""
+        """The stream of what was told of turns, and of requests that could not be run: `REMIT_EVENTS`."""
         return f"{self.queue.upper()}_EVENTS"
 
     def run(self, key: TurnKey | str) -> str:
