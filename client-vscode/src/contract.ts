@@ -735,7 +735,11 @@ export interface RunResult {
   readonly error: ErrorPayload | null;
 }
 
-/** The turn was accepted. `sent_to` is the host that the conversation is sent to, null where it stays here. */
+/**
+ * The turn was accepted. `sent_to` is the host that the conversation is sent to, null where it stays here.
+ *
+ * `resumed`: another process had begun the turn and is gone; it had only read, and that is done again from here on.
+ */
 export interface RunStarted {
   readonly seq: number;
   readonly session_id: string;
@@ -746,6 +750,7 @@ export interface RunStarted {
   readonly model: string;
   readonly workspace: string;
   readonly sent_to: string | null;
+  readonly resumed: boolean;
 }
 
 /**

@@ -75,8 +75,9 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
 ELSEWHERE = {
     *("REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE", "REMIT_ENGINE", "REMIT_PROFILE", "REMIT_API_KEY"),
     "REMIT_HOOK_RESIDENT",
+    *("REMIT_QUEUE_USER", "REMIT_QUEUE_PASSWORD", "REMIT_QUEUE_TOKEN", "REMIT_QUEUE_CREDENTIALS"),
 }
-"""Read where a sandbox or a served model is made, and where a hook is answered."""
+"""Read where a sandbox or a served model is made, where a hook is answered, and where a broker is reached."""
 
 
 def test_every_variable_has_a_row() -> None:

@@ -17,12 +17,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import websockets.exceptions
 import websockets.sync.client
 from command_line import REMIT
+from queue_broker import Delivered, NatsServer, RawNats, allowed, digest_of, kept, subject_token, wait_for_queue
 
 PATIENCE_S = 20.0
 Json = Any
@@ -651,6 +653,148 @@ class TerminalDoor(Door):
         self.process.stdout.close()
 
 
+class QueueDoor(Door):
+    """`remit worker`, through a real broker: the client speaks the broker's own protocol."""
+
+    arguments = ("worker",)
+    resumes = True
+
+    def __init__(self, workspace: Path, environment: Mapping[str, str], *options: str) -> None:
+        self.streams: dict[str, Followed] = {}
+        self.broker = NatsServer(workspace.parent / "broker")
+        self.arguments = (*self.arguments, "--queue", self.broker.url, "--turns", "16")
+        try:
+            super().__init__(workspace, {**environment, **allowed("worker")}, *options)
+        except BaseException:
+            self.broker.kill()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self.broker.kill()
+
+    def connect(self) -> None:
+        self._woken, self._left = threading.Event(), False
+        self.raw, self.reader = RawNats(self.broker.port), RawNats(self.broker.port)
+        self.raw.subscribe("remit.ev.>", lambda _: self._woken.set())
+        self.raw.subscribe("remit.ask.>", lambda message: self.raw.publish(message.reply, b"{}"))
+        self._follower = threading.Thread(target=self._follow, daemon=True)
+        self._follower.start()
+        wait_for_queue(self.raw)
+
+    def disconnect(self) -> None:
+        self._left = True
+        self._woken.set()
+        self._follower.join(PATIENCE_S)
+        self.raw.close()
+        self.reader.close()
+
+    def messages(self) -> Iterator[Json]:
+        return printed(self)
+
+    def _follow(self) -> None:
+        while not self._left:
+            self._woken.wait(0.1)
+            self._woken.clear()
+            with contextlib.suppress(OSError, ValueError):
+                for followed in tuple(self.streams.values()):
+                    self._read_on(followed)
+
+    def _read_on(self, followed: Followed) -> None:
+        if followed.ended:
+            return
+        for message in kept(self.reader, f"remit.ev.{followed.key}", place=followed.place):
+            self._reading.wait()
+            followed.place = int(message.headers["Nats-Sequence"]) + 1
+            found = followed.take(message)
+            if followed.request not in {None, followed.claimed}:
+                break
+            with self._changed:
+                followed.events += [event for event in found if event["seq"] > followed.after]
+                followed.ended = followed.ended or any(event["kind"] == "run_completed" for event in found)
+                self._changed.notify_all()
+        if not followed.ended:
+            for message in kept(self.reader, f"remit.dead.{followed.key}"):
+                if followed.request is None or message.headers["Remit-Request"] == followed.request:
+                    with self._changed:
+                        followed.error, followed.ended = json.loads(message.headers["Remit-Error"]), True
+                        self._changed.notify_all()
+
+    def run(self, request: Json) -> str:
+        data = json.dumps(request).encode()
+        followed = Followed(
+            f"{subject_token(request['session_id'])}.{subject_token(request['turn_id'])}", digest_of(data)
+        )
+        taken = self.raw.request(f"remit.run.{followed.key}", data, {"Nats-Msg-Id": digest_of(data)})
+        assert taken is not None
+        assert json.loads(taken.data)["stream"] == "REMIT_RUNS"
+        return self._begin(followed)
+
+    def resume(self, request: Json, after: int) -> str:
+        key = f"{subject_token(request['session_id'])}.{subject_token(request['turn_id'])}"
+        return self._begin(Followed(key, None, after, unknown=next(kept(self.raw, f"remit.ev.{key}"), None) is None))
+
+    def _begin(self, followed: Followed) -> str:
+        name = self.name()
+        self.streams[name] = followed
+        self._woken.set()
+        return name
+
+    def events(self, name: str) -> list[Json]:
+        return self.streams[name].events
+
+    def answer(self, name: str) -> Json | None:
+        followed = self.streams[name]
+        if followed.error is not None or followed.unknown:
+            return {"error": followed.error}
+        return {"result": followed.result} if followed.ended else None
+
+    def _say(self, key: str, message: Json) -> Json:
+        said = self.raw.request(f"remit.do.{key}", json.dumps(message).encode())
+        return None if said is None else json.loads(said.data)
+
+    def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
+        key = f"{subject_token(question['session_id'])}.{subject_token(question['turn_id'])}"
+        given = {"approval_id": question["approval_id"], "decision": decision, "digest": question["digest"], **more}
+        said = self._say(key, {"approve": given})
+        return {"accepted": False} if said is None else said["receipt"]  # a turn that has ended takes no answer
+
+    def cancel(self, name: str, request: Json) -> None:
+        self._say(self.streams[name].key, {"cancel": {}})
+
+    def leave(self) -> None:
+        """Goes away. The worker is there for the next client: it is told to end."""
+        self.raw.close()
+        self.process.terminate()
+
+
+@dataclass
+class Followed:
+    """One turn as it is read from its subject."""
+
+    key: str
+    request: str | None
+    after: int = 0
+    unknown: bool = False
+    place: int = 1
+    ended: bool = False
+    error: Json = None
+    result: Json = None
+    claimed: str | None = None
+    rest: bytes = b""
+    events: list[Json] = field(default_factory=list)
+
+    def take(self, message: Delivered) -> list[Json]:
+        """The events that a message ends."""
+        if message.headers["Remit-Part"] == "0":
+            self.claimed, self.rest = message.headers["Remit-Request"], b""
+            return []
+        *lines, self.rest = (self.rest + message.data).split(b"\n")
+        found = [json.loads(line) for line in lines]
+        self.result = next((event["result"] for event in found if event["kind"] == "run_completed"), self.result)
+        return found
+
+
 DOORS = {
     "stdio": StdioDoor,
     "lsp": LspDoor,
@@ -659,6 +803,7 @@ DOORS = {
     "websocket": WebSocketDoor,
     "mcp": McpDoor,
     "mcp-modern": ModernMcpDoor,
+    "queue": QueueDoor,
 }
 EVERY = {**DOORS, "terminal": TerminalDoor}
 """Those by which a client asks for turns, and the terminal, where a turn is a process."""

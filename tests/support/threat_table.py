@@ -21,7 +21,7 @@ Door = Literal["server", "cli", "editor", "sandbox", "process", "runtime", "pure
 DOORS: dict[Door, frozenset[str]] = {
     "server": frozenset(
         {"RunningServer", "PipeClient", "GatewayProcess", "RawClient", "LspHammer", "GatewayHammer", "HttpDoor"}
-        | {"McpDoor", "McpHttpDoor", "AcpDoor"}
+        | {"McpDoor", "McpHttpDoor", "AcpDoor", "NatsServer"}
     ),
     "cli": frozenset({"CommandLine", "Hooked", "REMIT"}),
     "editor": frozenset({"Neovim", "CodeServer", "Emacs"}),

@@ -62,6 +62,7 @@ def test_the_table_has_every_section_and_says_each_threat_once() -> None:
         "ACP",
         "Hooks",
         "MCP servers",
+        "Queue",
     ]
     assert [what for what, count in Counter(threat.what for threat in TABLE).items() if count > 1] == []
     assert [threat.what for threat in TABLE if bool(threat.tests) is bool(threat.open)] == []

@@ -127,7 +127,9 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
     match event:
         case RunStarted():
             where = f" · sent to {event.sent_to}" if event.sent_to else ""
-            yield style_text(visible_again(f"model {event.model}{where} · workspace {event.workspace}", "show"), "dim")
+            again = " · begun again: its worker was gone" if event.resumed else ""
+            told = f"model {event.model}{where} · workspace {event.workspace}{again}"
+            yield style_text(visible_again(told, "show"), "dim")
         case IntentSelected():
             switch = f" (was {event.previous})" if event.previous else ""
             yield f"{style_text(f'[{event.intent}]', 'magenta')}{switch} step {event.step}"

@@ -41,7 +41,10 @@ from remit_server.cli.commands import (
     serve,
     session,
     stdio,
+    submit,
     tools,
+    watch,
+    worker,
 )
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -96,7 +99,10 @@ COMMANDS: dict[str, Row] = {
     "session": Row(session, "list, show, copy, search, export and undo this folder's sessions"),
     "serve": Row(serve, "run the language server on stdin and stdout"),
     "stdio": Row(stdio, "run turns for scripts, as JSON lines on stdin and stdout"),
+    "submit": Row(submit, "send a request to the workers of a queue"),
     "tools": Row(tools, "list the tools that there are, your own among them"),
+    "watch": Row(watch, "follow a turn of a queue, and answer its questions"),
+    "worker": Row(worker, "run the turns that come over a queue (NATS)"),
 }
 
 SUBCOMMANDS: dict[str, tuple[str, ...]] = {

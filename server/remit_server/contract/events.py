@@ -22,12 +22,16 @@ class Event(Wire):
 
 
 class RunStarted(Event):
-    """The turn was accepted. `sent_to` is the host that the conversation is sent to, null where it stays here."""
+    """The turn was accepted. `sent_to` is the host that the conversation is sent to, null where it stays here.
+
+    `resumed`: another process had begun the turn and is gone; it had only read, and that is done again from here on.
+    """
 
     kind: Literal["run_started"] = "run_started"
     model: str
     workspace: str
     sent_to: str | None = None
+    resumed: bool = False
 
 
 class IntentSelected(Event):

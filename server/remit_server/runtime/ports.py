@@ -23,6 +23,7 @@ from remit_server.harness.approval.proposed_texts import ProposedText
 from remit_server.harness.ports import Asker, Emit
 from remit_server.models.answers import OnText
 from remit_server.runtime.external_tools import ExternalTools
+from remit_server.runtime.taken_up import TakenUp
 from remit_server.sessions.folder import SessionFolder
 
 
@@ -37,10 +38,11 @@ class Notice:
 class AgentRuntime(Protocol):
     """The runtime as transports see it; `runtime.runtime.Runtime` is the real one."""
 
-    async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
+    async def run(self, request: RunRequest, emit: Emit, asker: Asker, taken_up: TakenUp | None = None) -> RunResult:
         """Run one turn. The same ids again give the same result, without running again.
 
-        Cancelling the awaiting task cancels the turn, which still emits its `run_completed`.
+        Cancelling the awaiting task cancels the turn, which still emits its `run_completed`. With `taken_up` another
+        process had begun it: it begins again, and says so, where that one only read, else it ends.
         """
         ...
 

@@ -79,6 +79,7 @@ from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.session import Session, model_config, open_session
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.taken_up import TakenUp, find_end
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
 
@@ -147,10 +148,13 @@ class Runtime:
         """Returns the session with this id, for None the one that was used last; None where there is none here."""
         return next(reversed(self._sessions.values()), None) if session_id is None else self._sessions.get(session_id)
 
-    async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
+    async def run(self, request: RunRequest, emit: Emit, asker: Asker, taken_up: TakenUp | None = None) -> RunResult:
         """Run one turn; see `AgentRuntime.run`. Raises RemitError where the ids were used for another request."""
         key = (request.session_id, request.turn_id)
         known = self._turns.get(key)
+        if known is not None and taken_up is not None:  # it was lost to another process, which is gone too
+            await asyncio.wait([known.task])
+            known, taken_up = None, replace(taken_up, here=False)
         if known is not None and known.request != request:
             raise reused_id_error(request)
         if (folder := another_workspace(request, self._settings.workspace)) is not None:
@@ -158,7 +162,7 @@ class Runtime:
         if self._closed:
             raise RemitError("no turn was started", "the server is shutting down", "start it again")
         if known is None:
-            known = RunningTurn(request, asyncio.create_task(self._turn(request, emit, asker)))
+            known = RunningTurn(request, asyncio.create_task(self._turn(request, emit, asker, taken_up)))
             self._turns[key] = known
             self._forget_old()
         try:
@@ -335,7 +339,7 @@ class Runtime:
             session.close()
         self._close_resources()
 
-    async def _turn(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
+    async def _turn(self, request: RunRequest, emit: Emit, asker: Asker, taken_up: TakenUp | None) -> RunResult:
         session = self._session(request.session_id)
         named = request.policy.allow_tools if request.policy else None
         allowed = None if named is None else frozenset(named)
@@ -350,6 +354,7 @@ class Runtime:
             history=session.history,
             asks_as=lambda: self._name_among_others(request),
             collected=Collected(wants=self.edits(request.session_id) == "turn"),
+            seq=0 if taken_up is None else taken_up.after,
         )
         try:
             await session.turn_lock.acquire()
@@ -358,8 +363,8 @@ class Runtime:
         enter_turn(self._settings.state, turn)
         try:
             log.info("the turn begins, with %s", session.model or self._settings.config.model.name)
-            self._record_run(AuditKind.RUN_STARTED, turn)
-            outcome = await self._outcome(request, session, turn)
+            self._record_run(AuditKind.RUN_STARTED, turn, **({} if taken_up is None else {"resumed": "yes"}))
+            outcome = await self._outcome(request, session, turn, taken_up)
             log.info("the turn is %s after %d calls", outcome.status, len(turn.trace))
             self._record_run(AuditKind.RUN_COMPLETED, turn, status=outcome.status, calls=str(len(turn.trace)))
             turn.clear_intent()
@@ -381,13 +386,13 @@ class Runtime:
         except AuditError as error:
             log.warning("a turn could not be audited: %s: %s", error.what, error.why)
 
-    async def _outcome(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
+    async def _outcome(self, request: RunRequest, session: Session, turn: Turn, taken_up: TakenUp | None) -> Outcome:
         timeout = self._settings.config.limits.turn_timeout_s
         if request.policy and request.policy.timeout_s:
             timeout = min(timeout, request.policy.timeout_s)
         try:
             async with asyncio.timeout(timeout):
-                return await self._work(request, session, turn)
+                return await self._work(request, session, turn, taken_up)
         except asyncio.CancelledError:
             return Outcome("cancelled", error=cancelled_error())
         except TimeoutError:
@@ -400,21 +405,32 @@ class Runtime:
             log.exception("turn %s of session %s failed", request.turn_id, request.session_id)
             return Outcome("failed", error=internal())
 
-    async def _work(self, request: RunRequest, session: Session, turn: Turn) -> Outcome:
+    async def _work(self, request: RunRequest, session: Session, turn: Turn, taken_up: TakenUp | None) -> Outcome:
+        if taken_up is not None:
+            end = await asyncio.to_thread(find_end, taken_up, request, self._settings)
+            if end is not None:
+                return end
         if any(isinstance(part, TextInput) for part in request.parts):
             short = await asyncio.to_thread(shortage, self._settings)
             if short is not None:
                 raise short
         agent = self._choose_model(request, session).limited(request.policy.max_steps if request.policy else None)
         reference = session.model or self._settings.config.model.name
-        taken_up = await session.begin_turn(turn.turn_id, model_config(reference, agent.provider.name))
+        kept = await session.begin_turn(turn.turn_id, model_config(reference, agent.provider.name))
         folder, sent_to = str(self._settings.workspace), self._models.sent_to(session.model)
-        turn.emit(RunStarted(**turn.stamp(), model=agent.provider.name, workspace=folder, sent_to=sent_to))
+        started = RunStarted(
+            **turn.stamp(),
+            model=agent.provider.name,
+            workspace=folder,
+            sent_to=sent_to,
+            resumed=taken_up is not None,
+        )
+        turn.emit(started)
         self._warn(turn, session)
-        if taken_up and not session.conversation.messages:  # it is new, and one more
-            kept = self._settings.config.sessions
-            await asyncio.to_thread(self.sessions.prune, kept.days, kept.count)
-        if taken_up:
+        if kept and not session.conversation.messages:  # it is new, and one more
+            limits = self._settings.config.sessions
+            await asyncio.to_thread(self.sessions.prune, limits.days, limits.count)
+        if kept:
             self._warn_of_other_model(request, session, agent.provider.name, turn)
             await take_session_up(turn, self.dispatcher.parts, session.chosen_mode)
         if request.policy and request.policy.mode:

@@ -28,6 +28,7 @@ VARIABLES = (
     *(variable_of(*key) for key in KEYS),
     *("REMIT_CONFIG_DIR", "REMIT_STATE_DIR", "REMIT_DATA_DIR", "REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"),
     *("REMIT_ENGINE", "REMIT_PROFILE", "REMIT_API_KEY", "REMIT_HOOK_RESIDENT"),
+    *("REMIT_QUEUE_USER", "REMIT_QUEUE_PASSWORD", "REMIT_QUEUE_TOKEN", "REMIT_QUEUE_CREDENTIALS"),
 )
 """Every variable of the environment that is a setting. Those without a key in a file are outside of that chain: where
 things are kept, what isolates, and what a served model is asked with."""

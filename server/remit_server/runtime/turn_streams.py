@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -16,6 +17,7 @@ from remit_server.contract import AgentEvent, Event, RunRequest, RunResult
 from remit_server.errors import RemitError
 from remit_server.harness.ports import Asker
 from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.taken_up import TakenUp
 
 KEPT_TURNS = 32
 """Ended turns whose events are kept."""
@@ -24,9 +26,10 @@ KEPT_TURNS = 32
 @dataclass(eq=False, slots=True)
 class TurnStream:
     """One turn: its events so far, and how it ended. `task` ends with its result, or with the error of what was no
-    turn."""
+    turn. Of one that was taken up, `told` events are elsewhere."""
 
     request: RunRequest
+    told: int = 0
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
     task: asyncio.Task[RunResult] | None = None
     _more: asyncio.Event = field(default_factory=asyncio.Event)
@@ -38,11 +41,18 @@ class TurnStream:
 
     async def after(self, seq: int) -> AsyncGenerator[AgentEvent]:
         """Yields the events that come after number `seq`, until the last one."""
-        at = seq
+        async with aclosing(self.batches_after(seq)) as batches:
+            async for batch in batches:
+                for event in batch:
+                    yield event
+
+    async def batches_after(self, seq: int) -> AsyncGenerator[Sequence[AgentEvent]]:
+        """Yields the same, as many at once as there are."""
+        at = max(0, seq - self.told)
         while True:
-            for event in self.events[at:]:
-                at += 1
-                yield event
+            if batch := self.events[at:]:
+                at += len(batch)
+                yield batch
             if at >= len(self.events):
                 if self.ended:
                     return
@@ -76,17 +86,17 @@ class TurnStreams:
         self._runtime = runtime
         self._turns: OrderedDict[tuple[str, str], TurnStream] = OrderedDict()
 
-    def run(self, request: RunRequest, asker: Asker) -> TurnStream:
-        """Begins a turn, or returns the one that was begun by the same request. Raises RemitError where its ids were
-        used for another one."""
+    def run(self, request: RunRequest, asker: Asker, taken_up: TakenUp | None = None) -> TurnStream:
+        """Begins a turn, takes one up, or returns the one that was begun by the same request. Raises RemitError where
+        its ids were used for another one."""
         key = (request.session_id, request.turn_id)
         known = self._turns.get(key)
-        if known is not None and known.request == request:
+        if known is not None and known.request == request and taken_up is None:
             return known
-        stream = TurnStream(request)
+        stream = TurnStream(request, told=0 if taken_up is None else taken_up.after)
         # Where the ids are used for another request, the runtime says so: `known` keeps its place.
-        stream.begin(lambda emit: asyncio.create_task(self._runtime.run(request, emit, asker)))
-        if known is None:
+        stream.begin(lambda emit: asyncio.create_task(self._runtime.run(request, emit, asker, taken_up)))
+        if known is None or taken_up is not None:
             self._turns[key] = stream
             self._forget()
         return stream

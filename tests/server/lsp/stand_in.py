@@ -93,7 +93,7 @@ class StandInRuntime:
             with Path(path).open("a") as log:
                 log.write(line + "\n")
 
-    async def run(self, request: RunRequest, emit: Emit, asker: Asker) -> RunResult:
+    async def run(self, request: RunRequest, emit: Emit, asker: Asker, taken_up: object = None) -> RunResult:
         turn = Turn(request, emit)
         work = asyncio.ensure_future(self._work(request, turn, asker))
         self._running[request.session_id, request.turn_id] = work

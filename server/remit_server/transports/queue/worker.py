@@ -1,0 +1,256 @@
+"""One worker: takes requests one by one, runs each turn, and tells it (TRN-31 to TRN-33)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nats.aio.msg import Msg
+from nats.errors import Error
+from pydantic import ValidationError
+
+from remit_server.contract import ErrorPayload, RunRequest
+from remit_server.contract.refused import describe_problems, refuse_request
+from remit_server.errors import RemitError
+from remit_server.json_bounds import has_too_many_values
+from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.streamed_client import Approving, StreamAnswers
+from remit_server.runtime.taken_up import TakenUp, hold_turn
+from remit_server.runtime.turn_streams import TurnStream, TurnStreams
+from remit_server.transports.queue.broker import CALL_S, Broker
+from remit_server.transports.queue.names import ERROR, PLACE, REQUEST, TurnKey, digest_of
+from remit_server.transports.queue.questions import Questions
+from remit_server.transports.queue.turn_log import Lost, Told, TurnWriter, find_message, read_told
+
+log = logging.getLogger(__name__)
+
+Fetch = Callable[[int, float], Awaitable[list[Msg]]]
+TAKING_S = 5.0
+BACK_S = 1.0
+NOT_YET_S = 0.3
+"""After how long a request is looked at again whose session has an earlier one that is not done."""
+HELD_LOOKS = 3
+"""How often a turn is left to a living worker that was silent for a lease, before it is taken from it."""
+TOLD_AT_END_S = 10.0
+WRITE_PATIENCE_S = 600.0
+HEADERS = 16 << 10
+"""Bytes of a message that its headers may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """How one worker works. `place` names where its records are, `locks` is there; a turn that `attempts` workers have
+    begun is begun by no further one."""
+
+    approving: Approving
+    turns: int
+    lease_s: float
+    attempts: int
+    place: str
+    locks: Path
+
+
+class Worker:
+    """Takes requests until `stop`, so many at once."""
+
+    def __init__(
+        self, runtime: AgentRuntime, broker: Broker, options: WorkerOptions, tell: Callable[[str], None]
+    ) -> None:
+        self._runtime, self._broker, self._options, self._tell = runtime, broker, options, tell
+        self._turns = TurnStreams(runtime)
+        self._held: Counter[TurnKey] = Counter()
+        self._working: set[asyncio.Task[None]] = set()
+
+    async def work(self, stop: asyncio.Event) -> None:
+        """Works until it is told to stop; turns that run then are cancelled, and say so."""
+        slots = asyncio.Semaphore(self._options.turns)
+        names = self._broker.names
+        jetstream = self._broker.jetstream
+        taken = await jetstream.pull_subscribe_bind(names.workers, names.runs)
+        while not stop.is_set():
+            await slots.acquire()
+            message = await self._next(taken.fetch, stop)
+            if message is None:
+                slots.release()
+                continue
+            task = asyncio.create_task(self._handle(message))
+            self._working.add(task)
+            task.add_done_callback(self._working.discard)
+            task.add_done_callback(lambda _: slots.release())
+        self._runtime.cancel()
+        if self._working:
+            await asyncio.wait(tuple(self._working), timeout=TOLD_AT_END_S)
+        for task in tuple(self._working):
+            task.cancel()
+
+    async def _next(self, fetch: Fetch, stop: asyncio.Event) -> Msg | None:
+        """Returns the next request; None where there is none for now, or this is the end."""
+        fetching, stopping = asyncio.ensure_future(fetch(1, TAKING_S)), asyncio.create_task(stop.wait())
+        began = time.monotonic()
+        try:
+            await asyncio.wait((fetching, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if fetching.done():
+                return fetching.result()[0]
+        except TimeoutError:
+            if time.monotonic() - began < TAKING_S / 2:  # nobody serves the queue
+                await self._come_back(stopping)
+        except (Error, OSError) as error:
+            log.info("no request came: %s", error)
+            await self._come_back(stopping)
+        finally:
+            fetching.cancel()
+            stopping.cancel()
+        return None
+
+    async def _come_back(self, stopping: asyncio.Task[bool]) -> None:
+        """Has the queue there again, where the broker lost it, and waits a while."""
+        if not self._broker.gone_s:
+            try:
+                await self._broker.prepare(self._options.lease_s)
+            except RemitError as error:
+                self._tell(str(error))
+        await asyncio.wait((stopping,), timeout=BACK_S)
+
+    async def _handle(self, message: Msg) -> None:
+        """Works on one request, and says to the broker what became of it. Never raises."""
+        beating = asyncio.create_task(self._beat(message))
+        try:
+            await self._take(message)
+        except (RemitError, Error, OSError) as error:  # the broker delivers it again
+            log.warning("a request was left to the next worker: %s", error)
+            self._tell(f"a turn was left to the next worker: {error}")
+        except Exception:
+            log.exception("a request could not be worked on")
+        finally:
+            beating.cancel()
+
+    async def _beat(self, message: Msg) -> None:
+        """Keeps the lease on a request, while the broker is there."""
+        while True:
+            await asyncio.sleep(self._options.lease_s / 3)
+            with contextlib.suppress(Error, OSError):
+                await message.in_progress()
+
+    async def _take(self, message: Msg) -> None:
+        names = self._broker.names
+        found = self._parse(message)
+        if isinstance(found, ErrorPayload):
+            await self._bury(message, found)
+            return
+        key = TurnKey(found.session_id, found.turn_id)
+        place = message.metadata.sequence.stream
+        first = await find_message(self._broker, names.runs, names.run(key.of_session), 1)
+        if first is not None and first.place < place:
+            await message.nak(NOT_YET_S)
+            return
+        with hold_turn(self._options.locks, str(key)) as held:
+            if not held:
+                self._held[key] += 1
+                if self._held[key] < HELD_LOOKS:
+                    await message.nak(self._options.lease_s / 2)
+                    return
+            self._held.pop(key, None)
+            await self._begin(message, found, key, held=held)
+
+    def _parse(self, message: Msg) -> RunRequest | ErrorPayload:
+        what = "this request was not run"
+        if has_too_many_values(message.data):
+            return refuse_request(what, "it holds too many values", "send less in one request")
+        try:
+            found = RunRequest.model_validate_json(message.data)
+        except ValidationError as error:
+            return refuse_request(what, describe_problems(error), "send a RunRequest as its JSON Schema describes")
+        named = self._broker.names.run(TurnKey(found.session_id, found.turn_id))
+        if message.subject != named:
+            return refuse_request(what, "its subject names another turn", f"send it to `{named}`")
+        return found
+
+    async def _begin(self, message: Msg, request: RunRequest, key: TurnKey, *, held: bool) -> None:
+        """Claims a turn and runs it, unless it has ended."""
+        told, digest = await read_told(self._broker, key), digest_of(message.data)
+        if told.claims and told.claims[0].get(REQUEST) != digest:
+            why = "these ids were already used for another request"
+            await self._bury(message, refuse_request("the turn was not run", why, "give every request ids of its own"))
+            return
+        if told.ended:
+            await message.ack_sync(CALL_S)
+            return
+        writer = TurnWriter(self._broker, key, told.last)
+        try:
+            await writer.claim({PLACE: self._options.place, REQUEST: digest})
+            refused = await self._run(request, key, writer, self._taken_up(told, held=held))
+        except Lost:
+            self._tell(f"another worker has turn `{key.turn}` now")
+            return
+        if len(told.claims) >= self._options.attempts:
+            why = f"{len(told.claims)} workers began it, and none of them ended it"
+            refused = refuse_request("the turn was given up", why, "look at what it does to a worker")
+        await (message.ack_sync(CALL_S) if refused is None else self._bury(message, refused))
+
+    def _taken_up(self, told: Told, *, held: bool) -> TakenUp | None:
+        if held and not told.claims:
+            return None
+        here = all(claim.get(PLACE) == self._options.place for claim in told.claims)
+        return TakenUp(told.events, here=here and held and len(told.claims) < self._options.attempts)
+
+    async def _run(
+        self, request: RunRequest, key: TurnKey, writer: TurnWriter, taken_up: TakenUp | None
+    ) -> ErrorPayload | None:
+        """Runs a turn, and tells it until it has ended; returns why it was none. Raises Lost, RemitError."""
+        for notice in await self._runtime.reload():
+            log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
+        approving = self._options.approving
+        questions = Questions(self._runtime, self._broker, key, asks=approving == "ask")
+        await questions.begin()
+        turn = self._turns.run(request, StreamAnswers(approving), taken_up)
+        watching = asyncio.create_task(self._watch(key))
+        try:
+            await self._tell_turn(turn, writer, questions)
+        finally:
+            watching.cancel()
+            self._runtime.cancel(key.session, key.turn)  # where it was lost, or this worker ends
+            await questions.close()
+            refused = await _refusal(turn)
+        return refused
+
+    async def _tell_turn(self, turn: TurnStream, writer: TurnWriter, questions: Questions) -> None:
+        async for batch in turn.batches_after(turn.told):
+            for event in batch:
+                questions.note(event)  # first: its answer may be here before the broker's receipt
+            lines = b"".join(event.model_dump_json().encode() + b"\n" for event in batch)
+            await writer.write(lines, WRITE_PATIENCE_S)
+
+    async def _watch(self, key: TurnKey) -> None:
+        """Ends a turn whose lease cannot be kept: by then another worker may have it."""
+        while True:
+            await asyncio.sleep(self._options.lease_s / 10)
+            if self._broker.gone_s > self._options.lease_s:
+                self._tell(f"turn `{key.turn}` is ended: the broker is gone for as long as a lease")
+                self._runtime.cancel(key.session, key.turn)
+                return
+
+    async def _bury(self, message: Msg, error: ErrorPayload) -> None:
+        """Keeps a request with why it was not run, and has it delivered to nobody any more. Raises Error."""
+        names = self._broker.names
+        key = message.subject.removeprefix(names.run(""))
+        headers = {ERROR: json.dumps(error.model_dump(mode="json")), REQUEST: digest_of(message.data)}
+        most = self._broker.client.max_payload - HEADERS
+        await self._broker.jetstream.publish(names.dead(key), message.data[:most], headers=headers)
+        await message.term()
+        self._tell(f"a request was not run: {error.message}")
+
+
+async def _refusal(turn: TurnStream) -> ErrorPayload | None:
+    """Returns why a request was no turn, such as one for another workspace; waits until it has ended."""
+    try:
+        await turn.result()
+    except RemitError as error:
+        return error.payload()
+    return None
