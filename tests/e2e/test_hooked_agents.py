@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import platform
 import shutil
@@ -39,8 +40,11 @@ def _claude(address: str, home: Path) -> Mapping[str, str]:
 
 
 def _codex(address: str, home: Path) -> Mapping[str, str]:
-    text = 'model = "gpt-5"\nmodel_provider = "ours"\n[model_providers.ours]\nname = "ours"\nwire_api = "responses"\n'
-    (home / ".codex" / "config.toml").write_text(f'{text}base_url = "{address}/v1"\n')
+    trusted = (home / ".codex" / "config.toml").read_text().partition("# model\n")[0]
+    ours = 'name = "ours"\nwire_api = "responses"\n'
+    (home / ".codex" / "config.toml").write_text(
+        f'{trusted}# model\n[model_providers.ours]\n{ours}base_url = "{address}/v1"\n'
+    )
     return {}
 
 
@@ -67,11 +71,7 @@ AGENTS = {
     ),
     "codex": RealAgent(
         ".bin/codex",
-        # A person is asked once to trust new hooks, and this process has nobody to ask.
-        (
-            *("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
-            *("--dangerously-bypass-hook-trust", "go on"),
-        ),
+        ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "go on"),
         "exec_command",
         "cmd",
         "responses",
@@ -130,6 +130,36 @@ def run_agent(name: str, hooked: Hooked, home: Path, commands: tuple[str, ...]) 
     return model.read[-1]
 
 
+def trust_hooks(hooked: Hooked, home: Path) -> None:
+    """HOK-10: trusts the new hooks as Codex itself knows them, which is what its person does in its own screen."""
+    assert hooked.remit("hook", "status", "codex", "--json", HOME=str(home)).lines[0]["state"] == "untrusted"
+    asked = (
+        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "tests", "version": "1"}}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(hooked.root)]}},
+    )
+    with subprocess.Popen(
+        [installed() / ".bin" / "codex", "app-server"],
+        cwd=hooked.root,
+        env={**hooked.remit.environment, "HOME": str(home)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for message in asked:
+            process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.flush()
+        answer = next(told for line in process.stdout if (told := json.loads(line)).get("id") == 2)
+        process.terminate()
+    with (home / ".codex" / "config.toml").open("w") as file:
+        file.write('model = "gpt-5"\nmodel_provider = "ours"\n')
+        for hook in answer["result"]["data"][0]["hooks"]:
+            file.write(f'[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n')
+
+
 @pytest.mark.parametrize("name", AGENTS)
 def test_HOK_01_what_is_denied_does_not_run_in_the_real_agent_and_what_is_allowed_does(
     name: str, tmp_path: Path
@@ -141,6 +171,10 @@ def test_HOK_01_what_is_denied_does_not_run_in_the_real_agent_and_what_is_allowe
         (home / f".{name}").mkdir()
         (home / f".{name}" / "settings.json").write_text(SETTINGS[name])
     assert hooked.remit("hook", "install", name, "--yes", HOME=str(home)).code == 0
+
+    if name == "codex":
+        trust_hooks(hooked, home)
+    assert hooked.remit("hook", "status", name, "--json", HOME=str(home)).lines[0]["state"] == "installed"
 
     told = run_agent(name, hooked, home, ("ls src", "touch made", "echo x > .env"))
     assert "a.py" in told, "the allowed one ran"
