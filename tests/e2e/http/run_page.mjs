@@ -2,10 +2,12 @@
 // REMIT_WORKSPACE is its folder, REMIT_CHROMIUM the browser, REMIT_SHOTS a folder for pictures.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { openBrowser } from '../vscode/workbench.mjs';
 
 const { REMIT_URL: url, REMIT_WORKSPACE: workspace, REMIT_CHROMIUM: chromium, REMIT_SHOTS: shots } = process.env;
+const axe = createRequire(new URL('../vscode/', import.meta.url))('axe-core');
 fs.mkdirSync(shots, { recursive: true });
 const browser = await openBrowser(chromium);
 const { page } = browser;
@@ -79,7 +81,8 @@ try {
   const other = page.getByTestId('waiting').getByTestId('question');
   await other.getByText('+width = 1').waitFor();
   await other.getByRole('button', { name: 'Allow once' }).click();
-  await other.getByText('Answered.').waitFor();
+  await page.getByText('No longer waiting: change e.py').waitFor();
+  assert.equal(await other.count(), 0);
   assert.equal(fs.readFileSync(path.join(workspace, 'e.py'), 'utf8'), 'width = 1\n');
 
   // The audit log of all agents, by the keyboard: arrow keys go from tab to tab.
@@ -115,6 +118,8 @@ try {
       await page.getByRole('tab', { name: tab }).click();
       await page.waitForTimeout(300);
       await page.screenshot({ path: path.join(shots, `http-${tab.toLowerCase()}-${scheme}.png`) });
+      const { violations } = await page.evaluate(`${axe.source}; axe.run()`);
+      assert.deepEqual(violations.map((each) => `${tab}, ${scheme}: ${each.id} at ${each.nodes.map((node) => node.target).join(' and ')}`), []);
     }
   }
 

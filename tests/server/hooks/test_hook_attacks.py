@@ -185,6 +185,7 @@ def test_HOK_09_what_was_exchanged_after_it_was_judged_shows_in_the_record(hooke
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_HOK_04_a_call_that_cannot_be_recorded_is_stopped(hooked: Hooked) -> None:
     """THR-hooks-full-disk."""
     # A file may not grow past so many blocks: at 0 as on a full disk, later at any step of the record.
@@ -202,6 +203,7 @@ def test_HOK_04_a_call_that_cannot_be_recorded_is_stopped(hooked: Hooked) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_HOK_04_kill_9_at_any_moment_leaves_a_log_that_holds(hooked: Hooked) -> None:
     """THR-hooks-killed."""
     environment = {**hooked.remit.environment, "REMIT_HOOK_RESIDENT": "off"}

@@ -95,6 +95,7 @@ def test_HOK_07_calls_at_once_are_all_answered_and_recorded(hooked: Hooked) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_HOK_07_thousands_of_calls_are_all_answered_and_recorded_and_it_does_not_grow(hooked: Hooked) -> None:
     """THR-hooks-thousands-of-calls: each as the client says it, over the socket, from eight at once."""
     calls = rounds(10_000, 300)

@@ -28,8 +28,9 @@ function choose(sessions) {
 }
 
 function showSession(parent, session, calls) {
-  const column = add(parent, 'section');
+  const column = add(parent, 'div');
   column.dataset.testid = 'column';
+  column.setAttribute('role', 'group');
   column.setAttribute('aria-label', `${session.agent}: ${session.title || session.session_id}`);
   add(column, 'h2', '', session.agent);
   add(column, 'div', '', session.title || session.session_id);

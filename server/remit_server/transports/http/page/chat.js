@@ -68,16 +68,17 @@ async function ask(text) {
 async function showElsewhere() {
   const waiting = await get('/v1/approvals');
   const ids = new Set(waiting.map((each) => each.question.approval_id));
-  for (const [id, end] of elsewhere) {
-    if (!ids.has(id)) {
-      end('Answered.');
-      elsewhere.delete(id);
-    }
+  for (const [id, { card, title }] of elsewhere) {
+    if (ids.has(id)) continue;
+    card.remove();
+    elsewhere.delete(id);
+    at('answered').textContent = `No longer waiting: ${title}`;
   }
   for (const { question, hunks } of waiting) {
     if (known.has(question.approval_id) || question.session_id === session) continue;
     known.add(question.approval_id);
-    elsewhere.set(question.approval_id, await showQuestion(at('waiting'), question, hunks));
+    await showQuestion(at('waiting'), question, hunks);
+    elsewhere.set(question.approval_id, { card: at('waiting').lastElementChild, title: question.title });
   }
 }
 

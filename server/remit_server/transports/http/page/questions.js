@@ -3,8 +3,9 @@ import { add, call, get, showDiff } from './common.js';
 
 /** Shows a question; returns what is to be called with how it ended. */
 export async function showQuestion(parent, asked, hunks) {
-  const card = add(parent, 'section', 'question');
+  const card = add(parent, 'div', 'question');
   card.dataset.testid = 'question';
+  card.setAttribute('role', 'group');
   card.setAttribute('aria-label', `Question: ${asked.title}`);
   add(card, 'div', 'asked', asked.title);
   for (const reason of asked.reasons) add(card, 'div', 'step', reason.reason);
