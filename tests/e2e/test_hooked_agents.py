@@ -58,7 +58,9 @@ def _copilot(address: str, home: Path) -> Mapping[str, str]:
     return {"COPILOT_PROVIDER_BASE_URL": f"{address}/v1", "COPILOT_MODEL": "gpt-4", "COPILOT_OFFLINE": "true"}
 
 
-SETTINGS = {"gemini": '{\n  "security": {"auth": {"selectedType": "gemini-api-key"}}\n}\n'}
+SETTINGS = {
+    "gemini": '{\n  "security": {"auth": {"selectedType": "gemini-api-key"}},\n  "privacy": {"usageStatisticsEnabled": false}\n}\n'
+}
 """What an agent's own file has before Remit's entries come into it."""
 AGENTS = {
     "claude-code": RealAgent(
@@ -155,7 +157,8 @@ def trust_hooks(hooked: Hooked, home: Path) -> None:
         answer = next(told for line in process.stdout if (told := json.loads(line)).get("id") == 2)
         process.terminate()
     with (home / ".codex" / "config.toml").open("w") as file:
-        file.write('model = "gpt-5"\nmodel_provider = "ours"\n')
+        file.write('model = "gpt-5"\nmodel_provider = "ours"\ncheck_for_update_on_startup = false\n')
+        file.write("[analytics]\nenabled = false\n")
         for hook in answer["result"]["data"][0]["hooks"]:
             file.write(f'[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n')
 
