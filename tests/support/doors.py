@@ -51,7 +51,7 @@ class Door:
             stdout=pipe,
             stderr=subprocess.DEVNULL,
         )
-        self.workspace = workspace
+        self.workspace, self.environment = workspace, environment
         self.received: list[Json] = []
         self.ended = False
         self.connections: list[http.client.HTTPConnection] = []

@@ -155,6 +155,62 @@ def test_THR_http_looking_changes_nothing(door: HttpDoor) -> None:
     untouched(door)
 
 
+LOOKS = (
+    "/v1/approvals",
+    "/v1/audit",
+    "/v1/audit/{call}",
+    "/v1/agents",
+    "/v1/sessions",
+    "/v1/status",
+    "/v1/openapi.json",
+)
+
+
+def test_THR_http_looking_needs_the_token_and_changes_nothing(door: HttpDoor) -> None:
+    assert door.result(door.run(request("t")))["status"] == "completed"
+    before = recorded(door)
+    for path in (look.format(call=before[0]) for look in LOOKS):
+        for kept, headers in (
+            (False, {"Authorization": "Bearer wrong"}),
+            (False, {"Authorization": f"Bearer {door.token}", "Origin": "http://evil.example"}),
+            (False, {"Authorization": f"Bearer {door.token}", "Sec-Fetch-Site": "cross-site"}),
+            (True, {}),
+        ):
+            answer = door.call("GET", path, **headers)
+            answer.read()
+            assert (answer.status < 300) is kept, (path, headers)
+            assert answer.getheader("Access-Control-Allow-Origin") is None
+            if kept:
+                assert answer.getheader("X-Content-Type-Options") == "nosniff"
+                assert answer.getheader("Cache-Control") == "no-store"
+        for method in ("POST", "PUT", "DELETE"):
+            assert door.call(method, path, {}).status in {404, 405}, (method, path)
+    assert recorded(door) == before
+
+
+def recorded(door: HttpDoor) -> list[Any]:
+    return [each["number"] for each in json.loads(door.call("GET", "/v1/audit?limit=500").read())]
+
+
+HOSTILE = (
+    *("limit=0", "limit=501", "limit=-1", "limit=1e9", "limit=%D9%A1", "limit=", "limit=1&limit=2", "decision=allow"),
+    *("decision=denied%27%20OR%201=1", "token=x", "since=0", "kind=%00", "database=/etc/passwd"),
+)
+
+
+def test_THR_http_a_hostile_query_is_refused_and_finds_no_other_file(door: HttpDoor) -> None:
+    assert door.result(door.run(request("t")))["status"] == "completed"
+    for query in HOSTILE:
+        answer = door.call("GET", f"/v1/audit?{query}")
+        assert (answer.status, json.loads(answer.read())["error"]["code"]) == (400, "invalid_request"), query
+    for session in ("%27%20OR%20%271%27=%271", "%25", "*", "..%2F..", "%00", "x" * 4000):
+        assert json.loads(door.call("GET", f"/v1/audit?session={session}").read()) == []
+    for call in ("999999", "0", "-1", "1e3", "%27%20OR%201=1", "..%2Fetc%2Fpasswd", "%00", "9" * 400, "x" * 4000):
+        answer = door.call("GET", f"/v1/audit/{call}")
+        assert answer.status == 404, (call, answer.status)
+        assert json.loads(answer.read())["error"]["fix"]
+
+
 def shaken(door: HttpDoor, *headers: str) -> bytes:
     """The answer to the handshake of a WebSocket."""
     key = base64.b64encode(os.urandom(16)).decode()
@@ -260,8 +316,17 @@ def test_THR_http_it_listens_on_this_machine_alone(door: HttpDoor) -> None:
 
 
 def test_the_page_holds_no_token_and_runs_no_script_but_its_own(door: HttpDoor) -> None:
-    for path in ("/", "/page.js", "/page.css"):
+    scripts = ("page", "common", "questions", "chat", "audit", "agents")
+    for path in ("/", "/page.css", *(f"/{name}.js" for name in scripts)):
         answer = door.call("GET", path, Authorization="none")
         assert answer.status == 200
-        assert door.token not in answer.read().decode()
-        assert "script-src 'self'" in (answer.getheader("Content-Security-Policy") or "")
+        text = answer.read().decode()
+        assert door.token not in text
+        # Nothing of a file, a model or an agent can become markup, and nothing comes from elsewhere.
+        assert not [
+            word for word in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(") if word in text
+        ]
+        assert "//" not in text.replace("// ", "")
+        policy = answer.getheader("Content-Security-Policy") or ""
+        assert "default-src 'none'; script-src 'self'" in policy
+        assert "unsafe" not in policy

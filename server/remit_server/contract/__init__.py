@@ -35,6 +35,7 @@ from remit_server.contract.events import (
     UsageEvent,
     WarningEvent,
 )
+from remit_server.contract.looks import AgentSession, WaitingQuestion
 from remit_server.contract.requests import (
     MOST_ATTACHED,
     MOST_SELECTED,

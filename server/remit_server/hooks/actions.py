@@ -19,9 +19,10 @@ from remit_governance.intents import IntentState
 from remit_governance.policy.matching.commands import command_words
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.values import Action, Effect
+from remit_governance.visible import visible
 from remit_server.errors import OutsideWorkspace, ToolError
 from remit_server.harness.callers import tags_of
-from remit_server.hooks.tool_rows import ToolKind, ToolRow
+from remit_server.hooks.tool_rows import BESIDE, ToolKind, ToolRow
 from remit_server.tools.edit.patch.parse import parse_diff
 from remit_server.workspace.paths.workspace_path import Workspace
 
@@ -64,6 +65,13 @@ class Place:
         """Returns where a path leads, relative to the workspace, or as it is where it leads out. Raises ToolError."""
         return self._resolved(self.cwd, os.path.expanduser(text) if text.startswith("~") else text)  # noqa: PTH111  the text may be no path at all
 
+    def is_folder(self, path: str) -> bool:
+        """Returns whether a folder is there."""
+        try:
+            return (self.workspace.root / path).is_dir()
+        except (OSError, ValueError):
+            return False
+
     def from_root(self, path: str) -> str:
         """Returns where a path of a command line leads that is relative to the workspace. Raises ToolError."""
         return self._resolved(str(self.workspace.root), path)
@@ -80,7 +88,23 @@ def actions_of(tool: str, row: ToolRow | None, arguments: Mapping[str, JsonValue
     """Returns the actions of a call, one at least. Raises ToolError for one that cannot be judged."""
     if row is None:
         return (place.action("agent.tool", tool),)
-    return tuple(_BY_KIND[row.kind](tool, row, arguments, place))
+    first, *others = _BY_KIND[row.kind](tool, row, arguments, place)
+    return (replace(first, doubts=(*first.doubts, *_unheard(row, arguments))), *others)
+
+
+def _unheard(row: ToolRow, arguments: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Yields a doubt about each argument with a text in it of which no row says what it is."""
+    if row.kind == "note":
+        return
+    for name, value in arguments.items():
+        if name not in row.names and name not in BESIDE and _has_text(value):
+            yield f"nothing is known of its argument `{visible(name[:40], 'show')}`"
+
+
+def _has_text(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return bool(value)
+    return any(map(_has_text, value)) if isinstance(value, list) else isinstance(value, str) and bool(value)
 
 
 def _note(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: Place) -> Iterator[Action]:
@@ -114,8 +138,9 @@ def _shell(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: P
 
 
 def _looked_at(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: Place) -> Iterator[Action]:
-    syscall = "fs.list" if row.kind == "list" else "fs.read"
-    return (place.action(syscall, tool, path) for path in _read_paths(tool, row, arguments, place))
+    for path in _read_paths(tool, row, arguments, place):
+        lists = row.kind == "list" or (row.kind == "view" and place.is_folder(path))
+        yield place.action("fs.list" if lists else "fs.read", tool, path)
 
 
 def _one_written(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: Place) -> Iterator[Action]:
@@ -155,14 +180,15 @@ def _host(tool: str, address: JsonValue) -> str:
 
 
 def _read_paths(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: Place) -> Iterator[str]:
-    """Yields what is looked at: the named path, or where a search begins; and each name that narrows a search, for it
+    """Yields what is looked at: the named paths, or where a search begins; and each name that narrows a search, for it
     may be the name of the one file that is meant."""
-    named = _first(arguments, row.text)
-    if named is None and row.kind == "read":
-        raise _unusable(tool, "it names no path")
-    yield place.relative(named or ".")
-    for pattern in _texts(arguments, row.narrows):
-        yield place.relative(posixpath.join(named or ".", pattern))
+    named = list(_texts(arguments, row.text))
+    if (not named and row.kind in {"read", "view"}) or len(named) > MOST_PATHS:
+        raise _unusable(tool, f"it names no path, or over {MOST_PATHS}")
+    for path in named or ["."]:
+        yield place.relative(path)
+        for pattern in _texts(arguments, row.narrows):
+            yield place.relative(posixpath.join(path, pattern))
 
 
 def _command(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue]) -> str:
@@ -198,6 +224,7 @@ _BY_KIND: Mapping[ToolKind, Callable[[str, ToolRow, Mapping[str, JsonValue], Pla
     "shell": _shell,
     "foreign_shell": _foreign,
     "read": _looked_at,
+    "view": _looked_at,
     "list": _looked_at,
     "search": _looked_at,
     "write": _one_written,

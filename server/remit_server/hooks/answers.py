@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from remit_governance.visible import visible
 from remit_server.errors import RemitError
 from remit_server.hooks.agents import Agent, EventRow
-from remit_server.hooks.deciding import Ruling
+from remit_server.hooks.deciding import Ruling, Word
 
 MOST_REASON = 2_000
 
@@ -28,11 +28,9 @@ NOTHING = Reply()
 
 def reply_to_call(agent: Agent, event: str, row: EventRow, ruling: Ruling) -> Reply:
     """Returns the answer to a call; where the agent knows no *ask*, that is a deny which says how to allow it."""
-    word, said = ruling.word, _clean(ruling.told)
+    word, said = word_told(agent, row, ruling), _clean(ruling.told)
     if row.kind == "permission":
         return _permission(agent, event, word, said)
-    if word == "ask" and not (agent.asks and row.asks):
-        word = "deny"
     match agent.style:
         case "claude":
             return _json({"hookSpecificOutput": _specific(event, word, said)})
@@ -49,6 +47,12 @@ def reply_to_call(agent: Agent, event: str, row: EventRow, ruling: Ruling) -> Re
             return _json({"permission": word, **told})
         case _:
             assert_never(agent.style)
+
+
+def word_told(agent: Agent, row: EventRow, ruling: Ruling) -> Word:
+    """Returns what the agent is told: a deny, where it would be asked and the agent knows no *ask*."""
+    unasked = ruling.word == "ask" and row.kind != "permission" and not (agent.asks and row.asks)
+    return "deny" if unasked else ruling.word
 
 
 def reply_to_failure(agent: Agent, event: str | None, error: RemitError) -> Reply:

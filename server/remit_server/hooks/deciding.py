@@ -124,7 +124,7 @@ def _gated(tool: str, actions: tuple[Action, ...], intent: IntentState, governed
 
 def _with_doubts(action: Action, row: ToolRow | None, exposure: Exposure) -> Action:
     doubts = exposure.doubts(action)
-    looks = row is not None and row.kind in {"search", "read"} and action.syscall == "fs.read"
+    looks = row is not None and row.kind in {"search", "read", "view"} and action.syscall == "fs.read"
     if looks and action.path is not None:
         doubts = exposure.of_read(action.path)
     return replace(action, doubts=(*action.doubts, *doubts)) if doubts else action

@@ -9,7 +9,7 @@ import os
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +19,9 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.intents import NO_INTENT, IntentState
 from remit_governance.rulebook import Rulebook
 from remit_governance.secrets.redaction import Redactor, secret_values
-from remit_governance.values import Intent
+from remit_governance.values import Action, Intent, Verdict
 from remit_server.errors import RemitError, SetupError, ToolError
+from remit_server.harness.judgement import decide_actions
 from remit_server.hooks.actions import Place, actions_of, project_root
 from remit_server.hooks.agents import Agent
 from remit_server.hooks.answers import NOTHING, Reply, reply_to_call, reply_to_failure
@@ -116,7 +117,7 @@ class Door:
             case ToolCalled():
                 return self._judge(event, kept, opened, record)
             case ToolEnded():
-                return self._end(event, kept, record)
+                return self._end(event, kept, opened, record)
             case Prompted():
                 return self._prompt(event, kept, session, record)
             case SessionMoved():
@@ -173,7 +174,7 @@ class Door:
             return None
         return Ruling("allow", "hook.declares-intent", "it declares the session's intent and does nothing else")
 
-    def _end(self, ended: ToolEnded, kept: KeptSession, record: HookRecorder) -> Reply:
+    def _end(self, ended: ToolEnded, kept: KeptSession, opened: Opened, record: HookRecorder) -> Reply:
         with Workspace(Path(kept.root)) as workspace:
             place = Place(workspace, posixpath.join(kept.root, ended.where.cwd or "."), NO_INTENT)
             try:
@@ -181,7 +182,8 @@ class Door:
             except ToolError:
                 actions = ()
             written = [action.path for action in actions if action.syscall == "fs.write" and action.path is not None]
-            record.end(ended, digest_files(written, lambda path: _read_file(workspace, path)))
+            changed = digest_files(written, lambda path: _read_file(workspace, path))
+            record.end(ended, changed, elsewhere=_leads_elsewhere(actions, opened, kept.root))
         return NOTHING
 
     def _prompt(self, event: Prompted, kept: KeptSession, sessions: KeptSessions, record: HookRecorder) -> Reply:
@@ -198,6 +200,18 @@ class Door:
 
 def _event_name(event: HookEvent) -> str | None:
     return event.event if isinstance(event, ToolCalled | Prompted | Unconcerned) else None
+
+
+def _leads_elsewhere(actions: Sequence[Action], opened: Opened, root: str) -> str:
+    """Returns the first file of a call that ran which policy denies as it lies there now (HOK-09): a link, or another
+    folder, was put in its place after the call was judged."""
+    for action in actions:
+        if action.path is None or action.script is not None:
+            continue
+        if decide_actions(opened.rulebook.policy, [action])[0].verdict is Verdict.DENY:
+            there = os.path.realpath(posixpath.join(root, action.path))
+            return there.removeprefix(f"{root}/")
+    return ""
 
 
 def _read_file(workspace: Workspace, path: str) -> bytes | None:

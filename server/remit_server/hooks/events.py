@@ -15,6 +15,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, Type
 
 from remit_server.errors import SetupError
 from remit_server.hooks.agents import Agent, EventRow
+from remit_server.hooks.tool_rows import ToolRow
 from remit_server.json_bounds import has_too_many_values
 
 MOST_BYTES = 8 << 20
@@ -164,7 +165,7 @@ def _tool_event(agent: Agent, form: HookForm, event: str, where: Where, data: by
     tool = row.tool or form.tool
     if not tool:
         raise _no_event(agent, f"its `{event}` names no tool")
-    arguments = _arguments(form, row, data, agent)
+    arguments = _arguments(form, row, data, agent, agent.tools.get(tool))
     call = form.call or _made_up_id(tool, arguments)
     if row.kind in {"before", "permission"}:
         return ToolCalled(where, row, event, call, tool, arguments)
@@ -174,12 +175,17 @@ def _tool_event(agent: Agent, form: HookForm, event: str, where: Where, data: by
     return ToolEnded(where, call, tool, arguments, form.result, failed)
 
 
-def _arguments(form: HookForm, row: EventRow, data: bytes, agent: Agent) -> Mapping[str, JsonValue]:
-    """Returns the call's arguments: an object, or the text of one; of an event that is about one tool, the event
-    itself."""
+def _arguments(
+    form: HookForm, row: EventRow, data: bytes, agent: Agent, tool: ToolRow | None
+) -> Mapping[str, JsonValue]:
+    """Returns the call's arguments: an object, or the text of one; of an event that is about one tool, those of its
+    fields that the tool has; of a patch, its bare text."""
     if row.tool is not None and form.arguments is None:
-        return cast("dict[str, JsonValue]", json.loads(data))
+        fields = cast("dict[str, JsonValue]", json.loads(data))
+        return {name: value for name, value in fields.items() if tool is None or name in tool.names}
     given = form.arguments
+    if isinstance(given, str) and tool is not None and tool.kind == "patch" and not given.lstrip().startswith("{"):
+        return {tool.text[0]: given}
     if isinstance(given, str):
         try:
             given = json.loads(given)

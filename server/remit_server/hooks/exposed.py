@@ -97,7 +97,9 @@ class Exposure:
 
     def _of_command(self, command: tuple[str, ...], cwd: str) -> Iterator[str]:
         program, *words = command
-        if program in _RUN_FOR_EACH or not _EXECS.isdisjoint(words) or any("files0-from" in word for word in words):
+        if program in _RUN_FOR_EACH or any("files0-from" in word for word in words):
+            yield "it opens what its input names, and nothing keeps that in the workspace"
+        if not _EXECS.isdisjoint(words):
             yield from self._below(".")
         if program in NAMES_ONLY:
             return

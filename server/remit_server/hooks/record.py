@@ -6,13 +6,14 @@ The second record of a call that is let through comes from the agent, by a proce
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from pydantic import JsonValue
 
-from remit_governance.audit.log.unfinished_calls import ELSEWHERE
+from remit_governance.audit.log.unfinished_calls import ELSEWHERE, LEADS_TO, TOLD
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest, digest_bytes
@@ -25,12 +26,16 @@ from remit_governance.visible import visible
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.hooks.agents import Agent
+from remit_server.hooks.answers import word_told
 from remit_server.hooks.deciding import Ruling
 from remit_server.hooks.events import Prompted, SessionMoved, ToolCalled, ToolEnded, Where
 
 WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
 MOST_FILE = 4 << 20
 """Bytes of a changed file up to which its digest is taken."""
+MOST_TAIL = 400
+_EXIT_CODE = re.compile(r"<[^<>\n]* with exit code (-?\d{1,9})>\s*\Z|^Exit Code: (-?\d{1,9})$", re.MULTILINE)
+"""How Copilot and Gemini CLI end the text that they make of a command's output."""
 _READING = frozenset({"fs.read", "fs.list"})
 
 
@@ -47,7 +52,8 @@ class HookRecorder:
 
     def call(self, called: ToolCalled, ruling: Ruling) -> None:
         """Records a call before it runs, and where it is not to run that, too. Raises SetupError."""
-        denied = ruling.word == "deny"
+        told = word_told(self.agent, called.row, ruling)
+        denied = told == "deny"
         reason = self._summary(f"{ruling.rule}: {ruling.reason}") if denied else None
         kept = record_judgement(self._actions(ruling), _decision(ruling), self.redactor.redact)
         event = replace(
@@ -57,7 +63,7 @@ class HookRecorder:
             actions=kept.actions,
             reasons=kept.reasons,
             deny_reason=reason,
-            metadata={**kept.notes, **self._door, "ruling": ruling.word},
+            metadata={**kept.notes, **self._door, "ruling": ruling.word, TOLD: told},
         )
         self._write(event)
         if denied:
@@ -73,8 +79,9 @@ class HookRecorder:
                 )
             )
 
-    def end(self, ended: ToolEnded, changed: Mapping[str, str]) -> None:
-        """Records how a call ended, and the files it `changed`, each with its digest. Raises SetupError."""
+    def end(self, ended: ToolEnded, changed: Mapping[str, str], elsewhere: str = "") -> None:
+        """Records how a call ended, and the files it `changed`, each with its digest; `elsewhere` is one that policy
+        denies as it is now. Raises SetupError."""
         text = ended.failed if ended.failed is not None else _text(ended.result)
         summary = self._summary(text)
         files = ", ".join(f"{visible(path, 'show')} {of}" for path, of in changed.items())
@@ -86,7 +93,11 @@ class HookRecorder:
                 output_summary=summary,
                 exit_code=exit_code_of(ended.result),
                 deny_reason=summary if ended.failed is not None else None,
-                metadata={**self._door, **({"changed": self._summary(files)} if files else {})},
+                metadata={
+                    **self._door,
+                    **({"changed": self._summary(files)} if files else {}),
+                    **({LEADS_TO: self._summary(visible(elsewhere, "show"))} if elsewhere else {}),
+                },
             )
         )
 
@@ -187,7 +198,9 @@ def exit_code_of(result: JsonValue) -> int | None:
     for name in ("exit_code", "exitCode", "code", "status"):
         if type(value := result.get(name)) is int and -(2**31) <= value < 2**31:
             return value
-    return None
+    texts = (value for name in ("textResultForLlm", "llmContent") if isinstance(value := result.get(name), str))
+    found = [code for text in texts for code in _EXIT_CODE.findall(text[-MOST_TAIL:])]
+    return int(found[-1][0] or found[-1][1]) if found else None
 
 
 def digest_files(paths: Sequence[str], read: Callable[[str], bytes | None]) -> dict[str, str]:

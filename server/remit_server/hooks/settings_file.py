@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from remit_server.errors import SetupError
 from remit_server.hooks.agents import Agent, AgentName
+from remit_server.hooks.codex_trust import is_trusted
 from remit_server.hooks.json_places import Node, NoPlace, read_places, with_item, without_item
 
 TIMEOUT_S = 30
@@ -81,6 +82,10 @@ class SettingsFile:
         if self.with_hooks(text) == text:
             return "installed"
         return "absent" if self.without_hooks(text) == text else "other"
+
+    def is_heeded(self, text: str, home: Path) -> bool:
+        """Returns whether the agent of the person at `home` runs Remit's entries; True where that cannot be told."""
+        return self.agent.name != "codex" or is_trusted(self.place, text, self._entry("PreToolUse"), home)
 
     def with_hooks(self, text: str) -> str:
         """Returns the text with Remit's entries. Raises SetupError where all else could not stay as it is."""

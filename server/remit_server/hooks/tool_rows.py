@@ -9,8 +9,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-ToolKind = Literal["shell", "foreign_shell", "read", "list", "search", "write", "patch", "fetch", "note"]
-"""`foreign_shell` is one whose language is not read here; `note` changes nothing beside the agent itself."""
+ToolKind = Literal["shell", "foreign_shell", "read", "view", "list", "search", "write", "patch", "fetch", "note"]
+"""`foreign_shell` is one whose language is not read here; `view` reads a file and lists a folder; `note` changes
+nothing beside the agent itself."""
+
+BESIDE = frozenset(
+    {
+        *(
+            "description",
+            "explanation",
+            "instruction",
+            "justification",
+            "purpose",
+            "reason",
+            "prompt",
+            "goal",
+            "intent",
+        ),
+        *("content", "file_text", "contents", "code", "language", "new_source", "cell_id", "cell_type", "edit_mode"),
+        *("old_string", "new_string", "oldString", "newString", "old_str", "new_str", "insert_text", "edits"),
+        *("pattern", "query", "output_mode", "type", "exclude", "exclude_pattern", "ignore", "sort", "regex"),
+        *("mode", "shellId", "view_range", "offset", "limit", "pages", "timeout", "file_filtering_options", "matches"),
+    }
+)
+"""Arguments that say nothing of where a tool looks or writes. A text under any other name that the tool's row lacks is
+asked about: an agent's next version may have given a tool a second path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +46,11 @@ class ToolRow:
     text: tuple[str, ...] = ()
     folder: tuple[str, ...] = ()
     narrows: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the arguments that are looked at."""
+        return frozenset((*self.text, *self.folder, *self.narrows))
 
 
 ToolRows = Mapping[str, ToolRow]
@@ -70,26 +98,29 @@ GEMINI_TOOLS: ToolRows = {
     "glob": ToolRow("list", ("dir_path", "path"), narrows=("pattern",)),
     "search_file_content": ToolRow("search", ("dir_path", "path"), narrows=("include",)),
     "grep_search": ToolRow("search", ("dir_path", "path"), narrows=("include", "include_pattern")),
-    **_notes("write_todos", "ask_user", "enter_plan_mode", "exit_plan_mode"),
+    **_notes("write_todos", "ask_user", "enter_plan_mode", "exit_plan_mode", "update_topic"),
+    **_notes("list_background_processes", "read_background_output"),
 }
 
 COPILOT_TOOLS: ToolRows = {
     "bash": ToolRow("shell", ("command",)),
     "powershell": ToolRow("foreign_shell", ("command",)),
-    "view": ToolRow("read", ("path",)),
+    "view": ToolRow("view", ("path",)),
     "create": ToolRow("write", ("path",)),
     "edit": ToolRow("write", ("path",)),
-    "glob": ToolRow("list", ("path",), narrows=("pattern",)),
-    "grep": ToolRow("search", ("path",), narrows=("glob",)),
+    "glob": ToolRow("list", ("paths", "path"), narrows=("pattern",)),
+    "grep": ToolRow("search", ("paths", "path"), narrows=("glob",)),
+    "rg": ToolRow("search", ("paths", "path"), narrows=("glob",)),
     "web_fetch": ToolRow("fetch", ("url",)),
-    **_notes("task", "ask_user", "report_intent", "update_todo", "read_bash", "stop_bash"),
+    **_notes("task", "ask_user", "report_intent", "update_todo", "read_bash", "stop_bash", "list_bash"),
+    **_notes("read_agent", "list_agents", "write_agent", "fetch_copilot_cli_documentation"),
     # The same agent in VS Code.
     "run_in_terminal": ToolRow("shell", ("command",)),
     "read_file": ToolRow("read", ("filePath",)),
     "create_file": ToolRow("write", ("filePath",)),
     "replace_string_in_file": ToolRow("write", ("filePath",)),
     "insert_edit_into_file": ToolRow("write", ("filePath",)),
-    "apply_patch": ToolRow("patch", ("input",)),
+    "apply_patch": ToolRow("patch", ("input",)),  # on the command line, the text alone
     "list_dir": ToolRow("list", ("path",)),
     "file_search": ToolRow("list", narrows=("query",)),
     "grep_search": ToolRow("search", narrows=("includePattern",)),

@@ -120,6 +120,10 @@ class ServerRecord:
             self.log.write(AuditEvent(kind, policy_version=policy_version, metadata=metadata))
 
 
+DECISIONS = ("allowed", "allowed_by_token", "review_required", "denied", "refused")
+"""The values of a record's decision: of policy, a capability token, or a check before them."""
+
+
 def audit_rules(settings: Settings) -> AuditRules:
     """Returns how long and how large the workspace's log is kept."""
     return AuditRules(settings.config.audit.days, settings.config.audit.mib << 20)
@@ -163,7 +167,7 @@ def verify_log(settings: Settings, database: Path, elsewhere: bytes | None = Non
     faults = tuple(_describe_fault(fault) for fault in report.faults)
     message = f"{faults[0]} ({database})" if faults else _sound(report, database)
     record = report.faults[0].record_number if faults else None
-    proven = Proven(report.until, _moment(report.time) if report.time else "", report.elsewhere)
+    proven = Proven(report.until, moment(report.time) if report.time else "", report.elsewhere)
     return Verification(report.good, message, faults, report.notes, record, report.agreed, proven)
 
 
@@ -230,7 +234,7 @@ def export_to(file: Path, database: Path, wanted: AuditFilter) -> int:
 
 def record_json(record: AuditRecord) -> dict[str, Json]:
     """Returns a record with its time in RFC 3339."""
-    return {**record.json(), "time": _moment(record.timestamp)}
+    return {**record.json(), "time": moment(record.timestamp)}
 
 
 def _maintenance(settings: Settings) -> Maintenance:
@@ -251,7 +255,8 @@ def _notary(settings: Settings, database: Path) -> Notary:
     return Notary(place, person_vault(settings.data_folder / "audit-key"), HeadFile(head_file(settings, database)))
 
 
-def _moment(milliseconds: int) -> str:
+def moment(milliseconds: int) -> str:
+    """Returns a record's time in RFC 3339."""
     try:
         moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):  # somebody wrote it; `verify` says who it was not

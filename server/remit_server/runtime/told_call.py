@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_governance.audit.log.unfinished_calls import ELSEWHERE
+from remit_governance.audit.log.unfinished_calls import ELSEWHERE, LEADS_TO, TOLD
 from remit_governance.audit.reading.query import AuditFilter, CallRecords, calls_of, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.canonical import Json
@@ -75,6 +75,19 @@ class Now:
     cannot: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AskedByAgent:
+    """The `agent` was told to ask its person; `allowed` says that the call ran after that."""
+
+    agent: str
+    allowed: bool
+
+    @property
+    def answer(self) -> str:
+        """What that says of the person's answer."""
+        return "allow" if self.allowed else "not known"
+
+
 def judge_now(call: CallRecords, settings: Settings, choose: Callable[[Policy], Policy] = lambda policy: policy) -> Now:
     """Returns how the call would be decided now, by the policy that `choose` makes of the one in force."""
     past = past_call(call.announced)
@@ -108,20 +121,25 @@ def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) 
     for answer in answers_of(call):
         said = f"{answer.get('decision', 'refused')} by {answer.get('by', '-')}, scope {answer.get('scope', '-')}"
         yield f"  approval  {said} ({answer['approval_id']})"
+    if (asked := asked_by_agent(call)) is not None:
+        said = "its person said yes there: it ran after that" if asked.allowed else "no end of it came: no, or not yet"
+        yield f"  asked     by {asked.agent}, {said}"
     if (review := linked_call(call, "review")) is not None:
         yield f"  collected nothing was written; call {review} is the review of it"
     if (collects := linked_call(call, "collects")) is not None:
         yield f"  reviews   what was collected by {collects}"
     if event.deny_reason:
         yield f"  refused   {visible_again(event.deny_reason, 'show')}"
-    ended = call.outcome.event.output_summary if call.outcome else "not recorded: it is running, or its process died"
+    if call.outcome and (reached := call.outcome.event.metadata.get(LEADS_TO)):
+        yield f"  exchanged a file that it names is `{visible_again(reached, 'show')}` now, which policy denies"
+    ended = call.outcome.event.output_summary if call.outcome else _no_outcome(call)
     yield f"  outcome   {visible_again(ended or '-', 'show')}"
     yield f"  now       {_describe(now, style)}"
 
 
 def call_json(call: CallRecords, now: Now) -> dict[str, Json]:
     """Returns the same for machines."""
-    event = call.announced.event
+    event, asked = call.announced.event, asked_by_agent(call)
     return {
         "number": call.announced.number,
         "records": list(call.numbers),
@@ -141,8 +159,10 @@ def call_json(call: CallRecords, now: Now) -> dict[str, Json]:
         "deny_reason": event.deny_reason,
         "asked": any(record.event.kind is AuditKind.APPROVAL_REQUIRED for record in call.approvals),
         "answers": answers_of(call),
+        "asked_by_agent": {"agent": asked.agent, "answer": asked.answer} if asked else None,
         "review": linked_call(call, "review"),
         "collects": linked_call(call, "collects"),
+        "leads_to": call.outcome.event.metadata.get(LEADS_TO) if call.outcome else None,
         "outcome": call.outcome.event.output_summary if call.outcome else None,
         "now": {
             "verdict": now.decision.verdict.word if now.decision else None,
@@ -152,6 +172,12 @@ def call_json(call: CallRecords, now: Now) -> dict[str, Json]:
             "cannot": now.cannot or None,
         },
     }
+
+
+def _no_outcome(call: CallRecords) -> str:
+    if ELSEWHERE in call.announced.event.metadata:
+        return "not recorded: the agent has told of none"
+    return "not recorded: it is running, or its process died"
 
 
 def reasons_of(call: CallRecords) -> list[dict[str, str]]:
@@ -170,6 +196,15 @@ def answers_of(call: CallRecords) -> list[dict[str, str]]:
     """Returns what was answered to the questions about a call, and by whom."""
     answered = (record for record in call.approvals if record.event.kind is not AuditKind.APPROVAL_REQUIRED)
     return [{"approval_id": record.event.approval_id or "", **record.event.metadata} for record in answered]
+
+
+def asked_by_agent(call: CallRecords) -> AskedByAgent | None:
+    """Returns how another agent's own question to its person ended (HOK-08); None where none was to be asked. That its
+    person said yes shows by the call's end: an agent tells of one only where it ran."""
+    told = call.announced.event.metadata
+    if told.get(TOLD) != "ask":
+        return None
+    return AskedByAgent(told.get(ELSEWHERE, "-"), call.outcome is not None)
 
 
 def linked_call(call: CallRecords, name: str) -> str | None:

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import cast
 
-from remit_server.contract import AgentEvent, Event, RunRequest, RunResult
+from remit_server.contract import AgentEvent, ApprovalRequired, ApprovalResolved, Event, RunRequest, RunResult
 from remit_server.errors import RemitError
 from remit_server.harness.ports import Asker
 from remit_server.runtime.ports import AgentRuntime
@@ -108,6 +108,17 @@ class TurnStreams:
             why = f"turn `{turn_id}` of session `{session_id}` was not begun here, or its events are no longer kept"
             raise RemitError("there is nothing to resume", why, "read the session: `remit session show`")
         return known
+
+    def waiting(self) -> tuple[ApprovalRequired, ...]:
+        """Returns the questions of turns that wait for an answer, the oldest first."""
+        asked: dict[str, ApprovalRequired] = {}
+        for turn in self._turns.values():
+            for event in () if turn.ended else turn.events:
+                if isinstance(event, ApprovalRequired):
+                    asked[event.approval_id] = event
+                elif isinstance(event, ApprovalResolved):
+                    asked.pop(event.approval_id, None)
+        return tuple(sorted(asked.values(), key=lambda event: event.time))
 
     def _forget(self) -> None:
         over = len(self._turns) - KEPT_TURNS

@@ -2,10 +2,12 @@
 // REMIT_WORKSPACE is its folder, REMIT_CHROMIUM the browser, REMIT_SHOTS a folder for pictures.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { openBrowser } from '../vscode/workbench.mjs';
 
 const { REMIT_URL: url, REMIT_WORKSPACE: workspace, REMIT_CHROMIUM: chromium, REMIT_SHOTS: shots } = process.env;
+const axe = createRequire(new URL('../vscode/', import.meta.url))('axe-core');
 fs.mkdirSync(shots, { recursive: true });
 const browser = await openBrowser(chromium);
 const { page } = browser;
@@ -44,6 +46,94 @@ try {
   await ended(3);
   assert.ok(fs.readFileSync(path.join(workspace, 'b.py'), 'utf8').startsWith('title'));
   await page.getByTestId('sessions').locator('li').first().waitFor();
+
+  // Hunk by hunk: the first is taken, the second left out, with why.
+  const lines = (first, last) => `${first}\n${'pass\n'.repeat(30)}${last}\n`;
+  fs.writeFileSync(path.join(workspace, 'c.py'), lines('count = 1', 'print(count)'));
+  await ask('rename count to number in c.py');
+  const review = page.getByTestId('question').filter({ hasText: 'c.py' });
+  await review.getByTestId('hunk').nth(1).getByText('+print(number)').waitFor();
+  await review.getByRole('checkbox', { name: 'take c.py, line 32' }).focus();
+  await page.keyboard.press('Space');
+  await review.getByRole('textbox').last().fill('it is printed elsewhere, too');
+  await page.screenshot({ path: path.join(shots, 'http-hunks.png') });
+  await review.getByRole('button', { name: 'Allow 1 of 2 hunks' }).press('Enter');
+  await ended(4);
+  assert.equal(fs.readFileSync(path.join(workspace, 'c.py'), 'utf8'), lines('number = 1', 'print(count)'));
+
+  // With every hunk left out there is nothing to allow.
+  fs.writeFileSync(path.join(workspace, 'd.py'), lines('count = 1', 'print(count)'));
+  await ask('rename count to number in d.py');
+  const none = page.getByTestId('question').filter({ hasText: 'd.py' });
+  await none.getByTestId('hunk').nth(1).waitFor();
+  for (const box of await none.getByRole('checkbox').all()) await box.uncheck();
+  assert.ok(await none.getByRole('button', { name: 'Allow 0 of 2 hunks' }).isDisabled());
+  await none.getByRole('button', { name: 'Deny' }).click();
+  await ended(5);
+
+  // A question of another client's turn is shown, and answered, here too.
+  fs.writeFileSync(path.join(workspace, 'e.py'), 'size = 1\n');
+  await page.evaluate(() => {
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('token')}`, 'Content-Type': 'application/json' };
+    const body = { session_id: 'other', turn_id: '1', input: { type: 'text', text: 'rename size to width in e.py' } };
+    void fetch('/v1/runs', { method: 'POST', headers, body: JSON.stringify(body) });
+  });
+  const other = page.getByTestId('waiting').getByTestId('question');
+  await other.getByText('+width = 1').waitFor();
+  await other.getByRole('button', { name: 'Allow once' }).click();
+  await page.getByText('No longer waiting: change e.py').waitFor();
+  assert.equal(await other.count(), 0);
+  assert.equal(fs.readFileSync(path.join(workspace, 'e.py'), 'utf8'), 'width = 1\n');
+
+  // The audit log of all agents, by the keyboard: arrow keys go from tab to tab.
+  await page.getByRole('tab', { name: 'Chat' }).focus();
+  await page.keyboard.press('ArrowRight');
+  const calls = page.getByTestId('call');
+  await calls.filter({ hasText: 'claude-code' }).first().waitFor();
+  await calls.filter({ hasText: 'remit' }).first().waitFor();
+  await page.screenshot({ path: path.join(shots, 'http-audit.png') });
+  await page.getByTestId('decision').selectOption('denied');
+  await calls.first().filter({ hasText: 'no-secrets' }).waitFor();
+  const verdicts = await calls.locator('td:nth-child(5)').allTextContents();
+  assert.ok(verdicts.length && verdicts.every((each) => each === 'denied'), verdicts);
+  await calls.first().getByRole('button').press('Enter');
+  await page.getByTestId('why').filter({ hasText: 'denied by no-secrets' }).waitFor();
+  await page.screenshot({ path: path.join(shots, 'http-why.png') });
+  await page.getByTestId('decision').selectOption('');
+
+  // The sessions of several agents side by side; what an agent was told is text, and never markup.
+  await page.getByRole('tab', { name: 'Agents' }).click();
+  const columns = page.getByTestId('column');
+  await columns.filter({ hasText: 'claude-code' }).getByText('<img src=x onerror=alert(2)>').waitFor();
+  await columns.filter({ hasText: 'codex' }).getByText('asked about').waitFor();
+  await columns.filter({ has: page.getByRole('heading', { name: 'remit' }) }).first().waitFor();
+  assert.equal(await page.locator('img').count(), 0);
+  await page.screenshot({ path: path.join(shots, 'http-agents.png') });
+  const before = await columns.count();
+  await page.getByTestId('choose').getByRole('checkbox', { name: /^codex/ }).uncheck();
+  await columns.nth(before - 1).waitFor({ state: 'detached' });
+  for (const scheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: scheme });
+    for (const tab of ['Chat', 'Audit', 'Agents']) {
+      await page.getByRole('tab', { name: tab }).click();
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: path.join(shots, `http-${tab.toLowerCase()}-${scheme}.png`) });
+      const { violations } = await page.evaluate(`${axe.source}; axe.run()`);
+      assert.deepEqual(violations.map((each) => `${tab}, ${scheme}: ${each.id} at ${each.nodes.map((node) => node.target).join(' and ')}`), []);
+    }
+  }
+
+  // A script that somebody gets into the page does not run, and nothing is fetched from elsewhere.
+  const ran = await page.evaluate(() => {
+    const script = document.createElement('script');
+    script.textContent = 'window.ran = true';
+    document.body.append(script);
+    document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="window.ran = true">');
+    return new Promise((resolve) => setTimeout(() => resolve(window.ran ?? false), 300));
+  });
+  assert.equal(ran, false);
+  const blocked = browser.problems.splice(0).filter((each) => !each.includes('Content Security Policy'));
+  assert.deepEqual(blocked, []);
 
   // Whoever opens the page without the token is told what is missing, and nothing else.
   await page.evaluate(() => sessionStorage.clear());

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import REMIT
+from examples import rounds
 from hooked import Hooked, word_of
 
 from remit_server.hooks.agents import AGENTS
@@ -62,6 +63,7 @@ def test_HOK_03_what_only_a_sandbox_would_hold_is_asked_about(hooked: Hooked) ->
     (hooked.root / "src" / "alias").symlink_to("a.py")
     asked = (
         *("cat *", "cat .[e]nv", "find . | xargs cat", "find . -exec cat {} +", "sort --files0-from=src/a.py", "rg x"),
+        *("echo /etc/passwd | xargs cat", "xargs cat", "cat src/a.py | xargs -n1 wc", "wc --files0-from=-"),
         *("grep -r x .", "git grep x", "git show HEAD:.env", "cat other", "cat away", "cat src/twin", "ps auxe", "env"),
         *(
             "printenv A",
@@ -155,27 +157,62 @@ def test_HOK_01_an_answer_comes_before_the_agent_gives_up_waiting(hooked: Hooked
 
 
 @pytest.mark.slow
+def test_HOK_02_an_argument_that_no_row_knows_is_asked_about(hooked: Hooked) -> None:
+    """THR-hooks-a-second-path: what a new version of an agent gives to a tool is not taken for what it had before."""
+    for tool, known in (("Read", "file_path"), ("Glob", "path"), ("Grep", "path"), ("LS", "path")):
+        for more in ({}, {"also": "/etc/passwd"}, {"also": ["/etc"]}, {"also": {"in": "/etc"}}):
+            place = hooked.root / "src" / ("a.py" if tool == "Read" else "")
+            arguments = {known: str(place), "pattern": "a.py", "limit": 3, **more}
+            event = hooked.bash("") | {"tool_name": tool, "tool_input": arguments}
+            assert word_of("claude-code", hooked("claude-code", event)) == ("ask" if more else "allow"), event
+
+
+@pytest.mark.slow
+def test_HOK_09_what_was_exchanged_after_it_was_judged_shows_in_the_record(hooked: Hooked) -> None:
+    """THR-hooks-exchanged."""
+    file = hooked.root / "src" / "a.py"
+    for tool, target in (("Write", hooked.root / ".env"), ("Read", Path("/etc/passwd"))):
+        event = hooked.bash("", call=tool) | {"tool_name": tool, "tool_input": {"file_path": str(file)}}
+        assert word_of("claude-code", hooked("claude-code", event)) in {"allow", "ask"}
+        file.unlink()
+        file.symlink_to(target)
+        hooked("claude-code", event | {"hook_event_name": "PostToolUse", "tool_response": {"success": True}})
+        file.unlink()
+        file.write_text("x=1\n")
+        records = [record for record in hooked.records() if record.get("tool_call_id") == tool]
+        why = hooked.remit("audit", "why", str(records[-1]["number"]), "--json").json
+        assert why["leads_to"] == (".env" if tool == "Write" else "/etc/passwd")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_HOK_04_a_call_that_cannot_be_recorded_is_stopped(hooked: Hooked) -> None:
     """THR-hooks-full-disk."""
-    # Nothing can be written to a file: as on a full disk.
-    full = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
-    text = json.dumps(hooked.bash("ls"))
-    for _ in range(2):
+    # A file may not grow past so many blocks: at 0 as on a full disk, later at any step of the record.
+    for number, blocks in enumerate([0, 0, *range(1, 200, 200 // rounds(100, 5))]):
+        full = ("sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh")
+        text = json.dumps(hooked.bash("ls", call=f"full{number}"))
         done = hooked.remit("hook", "claude-code", stdin=text, before=full, REMIT_HOOK_RESIDENT="off")
-        assert (done.code, word_of("claude-code", done)) == (2, "deny")
-        assert "fix: " in done.err
+        word = word_of("claude-code", done)
+        recorded = [record for record in hooked.records() if record.get("tool_call_id") == f"full{number}"]
+        assert (word, len(recorded)) in {("deny", 0), ("allow", 1)}, done
+        assert word == "allow" or (done.code == 2 and "fix: " in done.err)
+        assert blocks or word == "deny"
         assert word_of("claude-code", hooked("claude-code", hooked.bash("ls"))) == "allow"
     assert hooked.remit("audit", "verify").code == 0
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_HOK_04_kill_9_at_any_moment_leaves_a_log_that_holds(hooked: Hooked) -> None:
     """THR-hooks-killed."""
     environment = {**hooked.remit.environment, "REMIT_HOOK_RESIDENT": "off"}
-    text = json.dumps(hooked.bash("echo x > .env")).encode()
     drawn = random.Random(7)
     hooked("claude-code", hooked.bash("ls"))
-    for _ in range(15):
+    answered: list[tuple[str, str]] = []
+    for number in range(rounds(500, 15)):
+        command, word = ("ls", "allow") if number % 2 else ("echo x > .env", "deny")
+        text = json.dumps(hooked.bash(command, call=f"killed{number}")).encode()
         with subprocess.Popen(
             [str(REMIT), "hook", "claude-code"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         ) as process:
@@ -186,6 +223,10 @@ def test_HOK_04_kill_9_at_any_moment_leaves_a_log_that_holds(hooked: Hooked) -> 
             process.send_signal(signal.SIGKILL)
             assert process.stdout is not None
             out = process.stdout.read()
-            assert not out or json.loads(out)["hookSpecificOutput"]["permissionDecision"] == "deny"
+            assert not out or json.loads(out)["hookSpecificOutput"]["permissionDecision"] == word
+            answered += [(f"killed{number}", word)] if out else []
+    recorded = hooked.remit("audit", "log", "--json", "-n", "100000").lines
+    told = {r["tool_call_id"]: r["metadata"]["told"] for r in recorded if r["kind"] == "tool_intent"}
+    assert [(call, word) for call, word in answered if told.get(call) != word] == []
     assert word_of("claude-code", hooked("claude-code", hooked.bash("ls"))) == "allow"
     assert hooked.remit("audit", "verify").code == 0

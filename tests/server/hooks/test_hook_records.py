@@ -38,6 +38,47 @@ def test_HOK_04_a_call_leaves_a_record_before_it_runs_and_one_as_it_ended(hooked
     assert hooked.remit("audit", "verify", "--json").code == 0
 
 
+def test_HOK_08_that_the_agents_person_said_yes_is_told_from_what_was_recorded(hooked: Hooked) -> None:
+    def why(agent: str, number: int) -> dict:
+        announced = [r for r in calls(hooked, "tool_intent") if r["session_id"].startswith(agent)]
+        return hooked.remit("audit", "why", str(announced[number]["number"]), "--json").json
+
+    for call in ("yes", "no"):
+        assert word_of("claude-code", hooked("claude-code", hooked.bash("make", call=call))) == "ask"
+    hooked("claude-code", hooked.bash("make", "PostToolUse", "yes", tool_response={"stdout": ""}))
+    assert why("claude-code", 0)["asked_by_agent"] == {"agent": "claude-code", "answer": "allow"}
+    assert why("claude-code", 1)["asked_by_agent"] == {"agent": "claude-code", "answer": "not known"}
+    # What was allowed was asked nowhere; what would be asked about is denied to an agent that cannot ask.
+    hooked("claude-code", hooked.bash("ls"))
+    assert why("claude-code", 2)["asked_by_agent"] is None
+    hooked("codex", hooked.bash("make"))
+    denied = why("codex", 0)
+    assert (denied["asked_by_agent"], denied["decision"], len(denied["records"])) == (None, "review_required", 2)
+
+
+@pytest.mark.parametrize(
+    ("agent", "event", "code"),
+    [
+        ("copilot", {"toolResult": {"textResultForLlm": "a\n<shellId: 0 completed with exit code 3>"}}, 3),
+        (
+            "copilot",
+            {"toolResult": {"textResultForLlm": "<shellId: 0 completed with exit code 3>\nnothing more"}},
+            None,
+        ),
+        ("gemini", {"tool_response": {"llmContent": "Output: x\nExit Code: 2\nProcess Group PGID: 1"}}, 2),
+        ("gemini", {"tool_response": {"llmContent": "Output: x\nProcess Group PGID: 1"}}, None),
+    ],
+)
+def test_HOK_04_an_exit_code_in_the_text_of_a_result_is_recorded(
+    agent: str, event: dict, code: int | None, hooked: Hooked
+) -> None:
+    given = {"cwd": str(hooked.root), "toolName": "bash", "tool_name": "run_shell_command", "toolArgs": {}, **event}
+    name = {"copilot": "postToolUse", "gemini": "AfterTool"}[agent]
+    assert hooked(agent, given, "--event", name).code == 0
+    (after,) = calls(hooked, "tool_outcome")
+    assert after.get("exit_code") == code
+
+
 def test_HOK_04_a_denied_call_has_both_records_at_once(hooked: Hooked) -> None:
     hooked("claude-code", hooked.bash("echo x > .env"))
     (before,), (after,) = calls(hooked, "tool_intent"), calls(hooked, "tool_outcome")

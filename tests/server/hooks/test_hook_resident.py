@@ -10,17 +10,20 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from command_line import Done
+from examples import rounds
 from hooked import Hooked, word_of
 
 from remit_server.cli.commands.hook import AGENT_NAMES
 from remit_server.hooks.agents import AGENTS as AGENT_ROWS
-from remit_server.hooks.client import AGENTS, socket_place
+from remit_server.hooks.client import AGENTS, pack, receive, socket_place, stamp
 from remit_server.peers import unix_peer
 from remit_server.runtime.places import state_folder
 
@@ -89,6 +92,55 @@ def test_HOK_07_calls_at_once_are_all_answered_and_recorded(hooked: Hooked) -> N
     assert words == ["deny", "allow"] * 8
     assert sum(record["kind"] == "tool_intent" for record in hooked.records()) == 17
     assert hooked.remit("audit", "verify").code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_HOK_07_thousands_of_calls_are_all_answered_and_recorded_and_it_does_not_grow(hooked: Hooked) -> None:
+    """THR-hooks-thousands-of-calls: each as the client says it, over the socket, from eight at once."""
+    calls = rounds(10_000, 300)
+    ask(hooked, "ls")
+    pid = resident(hooked)
+    here = [stamp(), "claude-code", "", str(hooked.root)]
+    head = [part.encode() for part in (*here, *(f"{k}={v}" for k, v in hooked.remit.environment.items()))]
+    place = "/".join(socket_place(hooked.remit.environment))
+
+    def word(number: int) -> str:
+        event = json.dumps(hooked.bash("ls" if number % 2 else "echo x > .env", call=f"c{number}")).encode()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(60)
+            connection.connect(place)
+            connection.sendall(pack((event, *head)))
+            code, out, err = (part.decode() for part in receive(connection))
+        return word_of("claude-code", Done(int(code), out, err))
+
+    def held() -> tuple[int, int]:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") >> 20, sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(word, range(100)))
+        mib, files = held()
+        words = list(pool.map(word, range(100, calls)))
+    assert words == [("allow" if number % 2 else "deny") for number in range(100, calls)]
+    assert resident(hooked) == pid
+    assert held()[0] <= mib + 32
+    assert held()[1] <= files + 2
+    kinds = Counter(record["kind"] for record in hooked.remit("audit", "log", "--json", "-n", "1000000").lines)
+    assert (kinds["tool_intent"], kinds["tool_outcome"]) == (calls + 1, calls // 2)
+    assert hooked.remit("audit", "verify").code == 0
+
+
+@pytest.mark.slow
+def test_HOK_07_clients_that_say_nothing_hold_up_no_call(hooked: Hooked) -> None:
+    """THR-hooks-silent-clients."""
+    ask(hooked, "ls")
+    resident(hooked)
+    with ExitStack() as held:
+        for _ in range(rounds(64, 8)):
+            silent = held.enter_context(socket.socket(socket.AF_UNIX))
+            silent.connect("/".join(socket_place(hooked.remit.environment)))
+        assert [ask(hooked, line) for line in ("ls", "echo x > .env")] == ["allow", "deny"]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from remit_server.errors import SetupError
 from remit_server.hooks.agents import AGENTS
+from remit_server.hooks.codex_trust import hash_of
 from remit_server.hooks.settings_file import EVENTS, SettingsFile
 
 OTHERS = """{
@@ -109,6 +110,42 @@ def test_HOK_06_install_asks_is_idempotent_and_is_seen_by_status(hooked: Hooked,
     assert sum(state == "installed" for state in states.values()) == 1
     assert hooked.remit("hook", "remove", "claude-code", "--yes", "--json", **home).json["changed"]
     assert (tmp_path / ".claude" / "settings.json").read_text() == "{}\n"
+
+
+TRUSTED = "sha256:75fc3d9b5c18798429f250b8f3b8e7b771748623471038709a09efd3f3a23b1b"
+"""What Codex 0.171.0 calls this entry by (`hooks/list` of its `app-server`)."""
+KNOWN = {
+    "matcher": "*",
+    "hooks": [{"type": "command", "command": "/srv/bin/remit hook codex || exit 2", "timeout": 30}],
+}
+
+
+def test_HOK_10_hooks_that_codex_does_not_trust_are_not_called_installed(hooked: Hooked, tmp_path: Path) -> None:
+    """THR-hooks-passed-over."""
+    assert hash_of(KNOWN) == TRUSTED
+    home = tmp_path / "home"
+    (home / ".codex").mkdir(parents=True)
+
+    def status() -> str:
+        return hooked.remit("hook", "status", "codex", "--json", HOME=str(home)).lines[0]["state"]
+
+    assert hooked.remit("hook", "install", "codex", "--yes", "--json", HOME=str(home)).json["state"] == "untrusted"
+    assert status() == "untrusted"
+    file = home / ".codex" / "hooks.json"
+    (entry,) = json.loads(file.read_text())["hooks"]["PreToolUse"]
+    trusted = f'[hooks.state."{file}:pre_tool_use:0:0"]\ntrusted_hash = "{hash_of(entry)}"\n'
+    config = home / ".codex" / "config.toml"
+    for text, state in (
+        (trusted, "installed"),
+        (f"{trusted}enabled = false\n", "untrusted"),
+        (f"[features]\nhooks = false\n{trusted}", "untrusted"),
+        (trusted.replace("sha256:", "sha256:0"), "untrusted"),
+        (trusted.replace(":0:0", ":1:0"), "untrusted"),
+        ("no = [toml", "untrusted"),
+        (f"hooks = 3\nfeatures = []\n# {trusted}", "untrusted"),
+    ):
+        config.write_text(text)
+        assert status() == state, text
 
 
 def test_HOK_06_the_installed_command_answers_and_stops_the_call_where_remit_is_gone(hooked: Hooked) -> None:

@@ -16,6 +16,12 @@ ELSEWHERE = "agent"
 """In the metadata of a call that another agent makes: no process of ours dies with it, and its end comes by another
 one or never."""
 
+TOLD = "told"
+"""In the same place: what that agent was told, which is to ask its person where it says `ask`."""
+
+LEADS_TO = "leads_to"
+"""In the metadata of how that agent's call ended: the file that it reached by a name that was judged as another one."""
+
 NOT_KNOWN = "interrupted: the process ended during this call, and whether it was done is not known"
 
 NOT_IN_ORDER = "the server did not end in order: its process was killed, or what it recorded last was removed"

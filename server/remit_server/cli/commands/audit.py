@@ -22,6 +22,7 @@ from remit_server.cli.usage import HERE, add_candidate_arguments, add_common_arg
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.audit_service import (
+    DECISIONS,
     checkpoint_file,
     export,
     export_to,
@@ -38,8 +39,6 @@ from remit_server.runtime.told_call import call_json, find_call, judge_now, tell
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
 HEADS = ("number", "time", "record", "session", "tool", "intent", "decision", "rule")
 """What stands above them."""
-DECISIONS = ("allowed", "allowed_by_token", "review_required", "denied", "refused")
-"""The values of a record's decision: of policy, a capability token, or a check before them."""
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # slow to import
-    from remit_server.contract import ApprovalRequired, LeftOut
+    from remit_server.contract import ApprovalRequired, LeftOut, ReviewHunk, ReviewPart
 
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? ")
 
@@ -63,6 +63,24 @@ def part_text(question: ApprovalRequired, part: Part) -> str:
     """Returns the diff of a part."""
     diff = next(each for each in question.diffs if each.path == part.path)
     return diff.diff if part.hunk is None else hunk_texts(diff.diff)[part.hunk].text
+
+
+def describe_part(question: ApprovalRequired, part: Part, left_out: Mapping[Part, str | None]) -> ReviewPart:
+    """Returns a part as clients see it."""
+    from remit_server.contract import ReviewPart
+
+    diff = next(each for each in question.diffs if each.path == part.path)
+    line = None if part.hunk is None else hunk_texts(diff.diff)[part.hunk].line
+    return ReviewPart(path=part.path, hunk=part.hunk, line=line, left_out=part in left_out, comment=left_out.get(part))
+
+
+def describe_hunks(question: ApprovalRequired, left_out: Mapping[Part, str | None]) -> tuple[ReviewHunk, ...]:
+    """Returns the parts of a question with their texts; the whole diffs where it has one part only."""
+    from remit_server.contract import ReviewHunk
+
+    parts = parts_of(question) or tuple(Part(diff.path, None) for diff in question.diffs)
+    shown = ((describe_part(question, part, left_out), part_text(question, part)) for part in parts)
+    return tuple(ReviewHunk.model_validate(part.model_dump() | {"text": text}) for part, text in shown)
 
 
 def _unchanged(lines: Sequence[str]) -> int:

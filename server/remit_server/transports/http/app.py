@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from importlib.resources import files
 from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -18,26 +17,29 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from remit_governance.audit.reading.query import AuditFilter
 from remit_server import contract
 from remit_server.contract.refused import describe_problems
 from remit_server.contract.streamed import ServerMessage
 from remit_server.errors import RemitError
+from remit_server.harness.approval.shown_parts import describe_hunks
 from remit_server.harness.ports import NobodyToAsk, StreamAsker
 from remit_server.json_bounds import has_too_many_values
 from remit_server.local_http.guard import Refusal, answer_refusal
 from remit_server.local_http.serving import MOST_BYTES
+from remit_server.runtime.agent_sessions import agent_sessions
+from remit_server.runtime.audit_service import DECISIONS, list_calls
 from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.settings import Settings
 from remit_server.runtime.streamed_client import StreamedClient
+from remit_server.runtime.told_call import call_json, find_call, judge_now, tell_call
 from remit_server.runtime.turn_streams import TurnStream, TurnStreams
+from remit_server.transports.http.openapi import AUDIT_QUERY, openapi
+from remit_server.transports.http.page_files import PAGE, read_page
 
+MOST_CALLS = 500
 PING_S = 15
 Form = TypeVar("Form", bound=BaseModel)
-PAGE = {
-    "/": ("page.html", "text/html"),
-    "/page.js": ("page.js", "text/javascript"),
-    "/page.css": ("page.css", "text/css"),
-}
-"""The built-in page, which does nothing by itself and knows no token."""
 _HELD = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -53,17 +55,22 @@ class _Refused(Exception):
         self.refusal = refusal
 
 
-def make_app(runtime: AgentRuntime, *, asks: bool) -> Starlette:
-    """Returns the application of a runtime; without `asks`, what would be asked is denied."""
-    served = _Served(runtime, TurnStreams(runtime), asks=asks)
+def make_app(runtime: AgentRuntime, settings: Settings, *, asks: bool) -> Starlette:
+    """Returns the application of a runtime, and of the audit log of its folder; without `asks`, what would be asked is
+    denied."""
+    served = _Served(runtime, settings, TurnStreams(runtime), asks=asks)
     routes = [
         *(Route(path, served.page, methods=["GET"]) for path in PAGE),
         Route("/v1/runs", served.run, methods=["POST"]),
         Route("/v1/runs/{session}/{turn}/events", served.follow, methods=["GET"]),
         Route("/v1/runs/{session}/{turn}", served.cancel, methods=["DELETE"]),
+        Route("/v1/approvals", served.waiting, methods=["GET"]),
         Route("/v1/approvals/{approval}", served.approve, methods=["POST"]),
         Route("/v1/status", served.status, methods=["GET"]),
         Route("/v1/sessions", served.sessions, methods=["GET"]),
+        Route("/v1/agents", served.agents, methods=["GET"]),
+        Route("/v1/audit", served.audit, methods=["GET"]),
+        Route("/v1/audit/{call}", served.why, methods=["GET"]),
         Route("/v1/openapi.json", served.openapi, methods=["GET"]),
         WebSocketRoute("/v1/ws", served.converse),
     ]
@@ -72,8 +79,8 @@ def make_app(runtime: AgentRuntime, *, asks: bool) -> Starlette:
 
 
 class _Served:
-    def __init__(self, runtime: AgentRuntime, turns: TurnStreams, *, asks: bool) -> None:
-        self._runtime, self._turns, self._asks = runtime, turns, asks
+    def __init__(self, runtime: AgentRuntime, settings: Settings, turns: TurnStreams, *, asks: bool) -> None:
+        self._runtime, self._settings, self._turns, self._asks = runtime, settings, turns, asks
 
     async def run(self, request: Request) -> Response:
         """Runs a turn, or finds the one with its ids, and streams it from its first event on."""
@@ -94,7 +101,7 @@ class _Served:
     async def cancel(self, request: Request) -> Response:
         """Ends a turn."""
         told = self._runtime.cancel(request.path_params["session"], request.path_params["turn"])
-        return JSONResponse({"cancelled": told})
+        return _json({"cancelled": told})
 
     async def approve(self, request: Request) -> Response:
         """Answers a question."""
@@ -107,27 +114,56 @@ class _Served:
             {**cast("dict[str, object]", given), "approval_id": request.path_params["approval"]},
             contract.ApprovalAnswer,
         )
-        return JSONResponse(self._runtime.answer(answer).model_dump(mode="json"))
+        return _json(self._runtime.answer(answer).model_dump(mode="json"))
+
+    async def waiting(self, request: Request) -> Response:
+        """Returns the questions that wait for an answer, each with its hunks (TRN-40)."""
+        del request
+        return _json([_with_hunks(question) for question in self._turns.waiting()])
+
+    async def audit(self, request: Request) -> Response:
+        """Returns the last calls that fit, newest first, whichever agent made them (TRN-41)."""
+        wanted = _audit_filter(request)
+        database = self._settings.audit_database
+        found = await asyncio.to_thread(list_calls, database, wanted) if database.exists() else ()
+        return _json([*found])
+
+    async def why(self, request: Request) -> Response:
+        """Returns which rule decided one call, what was answered, and how it would be decided now."""
+
+        def look() -> dict[str, object]:
+            call = find_call(self._settings.audit_database, request.path_params["call"])
+            now = judge_now(call, self._settings)
+            return {**call_json(call, now), "told": [*tell_call(call, now)]}
+
+        return _json(await asyncio.to_thread(look))
+
+    async def agents(self, request: Request) -> Response:
+        """Returns the sessions of all agents in the folder, the last active one first."""
+        del request
+        listed = await asyncio.to_thread(self._runtime.sessions.list)
+        titles = {each.session_id: each.name or each.title for each in listed}
+        found = await asyncio.to_thread(agent_sessions, self._settings.audit_database, titles)
+        return _json([each.model_dump(mode="json") for each in found])
 
     async def status(self, request: Request) -> Response:
         """Returns what a status bar shows."""
-        return JSONResponse(self._runtime.status(request.query_params.get("session_id")).model_dump(mode="json"))
+        return _json(self._runtime.status(request.query_params.get("session_id")).model_dump(mode="json"))
 
     async def sessions(self, request: Request) -> Response:
         """Returns the sessions of the folder, the last used first."""
         del request
         listed = await asyncio.to_thread(self._runtime.sessions.list)
-        return JSONResponse([each.model_dump(mode="json") for each in listed])
+        return _json([each.model_dump(mode="json") for each in listed])
 
     async def openapi(self, request: Request) -> Response:
         """Returns what can be asked for here, in OpenAPI 3.1."""
         del request
-        return JSONResponse(openapi())
+        return _json(openapi())
 
     async def page(self, request: Request) -> Response:
         """Returns a part of the built-in page."""
-        name, kind = PAGE[request.url.path]
-        text = (files("remit_server.transports.http") / "page" / name).read_text(encoding="utf-8")
+        text, kind = read_page(request.url.path)
         return Response(text, media_type=kind, headers=_HELD)
 
     async def converse(self, socket: WebSocket) -> None:
@@ -162,6 +198,36 @@ def _stream(turn: TurnStream, after: int) -> Response:
 
     headers = {"X-Accel-Buffering": "no", **_HELD}
     return EventSourceResponse(events(), ping=PING_S, headers=headers)
+
+
+def _with_hunks(question: contract.ApprovalRequired) -> object:
+    return contract.WaitingQuestion(question=question, hunks=describe_hunks(question, {})).model_dump(mode="json")
+
+
+def _audit_filter(request: Request) -> AuditFilter:
+    """Returns what of the log is asked for. Raises `_Refused` for anything that no query of it is."""
+    given = request.query_params
+    names, limit = {*given.keys()}, given.get("limit", "100")
+    why = None
+    if names - {*AUDIT_QUERY} or len(names) < len(given.multi_items()):
+        why = f"it may say {', '.join(AUDIT_QUERY)}, each once"
+    elif given.get("decision") not in {None, *DECISIONS}:
+        why = f"a decision is one of {', '.join(DECISIONS)}"
+    elif not (limit.isascii() and limit.isdigit() and len(limit) < 5 and 1 <= int(limit) <= MOST_CALLS):
+        why = f"a limit is a number from 1 to {MOST_CALLS}"
+    if why is not None:
+        raise _Refused(Refusal(400, why, "see `/v1/openapi.json`"))
+    return AuditFilter(
+        session_id=given.get("session"),
+        tool_name=given.get("tool"),
+        policy_decision=given.get("decision"),
+        policy_rule_name=given.get("rule"),
+        limit=int(limit),
+    )
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return JSONResponse(value, status, headers=_HELD)
 
 
 async def _body(request: Request) -> object:
@@ -201,56 +267,12 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, RemitError), "the table says so"
-    return JSONResponse({"error": error.payload().model_dump(mode="json")}, 409)
+    payload = error.payload()
+    status = 404 if payload.code is contract.ErrorCode.NOT_FOUND else 409
+    return _json({"error": payload.model_dump(mode="json")}, status)
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "the table says so"
     why = f"there is no `{request.method} {request.url.path[:100]}`"
     return answer_refusal(Refusal(error.status_code, why, "see `/v1/openapi.json`"))
-
-
-_OPERATIONS: Mapping[tuple[str, str], tuple[str, str | None, str]] = {
-    ("/v1/runs", "post"): ("Run a turn; its events as SSE, then its result.", "RunRequest", "text/event-stream"),
-    ("/v1/runs/{session}/{turn}/events", "get"): (
-        "Follow a turn from behind event `after`, or `Last-Event-ID`.",
-        None,
-        "text/event-stream",
-    ),
-    ("/v1/runs/{session}/{turn}", "delete"): ("End a turn.", None, "application/json"),
-    ("/v1/approvals/{approval}", "post"): ("Answer a question.", "ApprovalAnswer", "application/json"),
-    ("/v1/status", "get"): ("What a status bar shows.", None, "application/json"),
-    ("/v1/sessions", "get"): ("The sessions of the folder.", None, "application/json"),
-}
-
-
-def openapi() -> Mapping[str, object]:
-    """Returns the routes and the forms of what they take and give, in OpenAPI 3.1."""
-    taken: dict[str, type[BaseModel]] = {"RunRequest": contract.RunRequest, "ApprovalAnswer": contract.ApprovalAnswer}
-    schemas: dict[str, object] = {}
-    for name, form in taken.items():
-        schema = form.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas |= {**schema.pop("$defs", {}), name: schema}
-    paths: dict[str, dict[str, object]] = {}
-    for (path, method), (summary, form_name, kind) in _OPERATIONS.items():
-        operation: dict[str, object] = {
-            "summary": summary,
-            "responses": {"200": {"description": "", "content": {kind: {}}}},
-        }
-        named = [part[1:-1] for part in path.split("/") if part.startswith("{")]
-        operation["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in named
-        ]
-        if form_name:
-            content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{form_name}"}}}
-            operation["requestBody"] = {"required": True, "content": content}
-        paths.setdefault(path, {})[method] = operation
-    security = {"token": {"type": "http", "scheme": "bearer"}}
-    needed: list[dict[str, list[str]]] = [{"token": []}]
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Remit", "version": str(contract.PROTOCOL)},
-        "paths": paths,
-        "components": {"schemas": schemas, "securitySchemes": security},
-        "security": needed,
-    }

@@ -10,7 +10,8 @@ from pathlib import Path
 from remit_server.local_http.serving import listen, serve_app
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
-from remit_server.transports.http.app import PAGE, make_app
+from remit_server.transports.http.app import make_app
+from remit_server.transports.http.page_files import PAGE
 from remit_server.workspace.ports import NoDocuments
 
 
@@ -31,7 +32,7 @@ async def _serve(
         tell(f"{address}/#{token}", file)
 
     try:
-        app = make_app(runtime, asks=asks)
+        app = make_app(runtime, settings, asks=asks)
         await serve_app(app, listening, settings.state, tell_page, shown=frozenset(PAGE))
     finally:
         await runtime.close()

@@ -13,14 +13,12 @@ from remit_server.contract import (
     ApprovalReceipt,
     ErrorCode,
     ReviewDocument,
-    ReviewHunk,
     ReviewHunks,
-    ReviewPart,
     WaitingReview,
 )
 from remit_server.errors import ToolError
 from remit_server.harness.approval.question_text import question_text
-from remit_server.harness.approval.shown_parts import Part, hunk_texts, part_text, wire_parts
+from remit_server.harness.approval.shown_parts import Part, describe_hunks, describe_part, wire_parts
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import as_document
 from remit_server.transports.lsp.client_requests.review import refresh_shown
@@ -118,7 +116,7 @@ def describe_review(connection: Connection, review: Review) -> WaitingReview:
         workspace_folder=str(review.root),
         deadline=question.deadline,
         taken=review.taken,
-        parts=tuple(_describe_part(review, part) for part in review.parts),
+        parts=tuple(describe_part(question, part, review.left_out) for part in review.parts),
         diffs=question.diffs,
         documents=tuple(
             ReviewDocument(path=path, before=file_uri(name, "before", path), after=file_uri(name, "after", path))
@@ -127,24 +125,15 @@ def describe_review(connection: Connection, review: Review) -> WaitingReview:
     )
 
 
-def describe_hunks(review: Review) -> ReviewHunks:
-    """Returns the parts of a review with their texts; the whole diffs where it has one part only."""
+def describe_parts(review: Review) -> ReviewHunks:
+    """Returns the parts of a review with their texts."""
     question = review.question
-    parts = review.parts or tuple(Part(diff.path, None) for diff in question.diffs)
-    found = (_describe_part(review, part).model_dump() | {"text": part_text(question, part)} for part in parts)
     return ReviewHunks(
         approval_id=question.approval_id,
         digest=question.digest,
         by_hunk=question.by_hunk,
-        hunks=tuple(ReviewHunk.model_validate(each) for each in found),
+        hunks=describe_hunks(question, review.left_out),
     )
-
-
-def _describe_part(review: Review, part: Part) -> ReviewPart:
-    diff = next(each for each in review.question.diffs if each.path == part.path)
-    line = None if part.hunk is None else hunk_texts(diff.diff)[part.hunk].line
-    comment = review.left_out.get(part)
-    return ReviewPart(path=part.path, hunk=part.hunk, line=line, left_out=part in review.left_out, comment=comment)
 
 
 def _answer(

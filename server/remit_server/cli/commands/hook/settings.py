@@ -19,6 +19,11 @@ from remit_server.hooks.agents import AGENTS
 from remit_server.hooks.settings_file import SettingsFile, settings_place
 from remit_server.runtime.own_file_writer import rewrite
 
+UNTRUSTED = (
+    "Codex runs no hook before you trust it, and says nothing: start `codex` in a terminal, and trust the new hooks"
+    " there; `remit hook status codex` then says `installed`"
+)
+
 
 def _declare_change(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", choices=sorted(AGENTS), metavar="AGENT", help=", ".join(AGENTS))
@@ -75,10 +80,14 @@ def _agreed(file: SettingsFile) -> bool:
 
 
 def _tell(arguments: argparse.Namespace, file: SettingsFile, done: str, *, changed: bool) -> int:
+    untrusted = done == "installed" and _state(file)[0] == "untrusted"
     if arguments.json:
+        done = "untrusted" if untrusted else done
         print_json({"agent": file.agent.name, "file": os.fspath(file.place), "changed": changed, "state": done})
     else:
         say(f"{done} in {file.place}" if changed else f"nothing to change: {done} in {file.place} already")
+        if untrusted:
+            say(UNTRUSTED)
     return DONE
 
 
@@ -87,10 +96,13 @@ def _declare_status(parser: argparse.ArgumentParser) -> None:
 
 
 def _state(file: SettingsFile) -> tuple[str, str]:
+    """Returns the state of a file, and why it has none; `untrusted` where its agent passes over what is installed."""
     try:
-        return file.state(file.read()), ""
+        text = file.read()
+        state = file.state(text)
     except SetupError as error:
         return "unreadable", error.why
+    return ("installed" if file.is_heeded(text, Path.home()) else "untrusted") if state == "installed" else state, ""
 
 
 def _status(arguments: argparse.Namespace) -> int:

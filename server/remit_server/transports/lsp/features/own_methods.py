@@ -85,10 +85,10 @@ async def list_reviews(connection: Connection, params: GivenParams) -> Json:
 async def hunks(connection: Connection, params: GivenParams) -> Json:
     """Returns the ReviewHunks of a question as JSON. Raises ToolError (`not_found`)."""
     from remit_server.contract import ReviewHunksRequest
-    from remit_server.transports.lsp.review_commands import describe_hunks, find_review
+    from remit_server.transports.lsp.review_commands import describe_parts, find_review
 
     asked = read_form(REVIEW_HUNKS, ReviewHunksRequest, params.given)
-    return describe_hunks(find_review(connection, asked.approval_id)).model_dump(mode="json")
+    return describe_parts(find_review(connection, asked.approval_id)).model_dump(mode="json")
 
 
 async def resolve(connection: Connection, params: GivenParams) -> Json:
