@@ -34,7 +34,7 @@ from remit_server.transports.acp.sdk import (
     refusal,
 )
 from remit_server.transports.acp.sessions import AcpSession, begin_session, find_kept, info_of, list_page, no_session
-from remit_server.transports.acp.turns import Following, Telling, begin_turn
+from remit_server.transports.acp.turns import FollowedTurn, Telling, begin_turn
 from remit_server.transports.acp.updates import said
 from remit_server.wall_clock import timestamp, utc_now
 
@@ -276,11 +276,11 @@ class Agent:
 
     async def _run(
         self, session: AcpSession, parts: tuple[InputPart, ...], turn_id: str
-    ) -> tuple[RunResult, Following]:
+    ) -> tuple[RunResult, FollowedTurn]:
         """Runs a turn to its end, and returns what was shown of it."""
         mode = session.runtime.status(session.id).mode
         await session.runtime.reload()
-        following = Following(self._telling, session, begin_turn(session, parts, turn_id))
+        following = FollowedTurn(self._telling, session, begin_turn(session, parts, turn_id))
         task = asyncio.create_task(following.run())
         session.running.add(task)
         task.add_done_callback(session.running.discard)
@@ -295,7 +295,7 @@ class Agent:
             await self._tell_options(session)
         return result, following
 
-    async def _answer(self, session: AcpSession, result: RunResult, following: Following) -> schema.PromptResponse:
+    async def _answer(self, session: AcpSession, result: RunResult, following: FollowedTurn) -> schema.PromptResponse:
         """Returns the answer to a prompt, after what was not said yet. Raises RequestError where the turn failed."""
         if result.status in {"failed", "timed_out"} and result.error is not None:
             raise refusal(RemitError(result.error.what, result.error.why, result.error.fix, code=result.error.code))

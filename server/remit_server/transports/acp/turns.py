@@ -58,7 +58,7 @@ def numbered(event: AgentEvent) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Following:
+class FollowedTurn:
     """One client that follows one turn of a session."""
 
     telling: Telling
