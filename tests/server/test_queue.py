@@ -95,6 +95,12 @@ def test_TRN_30_no_password_is_taken_from_a_command_line(workers: Workers) -> No
             assert "REMIT_QUEUE_PASSWORD" in done.stderr or "nats://127.0.0.1:4222" in done.stderr
 
 
+def test_TRN_31_workers_of_a_queue_have_one_lease(workers: Workers) -> None:
+    began(workers)
+    assert workers.start("--lease", "9").wait(20) == FAILED
+    assert workers.processes[0].poll() is None
+
+
 def test_TRN_30_whom_the_broker_does_not_know_is_told_so(workers: Workers) -> None:
     wrong = ({"REMIT_QUEUE_PASSWORD": "wrong"}, {"REMIT_QUEUE_USER": "nobody"})
     for environment in wrong:
@@ -135,6 +141,9 @@ def test_TRN_31_the_turns_of_a_session_run_in_their_order_on_whichever_worker(tm
         ("s", json.dumps(text("t")).encode()),
         ("s.t.more", json.dumps(text("t")).encode()),
         ("s.t", json.dumps({**text("t"), "context": {"workspace_folder": "/"}}).encode()),
+        ("s.t", json.dumps({**text("t"), "model": "openai:x@http://127.0.0.1:9/v1"}).encode()),
+        ("s.t", json.dumps({**write("t", "b.py"), "input": {**write("t", "b.py")["input"], "by": "person"}}).encode()),
+        ("s.t", json.dumps({**write("t", "b.py"), "input": {**write("t", "b.py")["input"], "typed": True}}).encode()),
         ("s.t", json.dumps({**text("t"), "context": {"workspace_folder": "\0"}}).encode()),
     ],
     ids=lambda given: str(given)[:24],

@@ -207,6 +207,27 @@ def test_THR_queue_a_request_names_no_other_workspace_and_leaves_its_own_by_no_p
     untouched(workers)
 
 
+def test_THR_queue_a_request_is_not_the_persons_own_and_chooses_no_model(workers: Workers) -> None:
+    mode = {"type": "call", "by": "person", "tool": "set_mode", "arguments": {"mode": "explore"}}
+    own = {"session_id": "s", "input": mode}
+    typed = {"session_id": "s", "input": {**writes("x")["input"], "by": "person", "typed": True}}
+    many = {"session_id": "s", "input": [{"type": "text", "text": "go"}, mode]}
+    model = {
+        "session_id": "s",
+        "input": {"type": "text", "text": "go"},
+        "model": f"script:{workers.folder}/script.json",
+    }
+    for number, request in enumerate((own, typed, many, model)):
+        submit(workers.broker, {**request, "turn_id": f"t{number}"})
+    submit(workers.broker, {"session_id": "s", "turn_id": "last", "input": {"type": "text", "text": "go"}})
+    wait_for_end(workers.broker, "s", "last")
+    with RawNats(workers.broker.port) as raw:
+        for number in range(4):
+            assert read_turn(raw, "s", f"t{number}").messages == []
+            assert len(list(kept(raw, f"remit.dead.s.t{number}"))) == 1
+    untouched(workers)
+
+
 IDS = ("a.b", "*", ">", "a b", "a\r\nPUB remit.ev.s.t 1\r\nx\r\n", "\x00", "é" * 128, "%2E", "..", "$JS.API", "x" * 128)
 
 
@@ -222,8 +243,16 @@ def test_THR_queue_ids_are_no_subjects(workers: Workers) -> None:
             environment = {**workers.environment, **allowed("client")}
             done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=60)
             assert [json.loads(line) for line in done.stdout.splitlines()] == turn.events
+    escape = "\x1b]0;x\x07\x1b[31m"
+    submit(
+        workers.broker, {"session_id": escape, "turn_id": escape, "input": {"type": "text", "text": "go"}, escape: 1}
+    )
     with RawNats(workers.broker.port) as raw:
         assert read_turn(raw, "s", "t").messages == []
+        deadline = time.monotonic() + 20
+        while "a request was not run" not in workers.said():
+            assert time.monotonic() < deadline
+    assert "\x1b" not in workers.said()
 
 
 def test_THR_queue_megabytes_and_a_flood_hold_up_nobody(workers: Workers) -> None:

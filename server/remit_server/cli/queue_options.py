@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from remit_governance.visible import visible_again
 from remit_server.cli.usage import WrongUsage, whole_number
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def read_queue(arguments: argparse.Namespace) -> tuple[Address, Names]:
 
 def tell(text: str) -> None:
     """Tells the person of the queue, on standard error."""
-    sys.stderr.write(f"remit: {text}\n")
+    sys.stderr.write(visible_again(f"remit: {text}\n"))  # it may quote a request, or the broker's words
     sys.stderr.flush()
 
 

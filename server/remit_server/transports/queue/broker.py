@@ -138,10 +138,17 @@ class Broker:
                     await self.jetstream.stream_info(str(stream.name))
                     continue
                 await self.jetstream.add_stream(stream)  # pyright: ignore[reportUnknownMemberType]
-            await self.jetstream.add_consumer(self.names.runs, consumer)  # pyright: ignore[reportUnknownMemberType]
+            try:
+                known = await self.jetstream.consumer_info(self.names.runs, self.names.workers)
+            except NotFoundError:
+                known = await self.jetstream.add_consumer(self.names.runs, consumer)  # pyright: ignore[reportUnknownMemberType]
         except Error as error:
             fix = "let this user do so, or have it made as docs/queue.md says; JetStream has to be on"
             raise SetupError(f"the queue `{self.names.queue}` cannot be used", self._why(error), fix) from error
+        if known.config.ack_wait != lease_s:
+            why = f"its workers have a lease of {known.config.ack_wait:g} seconds, and this one would have {lease_s:g}"
+            fix = f"give all of them the same `--lease`, or delete the consumer `{self.names.workers}` first"
+            raise SetupError(f"the queue `{self.names.queue}` cannot be used", why, fix)
 
     async def request(self, subject: str, data: bytes, timeout_s: float = CALL_S) -> bytes | None:
         """Returns what somebody answers on a subject; None where nobody listens there, or answers in time."""

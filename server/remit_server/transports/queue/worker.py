@@ -16,7 +16,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error
 from pydantic import ValidationError
 
-from remit_server.contract import ErrorPayload, RunRequest
+from remit_server.contract import CallInput, ErrorPayload, RunRequest
 from remit_server.contract.refused import describe_problems, refuse_request
 from remit_server.errors import RemitError
 from remit_server.json_bounds import has_too_many_values
@@ -170,6 +170,11 @@ class Worker:
         named = self._broker.names.run(TurnKey(found.session_id, found.turn_id))
         if message.subject != named:
             return refuse_request(what, "its subject names another turn", f"send it to `{named}`")
+        if found.model is not None:
+            return refuse_request(what, "it names a model, and a worker's own one answers", "leave `model` out")
+        if any(isinstance(part, CallInput) and (part.by == "person" or part.typed) for part in found.parts):
+            why = "it holds a call that is said to be the person's own, which nobody can know here"
+            return refuse_request(what, why, "send the call with `by` `model`, and without `typed`")
         return found
 
     async def _begin(self, message: Msg, request: RunRequest, key: TurnKey, *, held: bool) -> None:
