@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from command_line import REMIT
+from messages import SAYS
 from queue_broker import NatsServer, RawNats, allowed, digest_of, kept, sample, wait_for_queue
 from queue_keys import keyed
 from queue_workers import Workers, read_turn, submit, wait_for_end
@@ -211,7 +212,7 @@ def test_TRN_32_a_second_writer_is_refused_and_the_first_one_that_lost_its_turn_
             assert publish(stale)["error"]["err_code"] == 10071
             while "error" in publish(read_turn(raw, "s", "t").messages[-1].headers["Nats-Sequence"]):
                 pass
-            until(lambda: "another worker has turn" in workers.said())
+            until(lambda: SAYS.another_worker_has_turn in workers.said())
             count = len(read_turn(raw, "s", "t").messages)
             time.sleep(1.5)  # it would have said more
             assert len(read_turn(raw, "s", "t").messages) == count
@@ -282,7 +283,7 @@ def test_TRN_33_a_worker_that_stands_still_for_a_lease_loses_its_turn(tmp_path: 
         turn = wait_for_end(own, "s", "t")
         assert turn.events[-1]["result"]["error"]["code"] == "outcome_unknown"
         process.send_signal(signal.SIGCONT)
-        until(lambda: "another worker has turn" in workers.said())
+        until(lambda: SAYS.another_worker_has_turn in workers.said())
         turn = wait_for_end(own, "s", "t")
         turn.check()
 
@@ -397,7 +398,7 @@ def test_TRN_35_a_broker_that_is_gone_is_said_and_reached_again_and_nothing_is_l
         turn = wait_for_end(own, "t", "t")
         turn.check()
         assert turn.claims == 1
-        assert all(said in workers.said() for said in ("the broker is gone", "the broker is there again"))
+        assert all(said in workers.said() for said in (SAYS.the_broker_is_gone, SAYS.the_broker_is_there_again))
 
 
 def test_TRN_35_a_worker_without_a_broker_for_a_lease_ends_its_turns(tmp_path: Path) -> None:
@@ -408,7 +409,7 @@ def test_TRN_35_a_worker_without_a_broker_for_a_lease_ends_its_turns(tmp_path: P
         with RawNats(own.port) as raw:
             until(lambda: any(event["kind"] == "token_delta" for event in read_turn(raw, "s", "t").events))
         own.kill()
-        until(lambda: "for as long as a lease" in workers.said())
+        until(lambda: SAYS.for_as_long_as_a_lease in workers.said())
         own.start()
         turn = wait_for_end(own, "s", "t")
         turn.check()
@@ -443,7 +444,7 @@ def test_TRN_30_a_token_lets_in_as_well(tmp_path: Path) -> None:
             del workers.environment[name]
         workers.environment["REMIT_QUEUE_TOKEN"] = "t-secret"
         workers.start()
-        until(lambda: "works on" in workers.said())
+        until(lambda: SAYS.works_on in workers.said())
         said = subprocess.run(
             [str(REMIT), "submit", "go", "--wait", "--queue", own.url],
             check=False, env=workers.environment, capture_output=True, text=True, timeout=60,
@@ -461,7 +462,7 @@ def test_TRN_30_a_file_of_credentials_lets_in_as_well(tmp_path: Path) -> None:
             del workers.environment[name]
         workers.environment["REMIT_QUEUE_CREDENTIALS"] = str(file)
         workers.start()
-        until(lambda: "works on" in workers.said())
+        until(lambda: SAYS.works_on in workers.said())
         command = [str(REMIT), "submit", "go", "--wait", "--json", "--queue", own.url]
         for text_, code in ((credentials, 0), ("nothing", FAILED), (keyed()[1], FAILED)):
             file.write_text(text_)

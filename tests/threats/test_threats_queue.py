@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from command_line import REMIT
+from messages import SAYS
 from queue_broker import NatsServer, RawNats, allowed, kept, wait_for_queue
 from queue_workers import Workers, read_turn, submit, wait_for_end
 
@@ -250,7 +251,7 @@ def test_THR_queue_ids_are_no_subjects(workers: Workers) -> None:
     with RawNats(workers.broker.port) as raw:
         assert read_turn(raw, "s", "t").messages == []
         deadline = time.monotonic() + 20
-        while "a request was not run" not in workers.said():
+        while SAYS.a_request_was_not_run not in workers.said():
             assert time.monotonic() < deadline
     assert "\x1b" not in workers.said()
 
