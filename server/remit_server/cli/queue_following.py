@@ -17,13 +17,13 @@ from remit_server.contract import (
     RunResult,
 )
 from remit_server.harness.ports import Asker
-from remit_server.transports.queue.following import FollowedTurn
+from remit_server.transports.queue.following import Following
 
 
 class QueueAnswers:
     """The open questions of one turn. Nothing is asked here before all that is known of the turn was read."""
 
-    def __init__(self, following: FollowedTurn, asker: Asker, tell: Callable[[str], None]) -> None:
+    def __init__(self, following: Following, asker: Asker, tell: Callable[[str], None]) -> None:
         self._following, self._asker, self._tell = following, asker, tell
         self._open: dict[str, ApprovalRequired] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -67,7 +67,7 @@ class QueueAnswers:
             self._tell(f"the answer does not count: {'no worker took it' if receipt is None else receipt.reason}")
 
 
-async def follow_here(following: FollowedTurn, after: int, approve: str, *, as_json: bool) -> RunResult:
+async def follow_here(following: Following, after: int, approve: str, *, as_json: bool) -> RunResult:
     """Prints a turn until it has ended, and answers its questions as `approve` says. Ctrl-C cancels the turn.
 
     Raises KeyboardInterrupt where no worker took that.

@@ -20,7 +20,7 @@ from remit_server.cli.usage import WrongUsage, whole_number
 if TYPE_CHECKING:
     from remit_server.contract import RunResult
     from remit_server.transports.queue.broker import Address
-    from remit_server.transports.queue.following import FollowedTurn
+    from remit_server.transports.queue.following import Following
     from remit_server.transports.queue.names import Names
 
 USER, PASSWORD, TOKEN, CREDENTIALS = (
@@ -96,19 +96,19 @@ def tell(text: str) -> None:
 
 
 def run_connected(
-    arguments: argparse.Namespace, work: Callable[[FollowedTurn], Awaitable[RunResult | None]], session: str, turn: str
+    arguments: argparse.Namespace, work: Callable[[Following], Awaitable[RunResult | None]], session: str, turn: str
 ) -> int:
     """Connects, and does something with a turn; returns the exit code of its result, 0 where there is none."""
     from remit_server.cli.commands.ask import EXIT_CODES
     from remit_server.transports.queue.broker import connected
-    from remit_server.transports.queue.following import FollowedTurn
+    from remit_server.transports.queue.following import Following
     from remit_server.transports.queue.names import TurnKey
 
     address, names = read_queue(arguments)
 
     async def run() -> int:
         async with connected(address, names, "client", tell) as broker:
-            result = await work(FollowedTurn(broker, TurnKey(session, turn), float(arguments.timeout)))
+            result = await work(Following(broker, TurnKey(session, turn), float(arguments.timeout)))
             return 0 if result is None else EXIT_CODES[result.status]
 
     return asyncio.run(run())

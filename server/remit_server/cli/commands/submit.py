@@ -9,7 +9,7 @@ from remit_server.cli.queue_options import add_following_arguments, add_queue_ar
 
 if TYPE_CHECKING:
     from remit_server.contract import RunResult
-    from remit_server.transports.queue.following import FollowedTurn
+    from remit_server.transports.queue.following import Following
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     session = arguments.session or turn
     request = RunRequest(session_id=session, turn_id=turn, input=prompt(" ".join(arguments.prompt)))
 
-    async def send(following: FollowedTurn) -> RunResult | None:
+    async def send(following: Following) -> RunResult | None:
         following.request = await submit(following.broker, request)
         named = turn if session == turn else f"{session} {turn}"
         print_result({"session_id": session, "turn_id": turn}, named, as_json=arguments.json)

@@ -10,7 +10,7 @@ from remit_server.cli.usage import WrongUsage
 
 if TYPE_CHECKING:
     from remit_server.contract import RunResult
-    from remit_server.transports.queue.following import FollowedTurn
+    from remit_server.transports.queue.following import Following
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise WrongUsage("the turn cannot be followed", "it has two ids at most", "give SESSION and TURN, or TURN")
     session, turn = arguments.ids[0], arguments.ids[-1]
 
-    async def follow(following: FollowedTurn) -> RunResult:
+    async def follow(following: Following) -> RunResult:
         if arguments.cancel:
             await following.cancel()
         return await follow_here(following, arguments.after, arguments.approve, as_json=arguments.json)

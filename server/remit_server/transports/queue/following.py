@@ -59,7 +59,7 @@ async def submit(broker: Broker, request: RunRequest) -> str:
 
 
 @dataclass(slots=True)
-class FollowedTurn:
+class Following:
     """One turn, followed. `request` is the digest of what was asked for, where that is known; `result` is how the turn
     ended, once that was read."""
 
