@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,8 +13,7 @@ from pathlib import Path
 import pytest
 from fake_vendors import FakeVendor, WireName
 from hooked import Hooked
-
-FOLDER = Path(__file__).parent / "hooks"
+from real_agents import CLAUDE_CODE, installed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -64,7 +60,7 @@ SETTINGS = {
 """What an agent's own file has before Remit's entries come into it."""
 AGENTS = {
     "claude-code": RealAgent(
-        f"@anthropic-ai/claude-code-linux-{ {'x86_64': 'x64', 'aarch64': 'arm64'}.get(platform.machine(), 'other') }/claude",
+        CLAUDE_CODE,
         ("-p", "go on", "--allowedTools", "Bash"),
         "Bash",
         "command",
@@ -91,20 +87,6 @@ AGENTS = {
         ".bin/copilot", ("-p", "go on", "--allow-all-tools"), "bash", "command", "completions", _copilot
     ),
 }
-
-
-@functools.cache
-def installed() -> Path:
-    """The packages. Their scripts, which download more, are not run."""
-    if shutil.which("npm") is None or shutil.which("node") is None:
-        pytest.skip("there is no Node.js with npm")
-    if sys.platform != "linux":
-        pytest.skip("the agents are driven on Linux alone")
-    modules = FOLDER / "node_modules"
-    if not (modules / ".package-lock.json").is_file():
-        command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-        subprocess.run(command, cwd=FOLDER, check=True)
-    return modules
 
 
 def run_agent(name: str, hooked: Hooked, home: Path, commands: tuple[str, ...]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from command_line import REMIT, CommandLine
-from fake_anthropic import FakeAnthropic
+from fake_vendors import FakeVendor
+from real_agents import CLAUDE_CODE, installed
 
 POLICY = """\
 version: 1
@@ -22,9 +22,7 @@ TOOL = "mcp__remit__{}"
 @pytest.mark.e2e
 @pytest.mark.slow
 def test_TRN_21_claude_code_is_held_to_intents_and_policy_by_remits_tools(tmp_path: Path) -> None:
-    claude = shutil.which("claude")
-    if claude is None:
-        pytest.skip("Claude Code (`claude`) is not installed")
+    claude = installed() / CLAUDE_CODE
     workspace = tmp_path / "shop"
     workspace.mkdir()
     (tmp_path / "config").mkdir()
@@ -41,7 +39,7 @@ def test_TRN_21_claude_code_is_held_to_intents_and_policy_by_remits_tools(tmp_pa
         (TOOL.format("write_file"), written),
         (TOOL.format("write_file"), {**written, "path": "b.txt"}),
     ]
-    with FakeAnthropic(calls) as model:
+    with FakeVendor("messages", calls) as model:
         done = subprocess.run(
             [claude, "-p", "go on", "--allowedTools", "mcp__remit"],
             cwd=workspace,
@@ -52,7 +50,10 @@ def test_TRN_21_claude_code_is_held_to_intents_and_policy_by_remits_tools(tmp_pa
             check=False,
         )
     assert done.returncode == 0, done.stderr
-    assert [bool(result.get("is_error")) for _, result in sorted(model.results.items())] == [True, False, False, True]
+    told = json.loads(model.read[-1])["messages"]
+    parts = [part for message in told if isinstance(message["content"], list) for part in message["content"]]
+    results = [bool(part.get("is_error")) for part in parts if part["type"] == "tool_result"]
+    assert results == [True, False, False, True]
     assert [path.name for path in workspace.iterdir()] == ["b.py"]
     records = [json.loads(line) for line in remit("audit", "log", "--json").out.splitlines()]
     assert {record["caller"] for record in records if record["kind"] == "tool_intent"} == {"agent"}

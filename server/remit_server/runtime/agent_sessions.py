@@ -18,7 +18,7 @@ from remit_server.contract import AgentSession, ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.audit_service import moment
 
-LOOKED_BACK = 20_000
+LOOKED_BACK = 5_000
 """The records that are looked at, the last ones."""
 MOST = 50
 MOST_TITLE = 120

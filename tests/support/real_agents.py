@@ -1,0 +1,31 @@
+"""The agents that tests drive for real, as their vendors publish them on npm: fetched where they are missing."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "e2e" / "hooks"
+MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), "other")
+CLAUDE_CODE = f"@anthropic-ai/claude-code-linux-{MACHINE}/claude"
+"""Claude Code's program, below the packages."""
+
+
+@functools.cache
+def installed() -> Path:
+    """The packages. Their scripts, which download more, are not run."""
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        pytest.skip("there is no Node.js with npm")
+    if sys.platform != "linux":
+        pytest.skip("the agents are driven on Linux alone")
+    modules = FOLDER / "node_modules"
+    if not (modules / ".package-lock.json").is_file():
+        command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+        subprocess.run(command, cwd=FOLDER, check=True)
+    return modules
