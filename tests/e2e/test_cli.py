@@ -66,6 +66,7 @@ EVERY = {
     ("hook", "test"): True,
     ("hook", "report"): True,
     ("intent",): True,
+    ("skill", "list"): True,
     ("tools", "list"): True,
     ("mcp", "add"): True,
     ("mcp", "list"): True,

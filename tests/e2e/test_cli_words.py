@@ -56,8 +56,8 @@ def test_no_parser_completes_options(command: str, monkeypatch: pytest.MonkeyPat
         (("status",), "`remit"),
         (("plugin", "list"), "`remit model list`"),
         (("plugins", "list", "--json"), "`remit model list`"),
-        (("tools", "list"), "`remit run-tool`"),
-        (("tool", "show"), "`remit run-tool`"),
+        (("tool", "show"), "`remit tools`"),
+        (("skills", "list"), "`remit skill`"),
     ],
 )
 def test_one_word_that_is_no_command_is_an_error_and_no_prompt(

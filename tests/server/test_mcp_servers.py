@@ -121,6 +121,20 @@ def test_THR_mcp_names_of_a_server_shadow_no_tool(tmp_path: Path) -> None:
     assert set(add(tmp_path, "shadow")["tools"]) == {"own_read_file", "own_echo", "own_select_active_intent", "own_x"}
 
 
+@pytest.mark.parametrize(("alias", "tool"), [("read", "skill"), ("find", "tools"), ("run", "shell")])
+def test_THR_mcp_names_of_a_server_shadow_no_tool_that_may_come(alias: str, tool: str, tmp_path: Path) -> None:
+    need_sandbox()
+    file = Path(add(tmp_path, "legacy")["file"])
+    told = json.loads(file.read_text())
+    file.with_stem(alias).write_text(json.dumps({**told, "tools": [{**told["tools"][0], "name": tool}]}))
+    file.unlink()
+    with opened("stdio", tmp_path, {"text": "done"}) as door:
+        name = door.run(request("t"))
+        door.result(name)
+        warnings = [event for event in door.events(name) if event["kind"] == "warning"]
+    assert any(f"{alias}_{tool}" in json.dumps(event) for event in warnings)
+
+
 def test_THR_mcp_schemas_that_explode_are_left_out_and_the_others_count(tmp_path: Path) -> None:
     need_sandbox()
     assert set(add(tmp_path, "bomb")["tools"]) == {"own_deep", "own_odd", "own_echo"}

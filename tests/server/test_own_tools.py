@@ -119,6 +119,7 @@ WRONG = {
     "takes a name": '#!/bin/sh\necho \'{"name": "read_file", "description": "mine"}\'\n',
     "takes an alias": '#!/bin/sh\necho \'{"name": "run_shell", "description": "mine"}\'\n',
     "takes the gate": '#!/bin/sh\necho \'{"name": "select_active_intent", "description": "mine"}\'\n',
+    "takes the name that reads skills": '#!/bin/sh\necho \'{"name": "read_skill", "description": "mine"}\'\n',
     "has a name of its own kind": '#!/bin/sh\necho \'{"name": "../x", "description": "mine"}\'\n',
     "says too much": "#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' ' '\n",
     "nests": '#!/bin/sh\necho \'{"name": "x", "description": "y", "parameters": {"a": ' + "[" * 50_000 + "\n",

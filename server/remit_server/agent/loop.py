@@ -141,15 +141,15 @@ class Agent:
                 conversation.say(UserMessage(told))
 
     async def _work(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
-        found, history = turn.memory.found, History()
+        offered, history = (turn.memory.found, turn.narrowed), History()
         check = await ExitCheck.begin(self.dispatcher, turn)
         end = limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
         begun = len(conversation.messages)
         for step in range(1, self.max_steps + 1):
             turn.begin_step()
-            if turn.memory.found != found:
-                found, window = turn.memory.found, smallest_window(self.provider, self.generation)
-                tools = fit_tools(self.dispatcher.offered(turn), window, offer.profile, found)
+            if (turn.memory.found, turn.narrowed) != offered:
+                offered, window = (turn.memory.found, turn.narrowed), smallest_window(self.provider, self.generation)
+                tools = fit_tools(self.dispatcher.offered(turn), window, offer.profile, turn.memory.found)
                 offer = replace(offer, intents=tools)
             reply = await self._follow_rules(conversation.messages[begun:], offer, turn) if offer.by_rules else None
             if reply is None:

@@ -20,6 +20,7 @@ from remit_server.models.finding import find_choices
 from remit_server.models.remote.engines import sent_to
 from remit_server.runtime.connecting import where_messages_go, whole
 from remit_server.sessions.statistics import count
+from remit_server.tools.skills.skill_file import SKILL_OF
 from remit_server.tools.table import TOOLS
 
 EDITS: Mapping[str, EditsAsked] = {"each": "each", "turn": "turn", "allow": "allow"}
@@ -53,6 +54,16 @@ async def reload_tools(chat: Chat, words: str) -> Reply:
     told = [f"- `{each.name}`: {visible_again(each.summary)}" for each in tools.own]
     count = f"{len(TOOLS)} built-in tools, {len(told)} of your own"
     return Reply("\n".join([count, *told, *tools.problems]))
+
+
+async def skills(chat: Chat, words: str) -> Reply:
+    """Lists the skills that count, and says what of them cannot be used."""
+    del words
+    await chat.runtime.tools.reload()
+    found = chat.runtime.tools.skills
+    lines = [f"- `{each.name}` ({SKILL_OF[each.of]}): {visible_again(each.description)}" for each in found.skills]
+    none = "there are no skills here: docs/skills.md says where they lie"
+    return Reply("\n".join([*(lines or [none]), *map(visible_again, found.problems)]))
 
 
 async def status(chat: Chat, words: str) -> Reply:

@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "help": ChatCommand("what you can type here", help_, "[COMMAND]"),
     "tools": ChatCommand("the tools that each intent opens", about.tools),
     "reload-tools": ChatCommand("look for tools of your own again", about.reload_tools),
+    "skills": ChatCommand("the skills that the model can read", about.skills),
     "model": ChatCommand("the models you can use, or switch to one", about.model, "[NAME]", about.models),
     "edits": ChatCommand("show or set when you are asked about edits", about.edits, "[each|turn|allow]", about.times),
     "status": ChatCommand("the model, policy, sandbox and audit log in force", about.status),

@@ -29,7 +29,7 @@ from remit_server.harness.stages.authorise import authorise
 from remit_server.harness.stages.collect import collect, collects, comes_after_review, needs_review_first
 from remit_server.harness.stages.commit_review import review_commit
 from remit_server.harness.stages.execute import execute
-from remit_server.harness.stages.gate import admit, opened_tools
+from remit_server.harness.stages.gate import admit, is_left, opened_tools, refuse_narrowed
 from remit_server.harness.stages.judge import JudgedCall, judge
 from remit_server.harness.stages.merge import Merged, merge
 from remit_server.harness.stages.parse import ParsedCall, check_state, parse, parse_intent
@@ -242,7 +242,7 @@ class Dispatcher:
         """
         specs = {name: ToolSpec(name, tool.summary, tool.schema) for name, tool in self.parts.tools.items()}
         opened = {intent: tuple(specs[name] for name in opened_tools(intent, turn, self.parts)) for intent in Intent}
-        return {intent: tools for intent, tools in opened.items() if tools}
+        return {intent: tools for intent, tools in opened.items() if tools and is_left(intent, turn)}
 
     def may_be_read(self, path: str, turn: Turn) -> bool:
         """Returns whether policy lets a path be read, be it after a question: then a model may name it."""
@@ -265,7 +265,11 @@ class Dispatcher:
         return await errors_in_editor(make_tool_context(GET_DIAGNOSTICS.name, turn, self.parts))
 
     def declare(self, declared: Declaration, call_id: str, turn: Turn) -> None:
-        """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds (INT-03)."""
+        """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds (INT-03).
+
+        Raises ToolError where a skill left the turn's model others (TOOL-20).
+        """
+        refuse_narrowed(declared.intent, turn)
         parts, previous = self.parts, turn.intent.active
         intent, justification = declared.intent, declared.justification
         version = parts.rulebook.policy.version
@@ -286,7 +290,9 @@ class Dispatcher:
         """Returns what a model is told when it declares an intent by these arguments (INT-09); None where it would be
         refused."""
         try:
-            return describe_selected(parse_intent(arguments, self.parts.rulebook.policy.work_items), turn, self.parts)
+            declared = parse_intent(arguments, self.parts.rulebook.policy.work_items)
+            refuse_narrowed(declared.intent, turn)
+            return describe_selected(declared, turn, self.parts)
         except ToolError:
             return None
 

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from remit_governance.intents import IntentState
 from remit_governance.permissions.permissions import Standing
+from remit_governance.values import Intent
 from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.states import State, Trigger
@@ -83,6 +84,14 @@ class EndedCall:
     program: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """The skill that narrowed a turn last, and the intents that are left."""
+
+    skill: str
+    intents: frozenset[Intent]
+
+
 @dataclass(slots=True)
 class Turn:
     """One running turn: its events, its step, and the intent of that step (which `begin_step` clears).
@@ -92,6 +101,7 @@ class Turn:
     session its questions are of, where the person may wonder. `room_chars` are the characters that the model can read
     of one result now, None where that does not matter; `careful` says that it writes no file over contents that
     it has not read, and breaks the syntax of none. `reopens`: the person's message came to work under review.
+    `narrowed` are the intents that are left to its model.
     """
 
     turn_id: str
@@ -120,6 +130,7 @@ class Turn:
     room_chars: int | None = None
     careful: bool = False
     reopens: bool = False
+    narrowed: Narrowed | None = None
 
     def place_for(self, syscall: str, tool: str | None) -> Position:
         """Returns the place that a call is judged at. Where the person has said more to work under review, a change is
@@ -148,6 +159,15 @@ class Turn:
         """Begins a new request to the model: the intent of the one before no longer holds (AGT-06)."""
         self.step += 1
         self.clear_intent()
+
+    def narrow(self, skill: str, intents: frozenset[Intent]) -> None:
+        """Leaves the rest of the turn's own model these intents alone, of those that it still has (TOOL-20)."""
+        if self.caller != "model":
+            return
+        left = intents if self.narrowed is None else intents & self.narrowed.intents
+        self.narrowed = Narrowed(skill, left)
+        if self.intent.active not in left:
+            self.clear_intent()
 
     def clear_intent(self) -> None:
         """Clears the intent; also on retry and on abort."""

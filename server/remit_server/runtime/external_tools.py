@@ -11,7 +11,9 @@ from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from remit_governance.intents import ALIASES, SELECT_INTENT
 from remit_server.errors import RemitError, SetupError, os_reason
+from remit_server.runtime.skill_folders import FoundSkills, SkillFolders, summed_up
 from remit_server.sandbox.ports import CommandSpec, Sandbox
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.external.declared import (
@@ -29,10 +31,12 @@ from remit_server.tools.external.find_tools import FIND_TOOLS, find_tools_row
 from remit_server.tools.external.row import row_of
 from remit_server.tools.mcp.rows import rows_of
 from remit_server.tools.mcp.servers import read_server, server_files
+from remit_server.tools.skills.read_skill import READ_SKILL, read_skill_row
 from remit_server.tools.spec import AnyTool
 from remit_server.tools.table import TOOLS
 
 TOOLS_FILE, TOOLS_FOLDER = "tools.yaml", "tools"
+_TAKEN = frozenset((*TOOLS, FIND_TOOLS, READ_SKILL))
 _ASK_S = 10.0
 _MOST = 200
 """Programs of a folder that are looked at."""
@@ -49,12 +53,14 @@ class Wanted:
 
 class ExternalTools(Mapping[str, AnyTool]):
     """All tools that there are, by name. `problems` say what of the person's own cannot be used, in words; `at_start`
-    are those that were found when it was opened."""
+    are those that were found when it was opened. `skills` are the skills that one of the tools reads (TOOL-19)."""
 
-    def __init__(self, folder: Path, sandbox: Sandbox) -> None:
-        self.folder, self.sandbox = folder, sandbox
+    def __init__(self, folder: Path, sandbox: Sandbox, skill_folders: SkillFolders | None = None) -> None:
+        self.folder, self.sandbox, self._skill_folders = folder, sandbox, skill_folders
+        self.skills = FoundSkills()
         self._all: Mapping[str, AnyTool] = TOOLS
         self._seen: tuple[object, ...] = ()
+        self._skills_seen: tuple[object, ...] = ()
         self._lock = asyncio.Lock()
         self.declared: tuple[Declared, ...] = ()
         self.own: tuple[AnyTool, ...] = ()
@@ -77,24 +83,45 @@ class ExternalTools(Mapping[str, AnyTool]):
     async def start(self) -> None:
         """Finds the tools for the first time."""
         await self.reload()
-        self.at_start = self.problems
+        self.at_start = (*self.problems, *summed_up(self.skills.problems))
 
     async def reload(self, *, anew: bool = False) -> bool:
         """Has the tools count that there are now; returns whether any may have changed. `anew` asks each program
         again."""
         async with self._lock:
             seen = await asyncio.to_thread(self._look)
-            if seen == self._seen and not anew:
-                return False
-            self._seen = seen
-            await self._read()
-            return True
+            tools = seen != self._seen or anew
+            if tools:
+                self._seen = seen
+                await self._read()
+            changed = await self._read_skills(anew=anew) or tools
+            if changed:
+                self._put()
+            return changed
 
     def told(self) -> str:
-        """Says which tools of the person's own count, and what of them does not."""
+        """Says which tools of the person's own and which skills count, and what of them does not."""
         names = ", ".join(f"`{each.name}`" for each in self.own)
         count = f"Your own tools are: {names}" if names else "There are no tools of your own now"
-        return "; ".join((count, *self.problems))
+        skills = ", ".join(f"`{each.name}`" for each in self.skills.skills)
+        parts = (count, *([f"skills: {skills}"] if skills else ()), *self.problems, *summed_up(self.skills.problems))
+        return "; ".join(parts)
+
+    async def _read_skills(self, *, anew: bool) -> bool:
+        if self._skill_folders is None:
+            return False
+        seen = await asyncio.to_thread(self._skill_folders.stamp)
+        if seen == self._skills_seen and not anew:
+            return False
+        self._skills_seen, self.skills = seen, await asyncio.to_thread(self._skill_folders.find)
+        return True
+
+    def _put(self) -> None:
+        """Has the built-in tools, the person's own and those that find and read what there is count."""
+        rows = {each.name: each for each in self.own}
+        finder = {FIND_TOOLS: find_tools_row(self.own)} if rows else {}
+        reader = {READ_SKILL: read_skill_row(self.skills.skills)} if self.skills.skills else {}
+        self._all = {**TOOLS, **rows, **finder, **reader}
 
     async def _read(self) -> None:
         try:
@@ -122,13 +149,11 @@ class ExternalTools(Mapping[str, AnyTool]):
         for name, row in await asyncio.to_thread(self._of_servers):
             if row is None:
                 problems.append(name)
-            elif name in rows or name in TOOLS:
+            elif name in rows or name in _TAKEN or name in ALIASES or name == SELECT_INTENT:
                 problems.append(f"`{name}` is the name of another tool; a server's is left out")
             else:
                 rows[name] = row
         self.problems, self.own = tuple(problems), tuple(rows.values())
-        finder = {FIND_TOOLS: find_tools_row(self.own)} if rows else {}
-        self._all = {**TOOLS, **rows, **finder}
 
     def _of_servers(self) -> list[tuple[str, AnyTool | None]]:
         """Returns the rows of the tools of MCP servers by name, and what of them cannot be used, without a row."""
@@ -160,7 +185,7 @@ class ExternalTools(Mapping[str, AnyTool]):
             printed = None if whole and wanted.name else await self._ask(wanted.path)
             name = wanted.name or (printed.name if printed else "")
             said = said if wanted.name else form.tools.get(name, said)
-            return declare(name, wanted.path, said, printed, frozenset((*TOOLS, FIND_TOOLS))) if said.enabled else None
+            return declare(name, wanted.path, said, printed, _TAKEN) if said.enabled else None
         except RemitError as error:
             return f"{error.what}: {error.why}; {error.fix}"
 

@@ -1,8 +1,9 @@
 """What the person's state records of a workspace's folder: its id, and whether the person trusts what it brings.
 
-Another folder at the same path gets another id (APP-05). Trust in its configuration, prompts and instructions is asked
-once and recorded for this very folder and what was in it (CFG-06): another folder at its path is asked about anew, and
-so is what arrives later. A project's policy and the scopes of its work items need no trust, for they only tighten.
+Another folder at the same path gets another id (APP-05). Trust in its configuration, prompts, instructions and skills
+is asked once and recorded for this very folder and what was in it (CFG-06): another folder at its path is asked about
+anew, and so is what arrives later. A project's policy and the scopes of its work items need no trust, for they only
+tighten.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from remit_server.runtime.places import folder_identity, workspace_state
 
 _TRUST, _IDENTITY = "trust.json", "workspace.json"
 INSTRUCTIONS = "AGENTS.md"
-_BROUGHT = (".remit/config.yaml", ".remit/config.json", ".remit/prompts", INSTRUCTIONS, WORK_ITEMS_FILE)
+SKILLS = (".agents/skills", ".claude/skills", ".github/skills")
+_BROUGHT = (".remit/config.yaml", ".remit/config.json", ".remit/prompts", INSTRUCTIONS, *SKILLS, WORK_ITEMS_FILE)
 
 
 def trust_file(root: Path, environment: Mapping[str, str] | None = None) -> Path:

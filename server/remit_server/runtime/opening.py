@@ -29,13 +29,14 @@ from remit_server.models.shared import SharedModels
 from remit_server.runtime.audit_service import ServerRecord, audit_rules, open_log
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.external_tools import ExternalTools
-from remit_server.runtime.folder_record import INSTRUCTIONS, brought, left_out, record_workspace
+from remit_server.runtime.folder_record import INSTRUCTIONS, as_it_holds, brought, left_out, record_workspace
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import open_log_file
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.skill_folders import SkillFolders, person_folders, policy_reads
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.scheduled import Scheduled, Slots
 from remit_server.sandbox.server_identity import clear_all_leftovers
@@ -114,7 +115,15 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         desk = ApprovalDesk(audit, settings.config.limits.approval_timeout_s, live.keep)
         merger = Merger(workspace, documents, merges)
         tools = ExternalTools(
-            settings.person_policy.parent, Scheduled(choose_sandbox(settings.workspace), shared.slots.runner)
+            settings.person_policy.parent,
+            Scheduled(choose_sandbox(settings.workspace), shared.slots.runner),
+            SkillFolders(
+                person_folders(settings.person_policy.parent),
+                workspace,
+                trusts=lambda: bool(as_it_holds(configured.now.trusted, settings.workspace)),
+                may_read=policy_reads(lambda: live.rulebook.policy),
+                version=lambda: live.rulebook.policy.version,
+            ),
         )
         parts = Parts(
             tools=tools,

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from remit_governance.hosts import Endpoint
-from remit_governance.values import Effect
+from remit_governance.values import Effect, Intent
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof.runs import TestCase
 from remit_governance.workflow.states import State
@@ -99,7 +99,15 @@ class FoundTools:
     tools: tuple[str, ...]
 
 
-Facts = TestsRan | Reviewed | ToExempt | FoundTools
+@dataclass(frozen=True, slots=True)
+class Narrows:
+    """A skill that was read, and the intents that are left to the rest of the turn."""
+
+    skill: str
+    intents: frozenset[Intent]
+
+
+Facts = TestsRan | Reviewed | ToExempt | FoundTools | Narrows
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from remit_server.models.ports import ToolSpec
 from remit_server.models.profile import LARGE, Profile
 from remit_server.models.tool_words import shown_parameters, without_words
 from remit_server.tools.external.find_tools import FIND_TOOLS
+from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.spec import Follows
 from remit_server.tools.table import TOOLS
 
@@ -26,6 +27,9 @@ _SHARE = 0.2
 MOST_OWN_TOKENS = 600
 _OWN_SHARE = 0.05
 """The same for tools of the person's own: where they need more, a model asks for those that it needs."""
+
+MOST_SKILL_TOKENS = 400
+"""The same for what is told of skills: where a window has no room for that, it goes without."""
 
 IF_NAMED = tuple(name for name, tool in TOOLS.items() if tool.if_named)
 """Not offered to a model that is offered everything: it edits exact texts."""
@@ -67,11 +71,12 @@ def _own_tools(intents: Intents, window: int | None, found: Collection[str], pro
     """Returns the names of the person's own tools that are told."""
     own = {tool.name: tool for tools in intents.values() for tool in tools if tool.name not in TOOLS}
     room = MOST_OWN_TOKENS if window is None else min(MOST_OWN_TOKENS, int(window * _OWN_SHARE))
-    finder = frozenset({FIND_TOOLS} & own.keys())
-    told = own.keys() - finder
+    finder, reader = frozenset({FIND_TOOLS} & own.keys()), frozenset({READ_SKILL} & own.keys())
+    told = own.keys() - finder - reader
+    skills = frozenset(name for name in reader if context_cost(own[name]) <= min(MOST_SKILL_TOKENS, room))
     if sum(context_cost(own[name]) for name in told) <= room:
-        return frozenset(told)
-    return (frozenset(found) & told) | (frozenset[str]() if profile.tools else finder)
+        return frozenset(told) | skills
+    return (frozenset(found) & told) | (frozenset[str]() if profile.tools else finder) | skills
 
 
 def _fit_built_in(intents: Intents, window: int | None, profile: Profile) -> Intents:

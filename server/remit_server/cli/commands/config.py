@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.set_defaults(config_run=_check)
     init = commands.add_parser("init", help="write a configuration file with every setting as a comment")
     init.set_defaults(config_run=_init)
-    trust = commands.add_parser("trust", help="trust this folder's configuration, prompts and instructions")
+    trust = commands.add_parser("trust", help="trust this folder's configuration, prompts, instructions and skills")
     add_common_arguments(trust)
     trust.add_argument("--no", action="store_true", help="stop trusting it")
     trust.set_defaults(config_run=_trust)

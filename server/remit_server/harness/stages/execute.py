@@ -20,7 +20,7 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.authorise import Authorised
 from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.spec import CommandPlan, CommitPlan, FoundTools, Outcome, ReadPlan, WritePlan
+from remit_server.tools.spec import CommandPlan, CommitPlan, FoundTools, Narrows, Outcome, ReadPlan, WritePlan
 from remit_server.workspace.git_linked import KEPT_S
 
 
@@ -55,6 +55,8 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
             ctx.turn.memory.note_read(result.data)
             if isinstance(result.facts, FoundTools):
                 ctx.turn.memory.note_found(result.facts.tools)
+            if isinstance(result.facts, Narrows):
+                ctx.turn.narrow(result.facts.skill, result.facts.intents)
         case CommandPlan() if proposal.tool.effect is Effect.READ:
             result = await retry_read(lambda: _run_command(authorised, plan, ctx, record), record.record_retry)
         case CommandPlan():

@@ -73,6 +73,24 @@ def may_call(tool: AnyTool, turn: Turn) -> bool:
     return turn.caller == "human" or not tool.person_only
 
 
+def is_left(intent: Intent, turn: Turn) -> bool:
+    """Returns whether whoever calls still has this intent: a skill may leave the turn's model fewer."""
+    return turn.caller != "model" or turn.narrowed is None or intent in turn.narrowed.intents
+
+
+def refuse_narrowed(intent: Intent, turn: Turn) -> None:
+    """Raises ToolError (`tool_not_allowed_for_intent`) for an intent that a skill took from the turn's model."""
+    if turn.narrowed is None or is_left(intent, turn):
+        return
+    left = ", ".join(sorted(turn.narrowed.intents))
+    raise ToolError(
+        f"{intent} cannot be declared in this turn",
+        f"the skill `{turn.narrowed.skill}` leaves it {left or 'no intent'} alone",
+        f"declare one of {left}, or answer" if left else "answer with what you have",
+        code=ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT,
+    )
+
+
 def outside(refusal: Refusal) -> ToolError:
     """Returns what the gate refused, with the intents that open the tool as data."""
     why = "every call has to fit the declared intent"

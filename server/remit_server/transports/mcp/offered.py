@@ -14,6 +14,7 @@ from remit_governance.values import Effect, Intent
 from remit_server.models.ports import ToolSpec
 from remit_server.models.remote.two_requests import select_spec
 from remit_server.tools.external.find_tools import FIND_TOOLS
+from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.spec import AnyTool
 
 INTENT = "intent"
@@ -44,7 +45,7 @@ def governed_tools(tools: Mapping[str, AnyTool], matrix: Matrix, *, strict: bool
     for name, tool in tools.items():
         leads = tool.workflow is not None and tool.workflow.strict_only
         opened_by = tuple(intent for intent in Intent if tool_fits(intent, name, matrix, tool.effect))
-        kept_back = tool.person_only or tool.if_named or name == FIND_TOOLS
+        kept_back = tool.person_only or tool.if_named or name in {FIND_TOOLS, READ_SKILL}
         if opened_by and not kept_back and (strict or not leads):
             found[name] = Governed(tool, opened_by)
     return found
