@@ -22,7 +22,7 @@ export function events(...all: readonly Sent[]): readonly AgentEvent[] {
   return all.map((rest, index) => event(index + 1, rest));
 }
 
-export const started: Sent = { kind: 'run_started', model: 'built-in', workspace: '/w', sent_to: null };
+export const started: Sent = { kind: 'run_started', model: 'built-in', workspace: '/w', sent_to: null, resumed: false };
 
 export const call: Sent = {
   kind: 'tool_call', tool_call_id: 'c1', tool: 'edit_file', intent: 'WRITE_FILE', arguments: { path: 'a.py' },

@@ -152,7 +152,8 @@ test('what the person typed is text', () => { expect(drawn(started)).toContain('
 
 describe('the folder of a turn', () => {
   const folder = (name: string, path = `/home/me/${name}`): Folder => ({ name, path });
-  const runsIn = (workspace: string): Sent => ({ kind: 'run_started', model: 'built-in', workspace, sent_to: null });
+  const runsIn = (workspace: string): Sent =>
+    ({ kind: 'run_started', model: 'built-in', workspace, sent_to: null, resumed: false });
   const shop = runsIn('/home/me/shop');
 
   test('is named where the window has several', () => {
