@@ -16,6 +16,8 @@ from remit_server.contract import RunRequest, RunResult, TextInput
 from remit_server.harness.ports import NobodyToAsk
 from remit_server.runtime.config.form import KEYS
 from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.policy import live_policy
+from remit_server.runtime.policy.policies import InForce, load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
@@ -125,3 +127,28 @@ async def test_CFG_05_each_setting_is_read_again(here: Here, key: tuple[str, str
     (told,) = await here.told()
     assert "from the next turn on, these apply: `" in told
     assert (await here.run()).final_output == "done"
+
+
+async def test_POL_11_a_policy_whose_files_say_the_same_is_not_loaded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Here(tmp_path)
+    here.set(model={"name": here.script("one", {"text": "done"})})
+    await here.open()
+    loads: list[Settings] = []
+
+    def load(settings: Settings) -> InForce:
+        loads.append(settings)
+        return load_in_force(settings)
+
+    monkeypatch.setattr(live_policy, "load_in_force", load)
+    policy = here.config.with_name("policy.yaml")
+    try:
+        await here.runtime.reload()
+        for text, expected in ((READS, 1), (READS.replace("name: r", "name: q"), 2), ("version: [", 3), (READS, 4)):
+            policy.write_text(text)
+            for _ in range(3):
+                await here.runtime.reload()
+            assert len(loads) == expected
+    finally:
+        await here.runtime.close()

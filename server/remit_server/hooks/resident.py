@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import gc
-import hashlib
 import os
 import signal
 import socket
@@ -28,7 +27,7 @@ from remit_server.hooks.door import Door, Opened, opened_with, remit_program
 from remit_server.hooks.time_limit import LIMIT_S, time_limit
 from remit_server.peers import is_own
 from remit_server.runtime.audit_service import ServerRecord, make_checkpoint, open_log_briefly
-from remit_server.runtime.policy.policies import InForce, load_in_force
+from remit_server.runtime.policy.policies import InForce, load_in_force, what_they_say
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.trees.known_folders import KnownFolders
 
@@ -47,31 +46,16 @@ class KnownPolicies:
 
     def get(self, settings: Settings) -> InForce:
         """Returns the policy of these settings. Raises SetupError."""
-        if settings.person_rules.is_dir():  # programs of the person's own: their process is not kept waiting
+        said = what_they_say(settings)
+        if said is None:  # the process of programs of the person's own is not kept waiting
             return load_in_force(settings, hooks=True)
-        basis = (settings, _contents(settings))
+        basis = (settings, said)
         known = self._known.get(settings.workspace)
         if known is None or known[0] != basis:
             if len(self._known) >= MOST_ROOTS:
                 self._known.clear()
             known = self._known[settings.workspace] = basis, load_in_force(settings, hooks=True)
         return known[1]
-
-
-def _contents(settings: Settings) -> tuple[bytes | None, ...]:
-    own = (settings.person_policy, settings.person_permissions, settings.person_programs)
-    files = (*own, settings.project_policy, settings.project_programs, settings.work_items)
-    return tuple(map(_digest, files))
-
-
-def _digest(file: Path) -> bytes | None:
-    """Returns the digest of a regular file; None where there is none. Raises OSError for one that cannot be read."""
-    try:
-        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    with open(fd, "rb") as text:  # noqa: PTH123  a descriptor
-        return hashlib.sha256(text.read()).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,18 +86,18 @@ class ExternalTools(Mapping[str, AnyTool]):
         self.at_start = (*self.problems, *summed_up(self.skills.problems))
 
     async def reload(self, *, anew: bool = False) -> bool:
-        """Has the tools count that there are now; returns whether any may have changed. `anew` asks each program
-        again."""
+        """Has the tools count that there are now; returns whether there is something new to tell. `anew` asks each
+        program again."""
         async with self._lock:
+            before = self.told()
             seen = await asyncio.to_thread(self._look)
             tools = seen != self._seen or anew
             if tools:
                 self._seen = seen
                 await self._read()
-            changed = await self._read_skills(anew=anew) or tools
-            if changed:
+            if await self._read_skills(anew=anew) or tools:
                 self._put()
-            return changed
+            return self.told() != before
 
     def told(self) -> str:
         """Says which tools of the person's own and which skills count, and what of them does not."""

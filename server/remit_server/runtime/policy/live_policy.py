@@ -22,7 +22,7 @@ from remit_governance.rulebook import Rulebook
 from remit_server.contract import ErrorPayload
 from remit_server.errors import RemitError, SetupError, os_reason
 from remit_server.runtime.own_file_writer import rewrite
-from remit_server.runtime.policy.policies import InForce, holding_in, load_in_force
+from remit_server.runtime.policy.policies import InForce, holding_in, load_in_force, what_they_say
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
 
@@ -34,13 +34,15 @@ MAX_NAMES_CHARS = 2_000
 
 @dataclass(slots=True)
 class LivePolicy:
-    """Policy and permissions of one server. `problem` says why the files on disk are not those in force."""
+    """Policy and permissions of one server. `problem` says why the files on disk are not those in force; what they said
+    when they were last loaded tells whether they are loaded again."""
 
     settings: Settings
     loaded: InForce
     rulebook: Rulebook
     audit: AuditLog
     problem: ErrorPayload | None = None
+    _said: tuple[object, ...] | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
@@ -51,6 +53,10 @@ class LivePolicy:
     async def reload(self) -> Notice | None:
         """Put what the files say now in force, or leave what is; None where there is nothing new to say."""
         async with self._lock:
+            said = await asyncio.to_thread(what_they_say, self.settings)
+            if said is not None and said == self._said:
+                return None
+            self._said = said
             try:
                 found = await asyncio.to_thread(load_in_force, self.settings)
             except SetupError as error:

@@ -4,6 +4,7 @@ policies made of such texts before they are in force (POL-11).
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -73,6 +74,31 @@ def load_in_force(settings: Settings, *, hooks: bool = False) -> InForce:
         return replace(in_force, permissions=permissions)
     except PolicyError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
+
+
+def what_they_say(settings: Settings) -> tuple[object, ...] | None:
+    """Returns what differs where loading would come to something else: the digests of the files, the answer about
+    trust, and which folder this is. None where only loading tells: with rules that are programs, or where a file cannot
+    be read."""
+    own = (settings.person_policy, settings.person_permissions, settings.person_programs)
+    files = (*own, settings.project_policy, settings.project_programs, settings.work_items)
+    try:
+        if is_given(settings.person_rules):
+            return None
+        here = workspace_identity(settings.workspace, settings.state)
+        return (*map(_digest, files), read_trust(settings.workspace), here)
+    except OSError:
+        return None
+
+
+def _digest(file: Path) -> bytes | None:
+    """Returns the digest of a regular file; None where there is none. Raises OSError for one that cannot be read."""
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with open(fd, "rb") as text:  # noqa: PTH123  a descriptor
+        return hashlib.sha256(text.read()).digest()
 
 
 def _told_items(settings: Settings) -> WorkItems | None:
