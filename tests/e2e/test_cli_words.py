@@ -40,7 +40,7 @@ def test_no_parser_completes_options(command: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(WholeWords, "__init__", lambda self, **how: (made.append(self), init(self, **how))[1])
     with pytest.raises(SystemExit):
         parse_words([command, "--no-such-option"])
-    assert len(made) > len(COMMANDS)
+    assert len(made) >= 2
     assert not any(parser.allow_abbrev for parser in made)
 
 

@@ -184,13 +184,16 @@ def complete_words() -> NoReturn:
 
 
 def build_parser(chosen: str) -> WholeWords:
-    """Returns the parser of all commands, with the arguments of the chosen one."""
+    """Returns the parser of the chosen command, or of all without their arguments where none is: each parser looks for
+    words in other languages, which takes as long as the command."""
     parser = WholeWords(
         prog="remit", description="A coding agent that declares what it is about to do, and is held to it."
     )
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, row in COMMANDS.items():
+        if chosen in COMMANDS and name != chosen:
+            continue
         sub = commands.add_parser(name, help=row.summary, description=row.summary)
         if name == chosen:
             row.command.add_arguments(sub)
