@@ -27,6 +27,8 @@ from remit_server.workspace.trees.path_globs import parse_glob
 from remit_server.workspace.trees.ripgrep import find_ripgrep
 from remit_server.workspace.trees.walk import Limits
 
+pytestmark = pytest.mark.slow
+
 WITH_RIPGREP, IN_PROCESS = -1, 10**9
 # Where ripgrep takes over in the middle of the walk.
 HALFWAY = (0, 1, 2, 3, 5)

@@ -37,6 +37,8 @@ from remit_server.tools.skills.read_skill import READ_SKILL, read_skill_row, tol
 from remit_server.tools.skills.skill_file import SKILL_FILE, Skill, body_of, read_front
 from remit_server.transports.mcp.offered import governed_tools
 
+pytestmark = pytest.mark.slow
+
 NOTES = "release-notes"
 PLACES = ("config/skills", ".agents/skills", ".claude/skills")
 

@@ -25,6 +25,8 @@ from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.runtime.audit_service import query
 from remit_server.transports.lsp.command_turn import describe_ending
 
+pytestmark = pytest.mark.slow
+
 
 def files(folder: Path) -> dict[str, bytes]:
     return {

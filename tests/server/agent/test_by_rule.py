@@ -13,6 +13,8 @@ from small_server import small_server
 
 from remit_server.models.built_in.answers import LINES_LEFT_OUT
 
+pytestmark = pytest.mark.slow
+
 CART = "total = 1\nprint(total)\n"
 ANSWER = {"answer": "It is one."}
 BUILT_IN = "built-in model"

@@ -9,6 +9,8 @@ import pytest
 from command_line import CommandLine
 from small_server import small_server
 
+pytestmark = pytest.mark.slow
+
 ANSWER = {"answer": "It is rounded."}
 
 

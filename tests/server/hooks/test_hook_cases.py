@@ -14,6 +14,8 @@ from remit_server.hooks.agents import AGENTS
 from remit_server.hooks.events import Unconcerned, parse_event
 from remit_server.hooks.tool_rows import ToolRows
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "agent", [name if name == "codex" else pytest.param(name, marks=pytest.mark.slow) for name in AGENTS]

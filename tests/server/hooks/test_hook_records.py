@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hooked import Hooked, word_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def hooked(tmp_path: Path) -> Hooked:

@@ -15,6 +15,8 @@ from remit_server.hooks.agents import AGENTS
 from remit_server.hooks.codex_trust import hash_of
 from remit_server.hooks.settings_file import EVENTS, SettingsFile
 
+pytestmark = pytest.mark.slow
+
 OTHERS = """{
     // mine
     "model": "opus",   "permissions": {"allow": ["Bash(ls)"]},

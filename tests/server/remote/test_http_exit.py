@@ -24,6 +24,8 @@ from remit_server.models.remote.http_exit import MOST_ANSWER_BYTES
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
 
+pytestmark = pytest.mark.slow
+
 READ = ToolSpec("read_file", "Read.", {"type": "object", "properties": {"path": {"type": "string"}}})
 REQUEST = GenerateRequest("s", (UserMessage("read a.py"),), {Intent.READ_FILE: (READ,)}, max_tokens=50)
 QUICK = Patience(connect_s=2, first_token_s=60, between_tokens_s=10, retries=0)

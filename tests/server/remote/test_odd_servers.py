@@ -42,6 +42,8 @@ from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.understood import understand
 from remit_server.models.unreadable import well_formed
 
+pytestmark = pytest.mark.slow
+
 PATH = {
     "type": "object",
     "properties": {
