@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from remit_governance.errors import PolicyError
 from remit_governance.hosts import parse_endpoint
 from remit_governance.intents import ALIASES, SELECT_INTENT
+from remit_governance.policy.language.load import is_given, read_source
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.values import Effect
 from remit_governance.visible import without_hidden
@@ -86,14 +87,10 @@ class Declared:
 
 def read_tools_file(file: Path) -> ToolsForm:
     """Reads `tools.yaml`; without one there is nothing said. Raises SetupError with the line of what is wrong."""
-    try:
-        text = file.read_bytes()[: 1 << 20].decode("utf-8-sig")
-    except FileNotFoundError:
+    if not is_given(file):
         return ToolsForm()
-    except (OSError, UnicodeDecodeError) as error:
-        raise unusable(f"{file}: {error}", "make it a readable text file, or remove it") from error
     try:
-        return parse_form(str(file), text, ToolsForm, {"tools": ToolForm})[1]
+        return parse_form(str(file), read_source(file).text, ToolsForm, {"tools": ToolForm})[1]
     except PolicyError as error:
         raise unusable(error.why, error.fix) from error
 
