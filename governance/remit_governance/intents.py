@@ -77,6 +77,7 @@ _LOOKING = IntentRow(
         "get_references",
         "git_status",
         "git_diff",
+        "web_fetch",
     ),
     external=frozenset({Effect.READ}),
 )

@@ -173,7 +173,7 @@ def test_session_memory_is_exact() -> None:
 
 def test_what_is_not_exact_is_not_remembered() -> None:
     assert standing_rule(Action("fs.write", path="a")) is None
-    assert standing_rule(Action("network.connect", tool="web_fetch", host="example.org")) is None
+    assert standing_rule(Action("net.connect", host="example.org")) is None
     assert decide(config(), EMPTY, Action("made.up"), ALLOW).word == "allow"
 
 

@@ -109,7 +109,7 @@ def rules(*entries: str, project: str = "") -> dict[str, ListedRule]:
 def test_all_rules_are_listed_by_layer_and_place() -> None:
     found = list_rules([default_source()])
     assert [rule.name for rule in found if rule.layer == "builtin"] == [rule.name for rule in BUILTIN.rules]
-    assert [rule.line for rule in found if rule.layer == "yaml"] == [5, 13, 177, 182, 187, 192, 197]
+    assert [rule.line for rule in found if rule.layer == "yaml"] == [5, 13, 177, 182, 187, 192, 197, 202]
     assert all(not rule.dead and rule.shadowed_by is None for rule in found)
     assert found[-1].match == "syscall git.commit, path_glob **"
 

@@ -64,6 +64,29 @@ def answered(rule: PermissionRule, action: Action) -> str:
     return decide(PermissionConfig(allow=(rule,)), Standing(), action, REVIEW).word
 
 
+def reach(host: str, tool: str = "web_fetch") -> Action:
+    return Action("net.connect", tool=tool, host=host)
+
+
+def test_APP_18_a_host_of_a_command_is_not_remembered_for_the_next_command() -> None:
+    assert offer_for([(run("npm ci"), REVIEW), (reach("example.org", "run_command"), REVIEW)], EMPTY, HERE) == Offer()
+    assert offer_for([(reach("a.example"), REVIEW), (reach("b.example"), REVIEW)], EMPTY, HERE).always is None
+
+
+def test_APP_18_a_host_is_the_usual_port_where_it_is_allowed_and_every_port_where_it_is_denied() -> None:
+    rule = PermissionRule(tool=("web_fetch",), host=("example.org",))
+    assert answered(rule, reach("example.org")) == "allow"
+    assert answered(rule, reach("example.org:8443")) == "ask"
+    assert answered(rule, reach("sub.example.org")) == "ask"
+    assert answered(rule, reach("example.org", "run_command")) == "ask"
+    assert answered(rule, write("example.org")) == "ask"
+    config = PermissionConfig(
+        allow=(PermissionRule(tool=("web_fetch",)),), deny=(PermissionRule(host=("example.org",)),)
+    )
+    assert decide(config, Standing(), reach("example.org:8443"), REVIEW).word == "deny"
+    assert decide(config, Standing(), reach("example.net"), REVIEW).word == "allow"
+
+
 SHOWN = [
     (
         (write("src/a.py"),),
@@ -85,6 +108,11 @@ SHOWN = [
         '{tool: run_command, syscall: process.exec, argv: [sh, "-c", "pytest && npm test"], cwd: .}',
         "running `pytest && npm test` in the workspace",
     ),
+    (
+        (reach("example.org:8443"),),
+        '{tool: web_fetch, syscall: net.connect, host: "example.org:8443"}',
+        "reaching `example.org:8443` with web_fetch",
+    ),
     ((write("\u202e*[x] 1.py"),), '{tool: write_file, syscall: fs.write, path: "\\u202E*[x] 1.py"}', "writing"),
 ]
 
@@ -105,6 +133,9 @@ def test_the_rule_is_shown_as_it_will_stand_in_the_file_and_in_words(
 
 
 BROADER = [
+    (reach("example.org"), reach("example.net")),
+    (reach("example.org"), reach("example.org:8443")),
+    (reach("example.org"), reach("example.org", "run_command")),
     (write("src/a.py"), write("src/b.py")),
     (write("src/a.py"), write("x/src/a.py")),
     (write("src/a.py"), write("src/a.py/x")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 import ssl
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,33 @@ def server_context() -> ssl.SSLContext:
         file.write_bytes(secret + certificate.public_bytes(pem))
         context.load_cert_chain(file)
     return context
+
+
+def context_of(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """A server at 127.0.0.1, and the file of the certificate that whoever is to believe it has to name."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    believed, whole = folder / "authority.pem", folder / "server.pem"
+    believed.write_bytes(certificate.public_bytes(pem))
+    whole.write_bytes(secret + certificate.public_bytes(pem))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(whole)
+    return context, believed
 
 
 def client_context() -> ssl.SSLContext:

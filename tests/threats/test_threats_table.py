@@ -62,6 +62,7 @@ def test_the_table_has_every_section_and_says_each_threat_once() -> None:
         "ACP",
         "Hooks",
         "MCP servers",
+        "Pages of the web",
         "Queue",
     ]
     assert [what for what, count in Counter(threat.what for threat in TABLE).items() if count > 1] == []

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, StrictStr, model_validator
 from remit_governance.policy.language.policy_form import Commands, Form, Globs, Word, Words
 from remit_governance.policy.matching.command_match import Match, same_command
 from remit_governance.policy.matching.commands import is_script
-from remit_governance.policy.matching.conditions import on_command, on_path
+from remit_governance.policy.matching.conditions import on_command, on_host, on_path
 from remit_governance.policy.matching.paths import FOLDS_CASE, fold, normalise
 from remit_governance.policy.matching.scripts import Parts, parts_of
 from remit_governance.policy.rules import REVIEW_EACH_TIME, Subject
@@ -41,8 +41,9 @@ class PermissionRule(Form):
     """The subject of a standing answer: every key that is given has to hold, by any of its values.
 
     `path`, `argv` and `cwd` are exact: one file, one whole command with nothing before, after or in place of a word;
-    where a rule stops, the same command in another spelling is that command. `workspace` is the folder it holds in (all
-    of them where it is absent); `in_workspace` leaves out the others.
+    where a rule stops, the same command in another spelling is that command. A `host` without a port is the usual one
+    where the rule allows, and every one where it stops. `workspace` is the folder it holds in (all of them where it is
+    absent); `in_workspace` leaves out the others.
     """
 
     tool: Words | None = None
@@ -52,6 +53,7 @@ class PermissionRule(Form):
     command: Commands | None = None
     argv: Annotated[tuple[StrictStr, ...], Field(min_length=1)] | None = None
     cwd: Word | None = None
+    host: Words | None = None
     workspace: Annotated[Word, AfterValidator(_absolute)] | None = None
     workspace_id: Word | None = None
 
@@ -105,6 +107,7 @@ class PermissionRule(Form):
             and (self.command is None or on_command(self.command, stops)(Subject.of(action)))
             and (self.argv is None or _is(action.command, self.argv, stops))
             and (self.cwd is None or _same(action.cwd, self.cwd, fold_case))
+            and (self.host is None or on_host(self.host, stops=stops is not None)(Subject.of(action)))
         )
 
 
@@ -150,13 +153,15 @@ class PermissionConfig(Form):
 
 @dataclass(frozen=True, slots=True, order=True)
 class StandingRule:
-    """One exact action answered for the session: this tool on this path, or this argv in this folder."""
+    """One exact action answered for the session: this tool on this path, this argv in this folder, or this tool to this
+    host."""
 
     tool: str
     syscall: str
     path: str | None = None
     command: tuple[str, ...] | None = None
     cwd: str | None = None
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +185,10 @@ class Answer:
 def standing_rule(action: Action) -> StandingRule | None:
     """Returns the exact rule a session answer about this action would be; None where there is nothing exact to
     remember."""
-    if action.tool is None or (action.path is None and action.command is None):
+    if action.tool is None or (action.path is None and action.command is None and action.host is None):
         return None
     path = None if action.path is None else normalise(action.path)
-    return StandingRule(action.tool, action.syscall, path, action.command, action.cwd)
+    return StandingRule(action.tool, action.syscall, path, action.command, action.cwd, action.host)
 
 
 def remember(memory: Standing, rules: tuple[StandingRule, ...], decision: Literal["allow", "deny"]) -> Standing:

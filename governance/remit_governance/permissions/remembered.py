@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import yaml
@@ -41,7 +41,13 @@ MAX_RULE = 1_000
 MAX_COMMAND = 200
 """Characters of a command in a sentence. A longer one stands whole in the question, and is named by its digest."""
 
-_VERBS = {"fs.read": "reading", "fs.list": "listing", "fs.write": "writing", "process.exec": "running"}
+_VERBS = {
+    "fs.read": "reading",
+    "fs.list": "listing",
+    "fs.write": "writing",
+    "process.exec": "running",
+    "net.connect": "reaching",
+}
 _PLAIN = re.compile(r"(?:[A-Za-z_/]|\.(?![0-9]))[A-Za-z0-9_./@%+=-]*", re.ASCII)
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
@@ -79,13 +85,16 @@ def offer_for(
 ) -> Offer:
     """Makes the offer about actions of one call that a person is asked about.
 
-    Nothing beyond `once` where a rule wants to be asked each time or an action has nothing exact to remember; `always`
+    Nothing beyond `once` where a rule wants to be asked each time or an action has nothing exact to remember, as a host
+    has that a command is to reach: the answer would be about other commands, too (APP-18). `always`
     only where one rule says it all, can be read, where having it in the file would answer the question, and where the
     workspace has an id to bind it to; `edits` only for edits, where that would answer the question.
     """
     pairs = tuple(judged)
     rules = tuple(standing_rule(action) for action, _ in pairs)
     exact = tuple(rule for rule in rules if rule is not None)
+    if len({rule.host is None for rule in exact}) > 1:
+        return Offer()
     if len(exact) < len(rules) or not permits_standing(strictest(decision for _, decision in pairs)):
         return Offer()
     always = None if here is None or here.id is None else exact_rule(exact)
@@ -108,10 +117,10 @@ EVERY_EDIT = "every file change in this workspace, until this session ends or yo
 
 
 def exact_rule(rules: tuple[StandingRule, ...]) -> PermissionRule | None:
-    """Returns one rule for exactly these: one tool on one path, or one argv in one folder; None where they differ in
-    more."""
+    """Returns one rule for exactly these: one tool on one path or to one host, or one argv in one folder; None where
+    they differ in more."""
     first = rules[0]
-    if len({(rule.tool, rule.path, rule.command, rule.cwd) for rule in rules}) > 1:
+    if len({replace(rule, syscall="") for rule in rules}) > 1:
         return None
     return PermissionRule(
         tool=(first.tool,),
@@ -119,6 +128,7 @@ def exact_rule(rules: tuple[StandingRule, ...]) -> PermissionRule | None:
         path=None if first.path is None else (first.path,),
         argv=first.command,
         cwd=first.cwd,
+        host=None if first.host is None else (first.host,),
     )
 
 
@@ -134,11 +144,11 @@ def sentence(rules: Iterable[StandingRule]) -> str:
 
 
 def _phrases(rules: tuple[StandingRule, ...]) -> Iterator[str]:
-    verbs: dict[tuple[str, str | None, tuple[str, ...] | None, str | None], list[str]] = {}
+    verbs: dict[StandingRule, list[str]] = {}
     for rule in rules:
-        about = (rule.tool, rule.path, rule.command, rule.cwd)
-        verbs.setdefault(about, []).append(_VERBS.get(rule.syscall, rule.syscall))
-    for (tool, path, command, cwd), words in verbs.items():
+        verbs.setdefault(replace(rule, syscall=""), []).append(_VERBS.get(rule.syscall, rule.syscall))
+    for about, words in verbs.items():
+        tool, path, command, cwd = about.tool, about.path, about.command, about.cwd
         doing = " and ".join(dict.fromkeys(words))
         if command is not None and command[-1] == ANY_ARGUMENTS:
             yield f"calling `{visible(tool, 'show')}`, whatever its arguments, even if its program changes"
@@ -146,6 +156,8 @@ def _phrases(rules: tuple[StandingRule, ...]) -> Iterator[str]:
             line = command[2] if is_script(command) and len(command) == 3 else shlex.join(command)
             place = "the workspace" if cwd in (None, ".") else f"`{visible(cwd or '', 'show')}`"
             yield f"{doing} {_quote_command(line)} in {place}, even if its files change"
+        elif about.host is not None:
+            yield f"{doing} `{visible(about.host, 'show')}` with {visible(tool, 'show')}, whatever is asked of it"
         else:
             change = ", any change" if "writing" in words else ""
             yield f"{doing} `{visible(path or '', 'show')}` with {visible(tool, 'show')}{change}"

@@ -27,6 +27,7 @@ from remit_server.tools.run.run_command import RUN_COMMAND
 from remit_server.tools.run.run_tests import RUN_TESTS
 from remit_server.tools.search.search_files import SEARCH_FILES
 from remit_server.tools.spec import AnyTool, Follows
+from remit_server.tools.web.web_fetch import WEB_FETCH
 from remit_server.tools.workflow.plan_complete import PLAN_COMPLETE
 from remit_server.tools.workflow.review_work import REVIEW_WORK
 from remit_server.tools.workflow.revise_tests import REVISE_TESTS
@@ -55,6 +56,7 @@ TOOLS: Mapping[str, AnyTool] = MappingProxyType(
         "get_symbols": GET_SYMBOLS,
         "get_definition": GET_DEFINITION,
         "get_references": GET_REFERENCES,
+        "web_fetch": WEB_FETCH,
         "plan_complete": PLAN_COMPLETE,
         "revise_tests": REVISE_TESTS,
         "workflow_request_exemption": WORKFLOW_REQUEST_EXEMPTION,

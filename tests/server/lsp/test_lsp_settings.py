@@ -92,7 +92,9 @@ async def test_LSP_15_a_mode_is_a_word_and_fails_no_request(start_real, tmp_path
     assert await here.status() == "completed"
     assert (await here.client.result("remit/status"))["mode"] == "strict"
     await here.change({"workflow": {"mode": "fast"}})  # said besides, by the watcher: what counts again
-    await here.client.until(lambda: [said for said in here.messages() if "`remit.workflow.mode` does not count" in said])
+    await here.client.until(
+        lambda: [said for said in here.messages() if "`remit.workflow.mode` does not count" in said]
+    )
 
 
 async def test_LSP_15_a_client_that_is_not_asked_may_send_them(start_real, tmp_path) -> None:

@@ -29,7 +29,7 @@ def compile_match(form: MatchForm, fold_case: bool, *, stops: Match | None = Non
     conditions = [CONDITIONS.get(key, _one_of(attrgetter(key)))(values) for key, values in given.items()]
     # The cheap ones first: most rules that are asked and do not match fail by a word.
     if host is not None:
-        conditions.append(_host(host, stops=stops is not None))
+        conditions.append(on_host(host, stops=stops is not None))
     if command is not None:
         conditions.append(on_command(command, stops))
     if path is not None:
@@ -103,7 +103,8 @@ def on_command(commands: tuple[str, ...], stops: Match | None) -> Condition:
     return condition
 
 
-def _host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
+def on_host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
+    """Returns whether an action reaches one of these hosts; where it `stops`, one without a port at every port."""
     wanted = frozenset(map(host_and_port, hosts))
 
     def condition(subject: Subject) -> bool:

@@ -20,7 +20,7 @@ from remit_server.tools.table import TOOLS
 
 Intents = Mapping[Intent, tuple[ToolSpec, ...]]
 
-MOST_TOOL_TOKENS = 3_000
+MOST_TOOL_TOKENS = 4_000
 _SHARE = 0.2
 """Of the window: what the descriptions of tools may take."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,14 +14,12 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from remit_governance.hosts import Endpoint, parse_endpoint
-from remit_server.contract import ErrorCode
-from remit_server.errors import ToolError
 from remit_server.json_bounds import has_too_many_values
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.mcp import inside_mcp
 from remit_server.tools.mcp.servers import ServerForm, filled
-from remit_server.tools.run.command_parts import with_hosts
+from remit_server.tools.run.command_parts import python_inside, with_hosts
 
 MAX_BYTES = 4_000_000
 """Of what a server says at once."""
@@ -42,14 +39,7 @@ def ask_spec(
 ) -> CommandSpec:
     """Returns the command that asks a server: for its tools, or one call. Raises ToolError where there is no Python."""
     environment = {**command_environment(os.environ), **filled(form.environment)}
-    python = shutil.which("python3", path=environment["PATH"])
-    if python is None:
-        raise ToolError(
-            "cannot ask an MCP server",
-            "there is no `python3` in the system's folders, which a sandbox can see",
-            "ask the person to install it there",
-            code=ErrorCode.TOOL_UNAVAILABLE,
-        )
+    python = python_inside(environment, "ask an MCP server")
     if form.url:
         environment[inside_mcp.HEADERS] = json.dumps(filled(form.headers))
     question = {"command": list(form.command), "url": form.url, "call": call, "seconds": seconds, "most": MAX_BYTES}

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +43,19 @@ def with_hosts(spec: CommandSpec, endpoints: tuple[Endpoint, ...]) -> CommandSpe
         network=tuple(map(str, endpoints)),
         template="integration-test",
     )
+
+
+def python_inside(environment: Mapping[str, str], to: str) -> str:
+    """Returns the Python that a program of ours in the sandbox is run by. Raises ToolError where there is none."""
+    python = shutil.which("python3", path=environment["PATH"])
+    if python is None:
+        raise ToolError(
+            f"cannot {to}",
+            "there is no `python3` in the system's folders, which a sandbox can see",
+            "ask the person to install it there",
+            code=ErrorCode.TOOL_UNAVAILABLE,
+        )
+    return python
 
 
 def lacked_network(printed: str) -> bool:

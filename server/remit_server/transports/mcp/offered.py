@@ -81,7 +81,7 @@ def _governed(each: Governed, *, declares: bool) -> mcp.Tool:
         annotations=mcp.ToolAnnotations(
             read_only_hint=tool.effect is Effect.READ and not tool.own,
             destructive_hint=tool.effect in _DESTROYS,
-            open_world_hint=tool.own,
+            open_world_hint=tool.own or tool.effect is Effect.NETWORK,
         ),
     )
 
