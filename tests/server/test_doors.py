@@ -269,6 +269,6 @@ def test_TRN_07_in_the_terminal_a_reader_that_stops_for_a_while_gets_ten_megabyt
 
 
 def test_TRN_07_in_the_terminal_a_reader_that_is_gone_leaves_no_process(tmp_path: Path) -> None:
-    with opened("terminal", tmp_path, {"text": "one two three four " * 20, "pace_s": 0.2}) as door:
+    with opened("terminal", tmp_path, {"text": "one two three four " * 20, "pace_s": 0.1}) as door:
         door.leave()
         door.process.wait(20)

@@ -12,12 +12,12 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from forked_servers import AT_THE_START, REMIT, Servers
+from forked_servers import AT_THE_START, REMIT, Begun, Servers
 
 PATIENCE_S = 240
 LONG = 4096
@@ -94,6 +94,15 @@ class CommandLine:
 
     def in_terminal(self, *words: str, **environment: str) -> Terminal:
         return Terminal([str(REMIT), *words], self.workspace, {**self.environment, "TERM": "xterm", **environment})
+
+
+def begin(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Begun | subprocess.Popen[bytes]:
+    """A command of `remit` with pipes, whose imports are there already where its environment lets it be."""
+    if _settled(environment) == _settled(os.environ):
+        return _forking().begin(words, folder, environment)
+    pipe = subprocess.PIPE
+    command = [str(REMIT), *words]
+    return subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
 
 
 def _done(code: int, printed: bytes, errors: bytes) -> Done:

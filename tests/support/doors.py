@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +22,7 @@ from typing import Any, ClassVar, Self
 
 import websockets.exceptions
 import websockets.sync.client
-from command_line import REMIT
+from command_line import begin
 from queue_broker import Delivered, NatsServer, RawNats, allowed, digest_of, kept, subject_token, wait_for_queue
 
 PATIENCE_S = 20.0
@@ -41,16 +40,7 @@ class Door:
     """Whether its wire still carries events of a turn that was cancelled."""
 
     def __init__(self, workspace: Path, environment: Mapping[str, str], *options: str) -> None:
-        pipe = subprocess.PIPE
-        self.environment = {**os.environ, **environment}
-        self.process = subprocess.Popen(
-            [str(REMIT), *self.arguments, *options],
-            cwd=workspace,
-            env=self.environment,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=subprocess.DEVNULL,
-        )
+        self.process = begin((*self.arguments, *options), workspace, {**os.environ, **environment})
         self.workspace, self.environment = workspace, environment
         self.received: list[Json] = []
         self.ended = False

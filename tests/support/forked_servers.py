@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -23,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from lsp_pipe import PipeClient
 
@@ -31,6 +32,16 @@ REMIT = Path(sys.executable).with_name("remit")
 SERVE = ("serve",)
 AT_THE_START = ("LANG", "LC_", "LD_", "MALLOC_", "PYTHON", "TMP", "TZ")
 """How variables begin that a process reads when it begins: whoever changes one starts from nothing."""
+
+
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "stdio": ("remit_server.transports.stdio.main",),
+    "http": ("remit_server.transports.http.main",),
+    "mcp": ("remit_server.transports.mcp.main",),
+    **dict.fromkeys(("worker", "submit", "watch"), ("remit_server.transports.queue.main",)),
+    "acp": ("remit_server.transports.acp.main",),
+}
+"""What a command imports that none of the others needs: the first of its kind waits for it."""
 
 
 class Servers:
@@ -69,6 +80,15 @@ class Servers:
         asked = {"environment": environment, "script": None if script is None else str(script)}
         pid = self._ask(asked, (their_in, their_out), their_ended)
         return await ForkedProcess.attach(pid, to_server, from_server, ended, limit)
+
+    def begin(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Begun:
+        """A command of `remit` that goes on, as `subprocess.Popen` with pipes; nobody hears its standard error."""
+        their_in, to_command = os.pipe()
+        from_command, their_out = os.pipe()
+        ended, their_ended = os.pipe()
+        asked = {"environment": dict(environment), "words": list(words), "folder": str(folder)}
+        pid = self._ask(asked, (their_in, their_out, os.open(os.devnull, os.O_WRONLY)), their_ended)
+        return Begun(pid, os.fdopen(to_command, "wb"), os.fdopen(from_command, "rb"), ended)
 
     def run(
         self, words: Sequence[str], folder: Path, environment: Mapping[str, str], given: bytes, timeout: float
@@ -115,6 +135,42 @@ class Servers:
                 client.kill()
         self._socket.close()
         self._process.communicate()
+
+
+class Begun:
+    """What tests use of a `subprocess.Popen`, for a command that is no child of this process."""
+
+    def __init__(self, pid: int, stdin: BinaryIO, stdout: BinaryIO, ended: int) -> None:
+        self.pid, self.stdin, self.stdout, self._ended = pid, stdin, stdout, ended
+        self.returncode: int | None = None
+        self._one_at_a_time = threading.Lock()
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The return code, once it has ended. Raises subprocess.TimeoutExpired."""
+        with self._one_at_a_time:
+            if self.returncode is None:
+                if not select.select([self._ended], [], [], timeout)[0]:
+                    raise subprocess.TimeoutExpired("remit", timeout or 0)
+                self.returncode = int(os.read(self._ended, 32))
+                os.close(self._ended)
+            return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Nothing where it has ended: its number may be another's by now."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
 
 
 class ForkedProcess:
@@ -190,6 +246,8 @@ def fork_on_demand(requests: socket.socket) -> None:
         if not asked:
             return
         request = json.loads(asked)
+        for module in NEEDS.get(next(iter(request.get("words", ())), ""), ()):
+            importlib.import_module(module)
         streams, ended = fds[: request["streams"]], fds[request["streams"] :]
         pid = fork_attended(*ended) if ended else os.fork()
         if pid == 0:
