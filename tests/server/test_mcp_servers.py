@@ -187,12 +187,27 @@ def test_THR_mcp_a_server_reaches_nothing_reads_nothing_and_writes_what_is_revie
     assert "tok-123456" not in kept
 
 
-def test_TOOL_18_servers_of_an_editors_file_are_taken_by_name(tmp_path: Path) -> None:
+SERVED = json.dumps({"command": "/usr/bin/python3", "args": [str(SERVER), "legacy"], "env": {"A": "b"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".mcp.json", f'{{"mcpServers": {{"own": {SERVED}}}}}'),
+        ("mcp.json", f'{{"servers": {{"own": {SERVED}}}, "inputs": []}}'),
+        ("settings.json", f'// of the editor\n{{"theme": "One", "context_servers": {{"own": {SERVED}}}}}'),
+        ("settings.json", f'{{/* all */ "mcp": {{"servers": {{"own": {SERVED}}}}}}}'),
+        (
+            "config.toml",
+            f'[mcp_servers.own]\ncommand = "/usr/bin/python3"\nargs = ["{SERVER}", "legacy"]\n[mcp_servers.own.env]\nA = "b"',
+        ),
+    ],
+)
+def test_TOOL_18_servers_of_an_editors_file_are_taken_by_name(name: str, text: str, tmp_path: Path) -> None:
     need_sandbox()
     (tmp_path / "shop").mkdir()
-    file = tmp_path / "shop" / ".mcp.json"
-    server = {"command": "/usr/bin/python3", "args": [str(SERVER), "legacy"], "env": {"A": "b"}}
-    file.write_text(json.dumps({"mcpServers": {"own": server}}))
+    file = tmp_path / "shop" / name
+    file.write_text(text)
     named = ("add", "--json", "--yes", "--read", str(SERVER.parent))
     assert remit(tmp_path, *named, "--from", str(file), "own")["tools"] == ["own_echo"]
     assert remit(tmp_path, *named, "--from", str(file), "other", code=None).returncode == 2

@@ -25,6 +25,13 @@ class Node:
     keys: tuple[str, ...] | None = None
     starts: tuple[int, ...] = ()
 
+    def plain(self) -> object:
+        """Returns the value with all that it holds."""
+        if self.items is None:
+            return self.value
+        held = [item.plain() for item in self.items]
+        return held if self.keys is None else dict(zip(self.keys, held, strict=True))
+
     def member(self, key: str) -> Node | None:
         """Returns the value of an object's key; None where there is none, or this is no object."""
         named = zip(self.keys or (), self.items or (), strict=True)

@@ -9,11 +9,12 @@ import json
 import os
 import shutil
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from remit_governance.visible import visible, visible_again
 from remit_server.cli.approval import can_ask
@@ -21,6 +22,7 @@ from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, WrongUsage
 from remit_server.errors import SetupError, os_reason
+from remit_server.hooks.json_places import read_places
 from remit_server.json_bounds import has_too_many_values
 from remit_server.runtime.mcp_servers import Change, changes, keep_server, list_tools, looked_at, remove_server
 from remit_server.runtime.places import config_folder
@@ -131,17 +133,24 @@ class _EditorsFile(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     servers: Mapping[str, _EditorsServer] = Field(
-        default={}, validation_alias=AliasChoices("mcpServers", "servers"), max_length=500
+        default={},
+        validation_alias=AliasChoices(
+            "mcpServers", "servers", "context_servers", "mcp_servers", AliasPath("mcp", "servers")
+        ),
+        max_length=500,
     )
 
 
 def from_editors_file(file: Path, alias: str) -> Mapping[str, Any]:
-    """Returns one server of a file as Claude Code, Cursor and VS Code have it. Raises WrongUsage."""
+    """Returns one server of a file as Claude Code, Cursor, Gemini CLI, VS Code, Zed and Codex have it. Raises
+    WrongUsage."""
     try:
         data = file.read_bytes()
         if has_too_many_values(data):
             raise WrongUsage(_WHAT, f"`{file}` holds too many values", "name an `.mcp.json`")
-        servers = _EditorsFile.model_validate(json.loads(data)).servers
+        text = data.decode()
+        given = tomllib.loads(text) if file.suffix == ".toml" else read_places(text).plain()
+        servers = _EditorsFile.model_validate(given).servers
     except (OSError, ValueError, RecursionError) as error:
         why = os_reason(error) if isinstance(error, OSError) else first_problem(error)
         raise WrongUsage(_WHAT, f"`{file}`: {why}", "name an `.mcp.json`") from error
