@@ -386,7 +386,7 @@ def test_the_doctor_says_what_to_do_about_what_is_missing(remit: CommandLine, tm
     empty = tmp_path / "empty"
     empty.mkdir()
     (remit.workspace / ".remit/policy.yaml").write_text("version: 2\n")
-    done = remit("doctor", "--json", REMIT_MODEL="/no/such/model", PATH=str(empty))
+    done = remit("doctor", "--json", REMIT_MODEL="/no/such/model", REMIT_SANDBOX="bubblewrap", PATH=str(empty))
     assert done.code == FAILED
     bad = {finding["name"]: finding for finding in done.lines if not finding["good"]}
     assert set(bad) == {"policy", "sandbox", "model"}

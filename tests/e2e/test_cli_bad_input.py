@@ -168,11 +168,12 @@ def test_without_bubblewrap_a_command_is_refused_and_it_says_what_to_install(
 ) -> None:
     (tmp_path / "empty").mkdir()
     words = ("run-tool", "run_command", '{"command": "touch made"}', "--intent", "EXECUTE", "--approve", "session")
-    error = refusal(remit(*words, "--json", PATH=str(tmp_path / "empty")))
+    nothing = {"PATH": str(tmp_path / "empty"), "REMIT_SANDBOX": "bubblewrap"}
+    error = refusal(remit(*words, "--json", **nothing))
     assert error["code"] == "sandbox_unavailable"
     assert "install bubblewrap" in error["fix"]
     assert not (remit.workspace / "made").exists()
-    checked = remit("sandbox", "check", PATH=str(tmp_path / "empty"))
+    checked = remit("sandbox", "check", **nothing)
     assert checked.code == FAILED
     assert "fix: install bubblewrap" in checked.out
 

@@ -1,4 +1,5 @@
-"""What a person is told where no sandbox is there, by the program itself (BOX-02)."""
+"""What a person gets where no program isolates: the kernel's own means, and where those are not wanted, what to install
+(BOX-02, BOX-12)."""
 
 from __future__ import annotations
 
@@ -22,23 +23,39 @@ def installed_by() -> str:
     return f"`{known[0]} bubblewrap" if known else "bubblewrap"
 
 
-@pytest.mark.parametrize("program", [None, "docker", "podman"])
-def test_B12_without_bubblewrap_it_comes_before_a_daemon(tmp_path: Path, program: str | None) -> None:
-    """Where docker(1) was there and its daemon was not, only that daemon was named."""
-    (tmp_path / "shop").mkdir()
-    remit = CommandLine.alone(tmp_path / "shop", tmp_path)
+def programs(tmp_path: Path, *broken: str) -> str:
+    """A PATH with these programs, which find no daemon, and without any other."""
     there = tmp_path / "bin"
     there.mkdir()
-    if program is not None:
-        (there / program).write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2\nexit 1\n")
-        (there / program).chmod(0o755)
-    (error,) = (result["error"] for result in remit(*TOUCH, PATH=str(there)).of("tool_result"))
+    for name in broken:
+        (there / name).write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2\nexit 1\n")
+        (there / name).chmod(0o755)
+    return str(there)
+
+
+@pytest.mark.parametrize("broken", [(), ("docker",), ("podman", "docker"), ("bwrap", "unshare")])
+def test_BOX_12_where_no_program_isolates_the_kernel_does(tmp_path: Path, broken: tuple[str, ...]) -> None:
+    """Where docker(1) was there and its daemon was not, or bwrap could make no namespace, no command ran at all."""
+    (tmp_path / "shop").mkdir()
+    remit = CommandLine.alone(tmp_path / "shop", tmp_path)
+    path = programs(tmp_path, *broken)
+    checked = remit("sandbox", "check", "--json", PATH=path)
+    (found,) = checked.lines
+    assert (found["name"], found["available"], found["layers"]) == ("landlock", True, True)
+    assert [each for each in found["properties"] if not each["holds"]] == []
+    (ran,) = remit("sandbox", "run", "--json", "--", "/usr/bin/touch", "made", PATH=path).lines
+    assert (ran["runtime"], ran["exit_code"], [each["path"] for each in ran["discarded"]]) == ("landlock", 0, ["made"])
+    assert not (tmp_path / "shop" / "made").exists()
+
+
+@pytest.mark.parametrize("runtime", ["bubblewrap", "docker"])
+def test_B12_a_sandbox_that_was_named_and_is_not_there_is_replaced_by_no_other(tmp_path: Path, runtime: str) -> None:
+    (tmp_path / "shop").mkdir()
+    remit = CommandLine.alone(tmp_path / "shop", tmp_path)
+    nothing = {"PATH": programs(tmp_path), "REMIT_SANDBOX": runtime}
+    (error,) = (result["error"] for result in remit(*TOUCH, **nothing).of("tool_result"))
     assert error["code"] == "sandbox_unavailable"
-    assert error["why"].startswith("there is no sandbox: there is no program `bwrap`")
-    assert ("daemon" in error["why"] or program == "podman") is (program is not None)
-    assert error["fix"].startswith("install bubblewrap")
-    assert installed_by() in error["fix"].partition("daemon")[0]
-    checked = remit("sandbox", "check", PATH=str(there)).out
-    assert "fix: install bubblewrap" in checked
-    assert installed_by() in checked
+    installs = installed_by() if runtime == "bubblewrap" else "install docker"
+    assert installs in error["fix"]
+    assert installs in remit("sandbox", "check", **nothing).out
     assert not (tmp_path / "shop" / "made").exists()

@@ -216,7 +216,8 @@ def test_without_a_sandbox_it_skips_the_command_and_says_so(tmp_path: Path, json
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "empty").mkdir()
     remit = CommandLine.alone(tmp_path / "elsewhere", tmp_path)
-    done = remit("demo", *(["--json"] if json else []), PATH=str(tmp_path / "empty"))
+    nothing = {"PATH": str(tmp_path / "empty"), "REMIT_SANDBOX": "bubblewrap"}
+    done = remit("demo", *(["--json"] if json else []), **nothing)
     assert done.code == DONE, done.out + done.err
     said = done.err if json else done.out
     assert "skipped: run `ls src`; there is no sandbox: there is no program `bwrap`" in said

@@ -151,7 +151,8 @@ def test_reading_needs_no_sandbox_and_commands_do(tmp_path: Path) -> None:
     assert read.of("tool_result")[0]["ok"]
 
     tried = json.dumps({"command": "touch ran"})
-    run = remit("run-tool", "run_command", tried, "--intent", "EXECUTE", "--approve", "session", "--json", PATH=nothing)
+    words = ("run-tool", "run_command", tried, "--intent", "EXECUTE", "--approve", "session", "--json")
+    run = remit(*words, PATH=nothing, REMIT_SANDBOX="bubblewrap")
     assert run.of("tool_result")[0]["error"]["code"] == "sandbox_unavailable"
     assert not run.of("approval_required")  # nobody is asked about what cannot run
     assert sorted(path.name for path in remit.workspace.iterdir()) == ["a.py"]

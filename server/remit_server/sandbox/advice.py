@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -140,29 +140,38 @@ class NoSandbox:
 
 
 class Fallback:
-    """A sandbox that was taken because the best one of this system is missing; where it does not work either, the best
-    one is what the person is told to install."""
+    """Several sandboxes of this system, the best first: commands run in the first one that isolates (BOX-12).
 
-    def __init__(self, taken: Sandbox, missing: str, advice: str) -> None:
-        self._taken, self._missing, self._advice = taken, missing, advice
+    Where none does, the best one is what the person is told to get.
+    """
+
+    def __init__(self, candidates: Sequence[Sandbox], advice: str) -> None:
+        self._candidates, self._advice = candidates, advice
+        self._taken: Sandbox | None = None
 
     @property
     def name(self) -> RuntimeName:
-        """The sandbox taken."""
-        return self._taken.name
+        """The sandbox taken; before that is found out, the best one whose program is there."""
+        return (self._taken or self._candidates[0]).name
 
     def isolation(self) -> Isolation:
-        """Returns that of the sandbox taken; why and fix begin with the best one."""
-        found = self._taken.isolation()
-        if found.available:
-            return found
-        why = f"there is no program `{self._missing}`, and {found.why}"
-        return replace(found, why=why, fix=f"{self._advice}; or, for {found.name}: {found.fix}")
+        """Returns that of the first one that isolates; else why none does, and how to get the best one."""
+        tried: list[Isolation] = []
+        for each in (self._taken,) if self._taken else self._candidates:
+            found = each.isolation()
+            if found.available:
+                self._taken = each
+                return found
+            tried.append(found)
+        self._taken = None
+        why = ", and ".join(dict.fromkeys(found.why for found in tried))
+        more = "; or, for ".join(dict.fromkeys((self._advice, *(f"{each.name}: {each.fix}" for each in tried[1:]))))
+        return replace(tried[0], why=why, fix=more)
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Run it in the sandbox taken. Raises ToolError (`sandbox_unavailable`) where that does not work."""
+        """Run it in the sandbox taken. Raises ToolError (`sandbox_unavailable`) where none isolates."""
         isolation = await asyncio.to_thread(self.isolation)
-        if not isolation.available:
+        if self._taken is None:
             raise no_sandbox(isolation)
         return await self._taken.run(spec, progress)
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import get_args
 
 from remit_server.sandbox.advice import Fallback, NoSandbox, sandbox_advice, this_machine
-from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.bubblewrap.bubblewrap import LAUNCHER, Bubblewrap
 from remit_server.sandbox.ports import RuntimeName, Sandbox
 
 CHOICE = "REMIT_SANDBOX"
 RUNTIMES: tuple[RuntimeName, ...] = get_args(RuntimeName)
 
-# In order; the next is looked at only where one's program is missing.
+# In order; each is tried where the one before does not isolate.
 _ORDER: dict[str, tuple[RuntimeName, ...]] = {
-    "linux": ("bubblewrap", "podman", "docker"),
+    "linux": ("bubblewrap", "podman", "docker", "landlock"),
     "darwin": ("seatbelt", "podman", "docker"),
 }
 _ELSEWHERE: tuple[RuntimeName, ...] = ("podman", "docker")
@@ -33,8 +33,7 @@ def choose_sandbox(
     workspace: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Sandbox:
-    """Returns the adapter that `REMIT_SANDBOX` names in the person's own environment, else the first whose program is
-    there.
+    """Returns the adapter that `REMIT_SANDBOX` names in the person's own environment, else the first that isolates.
 
     Whether it works here is its own `isolation()` to find out, later. What builds the sandbox is never taken from
     `workspace`.
@@ -43,19 +42,20 @@ def choose_sandbox(
     if chosen and chosen not in RUNTIMES:
         return NoSandbox(f"{CHOICE} is `{chosen}`", f"set it to one of {', '.join(RUNTIMES)}, or leave it away")
     named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
-    name = named or best_runtime(sys.platform, _is_there(workspace))
-    taken = sandbox_named(name, workspace)
-    first = _ORDER.get(sys.platform, _ELSEWHERE)[0]
-    if named is not None or name == first:
-        return taken
-    return Fallback(taken, _PROGRAMS[first], sandbox_advice(this_machine()))
+    if named is not None:
+        return sandbox_named(named, workspace)
+    taken = [sandbox_named(name, workspace) for name in candidates(sys.platform, _is_there(workspace))]
+    return Fallback(taken, sandbox_advice(this_machine()))
 
 
-def best_runtime(platform: str, is_there: Callable[[str], bool]) -> RuntimeName:
-    """Returns the first of this system's whose program is there, or the first, which then says how to get it."""
+def candidates(platform: str, is_there: Callable[[str], bool]) -> tuple[RuntimeName, ...]:
+    """Returns what this system may have, the best first: those that need no program, or whose program is there.
+
+    Where that is none, the best one, which then says how to get it.
+    """
     order = _ORDER.get(platform, _ELSEWHERE)
-    there: RuntimeName | None = next((name for name in order if is_there(_PROGRAMS[name])), None)
-    return there or order[0]
+    there: tuple[RuntimeName, ...] = tuple(name for name in order if name not in _PROGRAMS or is_there(_PROGRAMS[name]))
+    return there or order[:1]
 
 
 def sandbox_named(name: RuntimeName, workspace: Path | None = None) -> Sandbox:
@@ -66,6 +66,8 @@ def sandbox_named(name: RuntimeName, workspace: Path | None = None) -> Sandbox:
     match name:
         case "bubblewrap":
             return Bubblewrap(workspace=workspace)
+        case "landlock":
+            return Bubblewrap(workspace=workspace, builder=LAUNCHER)
         case "podman" | "docker":
             return Containers(name, workspace)
         case "seatbelt":

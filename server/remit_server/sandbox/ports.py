@@ -12,7 +12,7 @@ from remit_server.sandbox.limits.limits import TemplateName
 from remit_server.sandbox.network.proxy import InForce, Told, always_in_force
 from remit_server.scheduling.runner import Freezer
 
-RuntimeName = Literal["bubblewrap", "podman", "docker", "seatbelt", "none"]
+RuntimeName = Literal["bubblewrap", "podman", "docker", "landlock", "seatbelt", "none"]
 Wait = Literal["queued", "started", "paused", "resumed"]
 Waits = Callable[[Wait], None]
 StreamName = Literal["stdout", "stderr"]

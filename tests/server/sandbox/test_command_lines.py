@@ -15,7 +15,7 @@ from rows import rows
 
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter, profile_json
-from remit_server.sandbox.choose import best_runtime, choose_sandbox
+from remit_server.sandbox.choose import candidates, choose_sandbox
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName, not_below, run_argv
 from remit_server.sandbox.containers.container_sandbox import system_image
@@ -221,18 +221,21 @@ def test_what_seatbelt_has_to_end() -> None:
 
 
 @rows(
-    ("platform", "programs", "chosen"),
+    ("platform", "programs", "tried"),
     [
-        ("linux", {"bwrap", "podman", "docker"}, "bubblewrap"),
-        ("linux", {"podman", "docker"}, "podman"),
-        ("linux", {"docker"}, "docker"),
-        ("linux", set(), "bubblewrap"),
-        ("darwin", {"sandbox-exec", "docker"}, "seatbelt"),
-        ("win32", {"docker"}, "docker"),
+        ("linux", {"bwrap", "podman", "docker"}, ("bubblewrap", "podman", "docker", "landlock")),
+        ("linux", {"podman", "docker"}, ("podman", "docker", "landlock")),
+        ("linux", set(), ("landlock",)),
+        ("darwin", {"sandbox-exec", "docker"}, ("seatbelt", "docker")),
+        ("darwin", set(), ("seatbelt",)),
+        ("win32", {"docker"}, ("docker",)),
+        ("win32", set(), ("podman",)),
     ],
 )
-def test_which_one_is_chosen(platform: str, programs: set[str], chosen: RuntimeName) -> None:
-    assert best_runtime(platform, programs.__contains__) == chosen
+def test_BOX_12_which_are_tried_and_in_which_order(
+    platform: str, programs: set[str], tried: tuple[RuntimeName, ...]
+) -> None:
+    assert candidates(platform, programs.__contains__) == tried
 
 
 @pytest.mark.parametrize("name", ["none", "bublewrap"])

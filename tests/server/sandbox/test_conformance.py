@@ -279,6 +279,123 @@ async def test_memory_and_a_fork_bomb_end_and_the_next_command_works(
     assert await told(sandbox, workspace, "echo works") == "works\n"
 
 
+ESCAPES = """
+import ctypes, os, signal, socket, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+outside, server, descriptor, abstract = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+scratch = os.environ["TMPDIR"]
+def opens(path, flags=os.O_RDONLY):
+    os.close(os.open(path, flags))
+def by_link():
+    os.symlink(outside, scratch + "/link")
+    opens(scratch + "/link")
+def hard_link():
+    os.link(outside, scratch + "/hard")
+def renamed():
+    os.rename(outside, scratch + "/renamed")
+def moved_in():
+    open(scratch + "/mine", "w").close()
+    os.rename(scratch + "/mine", outside + ".moved")  # the folder may be one of the sandbox's own
+    raise OSError
+def changed_mode():
+    os.chmod(outside, 0o777)
+def changed_times():
+    os.utime(outside, (1, 1))
+def inherited():
+    os.fstat(descriptor)
+    os.read(descriptor, 1)
+def by_root_of_another():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if os.path.exists(f"/proc/{pid}/root{outside}"):
+            return
+    raise OSError
+def by_descriptor_of_another():
+    opens(f"/proc/{server}/fd/{descriptor}")
+def memory_of_another():
+    for pid in {*filter(str.isdigit, os.listdir("/proc"))} - {"1", str(os.getpid())}:
+        try:
+            return opens(f"/proc/{pid}/mem")
+        except OSError:
+            pass
+    raise OSError
+def call(number, *arguments):
+    if libc.syscall(ctypes.c_long(number), *arguments) < 0:
+        raise OSError(ctypes.get_errno(), "")
+def traced():
+    call({"x86_64": 101, "aarch64": 117}[os.uname().machine], 16, os.getppid(), 0, 0)
+def io_uring():
+    call(425, 4, ctypes.create_string_buffer(120))
+def memory_file():
+    os.memfd_create("program")
+def namespaces():
+    os.unshare(os.CLONE_NEWUSER) if hasattr(os, "unshare") else call(272, 0x10000000)
+def signalled():
+    os.kill(server, 0)
+def descriptor_taken():
+    call(438, os.pidfd_open(os.getppid()), 0, 0)
+def abstract_socket():
+    socket.socket(socket.AF_UNIX).connect("\\0" + abstract)
+def datagram_pair():
+    first, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    first.sendto(b"x", "\\0" + abstract + "-datagrams")
+def mounted():
+    if libc.mount(b"tmpfs", scratch.encode(), b"tmpfs", 0, None) < 0:
+        raise OSError
+def rooted():
+    os.setuid(0)
+def handle():
+    call(304, -100, ctypes.create_string_buffer(128), 0)
+def limits_raised():
+    import resource
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+def raw_socket():
+    socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+def packet_socket():
+    socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+def set_user_id():
+    open(scratch + "/sh", "wb").write(open("/bin/sh", "rb").read())
+    os.chmod(scratch + "/sh", 0o4755)
+    if "Uid:\t0" in os.popen(scratch + "/sh -p -c 'cat /proc/self/status'").read():
+        return
+    raise OSError
+for name, attempt in list(globals().items()):
+    if callable(attempt) and getattr(attempt, "__module__", "") == "__main__" and name not in ("opens", "call"):
+        try:
+            attempt()
+        except Exception:
+            continue
+        print(name)
+print("end")
+"""
+
+
+async def test_BOX_12_no_way_that_is_known_leads_out(
+    sandbox: Sandbox, runtime: RuntimeName, workspace: Path, tmp_path: Path
+) -> None:
+    """Links, renames, modes and times of files outside, other processes' roots, memory and descriptors, new namespaces,
+    io_uring, files in memory, abstract sockets, raw ones, what a program with the mode of another user gets."""
+    outside, name = tmp_path / "outside", f"remit-{uuid.uuid4().hex}"
+    outside.write_text("outside")
+    outside.chmod(0o644)
+    os.utime(outside, (5, 5))
+    before = outside.stat()
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams:
+        listening.bind(f"\0{name}")
+        listening.listen()
+        datagrams.bind(f"\0{name}-datagrams")
+        with outside.open() as inherited:
+            os.set_inheritable(inherited.fileno(), True)
+            argv = ("python3", "-c", ESCAPES, str(outside), str(os.getpid()), str(inherited.fileno()), name)
+            output = await sandbox.run(
+                CommandSpec(argv, workspace, workspace, command_environment({}), PATIENT_S, writes=True)
+            )
+    held = {"memory_file", "io_uring"} if runtime == "seatbelt" else set[str]()
+    assert {*output.stdout.decode().split()} - held == {"end"}, output.stderr
+    assert outside.read_text() == "outside"
+    assert (outside.stat().st_mode, outside.stat().st_mtime) == (before.st_mode, before.st_mtime)
+    assert not (tmp_path / "outside.moved").exists()
+
+
 async def test_many_at_once_do_not_meet(sandbox: Sandbox, workspace: Path) -> None:
     specs = [of(workspace, f'echo {n} > "$TMPDIR/n"; sleep 0.1; cat "$TMPDIR/n"') for n in range(4)]
     outputs = await asyncio.gather(*(sandbox.run(spec) for spec in specs))

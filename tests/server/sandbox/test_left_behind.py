@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from remit_server.peers import is_dead, this_process
-from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.bubblewrap.layer import Layer
+from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_sandbox import Containers
 from remit_server.sandbox.findings import forget_findings
@@ -115,8 +115,8 @@ def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeNam
             assert asyncio.run(Containers(runtime).collect()) != []
             assert asyncio.run(Containers(runtime).collect()) == []
             assert Containers(runtime).isolation().available
-        case "bubblewrap":
-            assert Bubblewrap().isolation().available
+        case _:
+            assert sandbox_named(runtime).isolation().available
     areas = (*AREAS, *find_parents())
     assert [folder for area in areas for folder in area.glob(f"remit-*-*-{server.pid}-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout

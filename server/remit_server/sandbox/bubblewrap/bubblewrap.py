@@ -1,4 +1,7 @@
-"""Bubblewrap with seccomp and limits: the default sandbox on Linux (BOX-02)."""
+"""Namespaces with seccomp and limits: the default sandbox on Linux (BOX-02).
+
+bwrap(1) builds them, or where it is not there a launcher of ours, from the same options (BOX-12).
+"""
 
 from __future__ import annotations
 
@@ -39,14 +42,24 @@ from remit_server.sandbox.visible.environment import command_environment, visibl
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount
 from remit_server.uninterrupted import lent
 
-_PROGRAMS = ("bwrap", "unshare")
 _PROBE_S = 20.0
 _KILLED = 137
-_EVERYTHING = Isolation("bubblewrap", False, "the workspace is the whole file system", "open a folder of it instead")
 _LAYER = (
     'mount -t overlay overlay -o "lowerdir=$layer/lower,upperdir=$layer/upper,workdir=$layer/work,userxattr" '
     '"$layer/merged" || exit; '
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """What builds the namespaces: `argv` begins a command line with a layer or without one, and takes bwrap's options.
+
+    It reports as bwrap does, and says `bwrap: …` where it fails.
+    """
+
+    runtime: RuntimeName
+    programs: tuple[str, ...]
+    argv: Callable[[Layer | None], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +82,18 @@ class Bubblewrap:
     of it in PATH.
     """
 
-    name: RuntimeName = "bubblewrap"
-
-    def __init__(self, limits: Limits | None = None, workspace: Path | None = None) -> None:
+    def __init__(
+        self, limits: Limits | None = None, workspace: Path | None = None, builder: Builder | None = None
+    ) -> None:
         self._workspace = workspace
         self._limits = limits
+        self._builder = builder or BWRAP
         self._found: _Found | None = None
+
+    @property
+    def name(self) -> RuntimeName:
+        """Which builder this is."""
+        return self._builder.runtime
 
     def isolation(self) -> Isolation:
         """Returns what isolates here, found out by one real run in this process."""
@@ -86,35 +105,33 @@ class Bubblewrap:
         if not found.isolation.available:
             raise no_sandbox(found.isolation)
         if not spec.workspace.name:
-            raise no_sandbox(_EVERYTHING)
+            raise no_sandbox(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
         try:
             ended, left, written = await self._layered(spec, found, progress)
         except OSError as error:
-            raise no_sandbox(
-                Isolation("bubblewrap", False, f"bwrap cannot start: {error}", sandbox_advice(this_machine()))
-            ) from error
+            raise no_sandbox(self._cannot_start(error, sandbox_advice(this_machine()))) from error
         ended = _with_shell_exit_code(ended, spec.argv[0])
         if has_never_begun(ended):
-            raise no_sandbox(_failed_isolation(ended))
+            raise no_sandbox(self._failed(ended))
         return command_output(ended, left, written)
 
     async def _find(self) -> _Found:
         if self._found is None or not self._found.isolation.available:
-            here = circumstances(self.name, _PROGRAMS, trusted_path(self._workspace), self._limits)
+            here = circumstances(self.name, self._builder.programs, trusted_path(self._workspace), self._limits)
             self._found = await find_once(here, self._try)
         return self._found
 
     async def _try(self) -> _Found:
-        for program in _PROGRAMS:
+        for program in self._builder.programs:
             if shutil.which(program, path=trusted_path(self._workspace)) is None:
                 machine = this_machine()
                 fix = sandbox_advice(machine) if program == "bwrap" else missing_advice(machine, program)
-                return _Found(Isolation("bubblewrap", False, f"there is no program `{program}`", fix))
+                return _Found(self._nothing(f"there is no program `{program}`", fix))
         try:
             standard_filter()
         except (ImportError, RuntimeError, OSError) as error:
             advice = missing_advice(this_machine(), "libseccomp")
-            return _Found(Isolation("bubblewrap", False, f"libseccomp cannot be used: {error}", advice))
+            return _Found(self._nothing(f"libseccomp cannot be used: {error}", advice))
         await asyncio.to_thread(kill_orphans)
         await asyncio.to_thread(clear_groups)
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
@@ -128,14 +145,12 @@ class Bubblewrap:
                     bounds = False
                     ended = await self._contained(trial, bounds=bounds)
             except OSError as error:
-                advice = namespaces_advice(this_machine())
-                return _Found(Isolation("bubblewrap", False, f"bwrap cannot start: {error}", advice))
+                return _Found(self._cannot_start(error, namespaces_advice(this_machine())))
             if ended.exit_code != 0:
-                return _Found(_failed_isolation(ended))
+                return _Found(self._failed(ended))
             area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")), bounds=bounds)
-        return _Found(
-            Isolation("bubblewrap", True, layers=area is not None, processes=_bound_name(ended)), area, bounds=bounds
-        )
+        isolation = Isolation(self.name, True, layers=area is not None, processes=_bound_name(ended))
+        return _Found(isolation, area, bounds=bounds)
 
     async def _area_for_layers(self, trial: CommandSpec, *, bounds: bool) -> Path | None:
         """Returns the first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
@@ -177,7 +192,7 @@ class Bubblewrap:
             return None
         if (folders := foreign_folders(spec.workspace, visible_outside(spec))) is None:
             return None
-        here = circumstances(self.name, _PROGRAMS, trusted_path(self._workspace), self._limits, folders)
+        here = circumstances(self.name, self._builder.programs, trusted_path(self._workspace), self._limits, folders)
         tried = await find_once(here, partial(self._try_apart, spec, found, folders), lambda each: each.apart)
         if not tried.apart:
             return None
@@ -251,8 +266,8 @@ class Bubblewrap:
             more=door.options,
         )
         argv = [
-            *(*(control.joining() if control else ()), *_first_options(layer)),
-            *("bwrap", *orphan_mark(), *options, "--seccomp", str(profile), "--json-status-fd", str(write_status)),
+            *(*(control.joining() if control else ()), *self._builder.argv(layer)),
+            *(*options, "--seccomp", str(profile), "--json-status-fd", str(write_status)),
             *("--block-fd", str(held), "--", *door.command, *spec.argv),
         ]
         return Job(
@@ -273,6 +288,17 @@ class Bubblewrap:
             begun=partial(_begin, door, spec.begun),
             freeze=control.freeze if control else None,
         )
+
+    def _nothing(self, why: str, fix: str) -> Isolation:
+        return Isolation(self.name, False, why, fix)
+
+    def _cannot_start(self, error: OSError, fix: str) -> Isolation:
+        return self._nothing(f"{'bwrap' if self._builder is BWRAP else 'the launcher'} cannot start: {error}", fix)
+
+    def _failed(self, ended: ProcessResult) -> Isolation:
+        said = last_line(ended.stderr.value()) or ended.stopped or "bwrap did not start"
+        advice = sandbox_advice if "Unknown option" in said else namespaces_advice
+        return self._nothing(said, advice(this_machine()))
 
 
 @asynccontextmanager
@@ -311,6 +337,21 @@ def _first_options(layer: Layer | None) -> tuple[str, ...]:
         "sh",
         str(layer.folder),
     )
+
+
+def _bwrap_argv(layer: Layer | None) -> tuple[str, ...]:
+    return (*_first_options(layer), "bwrap", *orphan_mark())
+
+
+def _launcher_argv(layer: Layer | None) -> tuple[str, ...]:
+    """Returns how our launcher begins: nothing of the environment, or of what lies beside it, has a say."""
+    program = str(Path(__file__).parents[1] / "landlock" / "launch.py")
+    with_layer = () if layer is None else ("--layer", str(layer.folder))
+    return (str(runtime_folders()[0]), "-I", "-S", "-B", program, *with_layer)
+
+
+BWRAP = Builder("bubblewrap", ("bwrap", "unshare"), _bwrap_argv)
+LAUNCHER = Builder("landlock", (), _launcher_argv)
 
 
 def make_hold() -> tuple[socket.socket, int]:
@@ -363,13 +404,6 @@ def _bound_name(read: ProcessResult) -> str:
     if os.geteuid() != 0:
         return f"RLIMIT_NPROC, {tasks} at most"
     return "nothing but a look at them ten times a second; run the server as another user than root, or on Linux 6.14"
-
-
-def _failed_isolation(ended: ProcessResult) -> Isolation:
-    said = last_line(ended.stderr.value()) or ended.stopped or "bwrap did not start"
-    missing = "Unknown option" in said
-    advice = sandbox_advice if missing else namespaces_advice
-    return Isolation("bubblewrap", False, said, advice(this_machine()))
 
 
 def memory_file(data: bytes) -> int:

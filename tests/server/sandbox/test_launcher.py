@@ -1,0 +1,193 @@
+"""The launcher by itself: what it refuses, what dies with it, and what Landlock holds without any namespace (BOX-12)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from remit_server.sandbox.choose import sandbox_named
+from remit_server.sandbox.landlock import launch
+from remit_server.sandbox.limits.limits import processes_below
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's")]
+
+LAUNCH = launch.__file__
+RESTRICTED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import launch, os, socket
+launch._call("prctl", 38, 1, 0, 0, 0)
+launch.restrict_files([sys.argv[2]])
+def attempt(what):
+    try:
+        what()
+        return True
+    except OSError:
+        return False
+"""
+RUNNING = """
+import asyncio, sys
+from pathlib import Path
+from remit_server.sandbox.choose import sandbox_named
+from remit_server.sandbox.ports import CommandSpec
+async def run():
+    here = Path(sys.argv[1])
+    while True:
+        await sandbox.run(CommandSpec(("/bin/sleep", sys.argv[2]), here, here, {}, 60, writes=True))
+sandbox = sandbox_named("landlock")
+sandbox.isolation()
+print("up", flush=True)
+asyncio.run(run())
+"""
+KILLS = 25
+
+
+@pytest.fixture(autouse=True)
+def isolates() -> None:
+    isolation = sandbox_named("landlock").isolation()
+    if not isolation.available:
+        pytest.skip(f"this kernel does not isolate by itself: {isolation.why}")
+
+
+def tried_under_landlock(given: Path, code: str, *arguments: str) -> str:
+    words = [sys.executable, "-I", "-c", RESTRICTED + code, str(Path(LAUNCH).parent), str(given), *arguments]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def test_BOX_12_an_option_that_the_launcher_does_not_know_builds_nothing() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-I", LAUNCH, "--share-net", "--", "/bin/echo", "ran"], capture_output=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    assert b"`--share-net`" in ended.stderr
+
+
+def test_BOX_12_landlock_alone_writes_only_to_what_was_given(tmp_path: Path) -> None:
+    """Also by links, renames and hard links between the two, where every mount and mode would let it."""
+    given, other = tmp_path / "given", tmp_path / "other"
+    given.mkdir()
+    other.mkdir()
+    (other / "file").write_text("kept")
+    code = """
+given, other = sys.argv[2:]
+os.symlink(other, given + "/link")
+open(given + "/mine", "w").close()
+tried = {
+    "own": lambda: open(given + "/new", "w").close(),
+    "other": lambda: open(other + "/new", "w").close(),
+    "by link": lambda: open(given + "/link/new", "w").close(),
+    "truncated": lambda: os.truncate(other + "/file", 0),
+    "removed": lambda: os.unlink(other + "/file"),
+    "renamed in": lambda: os.rename(other + "/file", given + "/taken"),
+    "renamed out": lambda: os.rename(given + "/mine", other + "/mine"),
+    "linked in": lambda: os.link(other + "/file", given + "/hard"),
+    "linked out": lambda: os.link(given + "/mine", other + "/hard"),
+    "folder": lambda: os.mkdir(other + "/folder"),
+    "pipe": lambda: os.mkfifo(other + "/pipe"),
+}
+print([name for name, what in tried.items() if attempt(what)])
+"""
+    assert tried_under_landlock(given, code, str(other)) == "['own']\n"
+    assert [(each.name, each.read_text()) for each in other.iterdir()] == [("file", "kept")]
+
+
+def test_BOX_12_landlock_alone_signals_nobody_and_reaches_no_abstract_socket(tmp_path: Path) -> None:
+    name = f"remit-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"\0{name}")
+        listening.listen()
+        code = """
+child = os.fork()
+if child == 0:
+    import time; time.sleep(60)
+tried = {
+    "the one outside": lambda: os.kill(int(sys.argv[3]), 0),
+    "its own": lambda: os.kill(child, 9),
+    "abstract": lambda: socket.socket(socket.AF_UNIX).connect("\\0" + sys.argv[4]),
+}
+print([name for name, what in tried.items() if attempt(what)])
+"""
+        assert tried_under_landlock(tmp_path, code, str(os.getpid()), name) == "['its own']\n"
+
+
+@pytest.mark.parametrize("killed", ["outer", "first"])
+def test_BOX_12_with_any_process_of_the_launcher_the_command_dies(tmp_path: Path, killed: str) -> None:
+    mark = f"55.{time.time_ns() % 10**9}"
+    with subprocess.Popen([sys.executable, "-c", RUNNING, str(tmp_path), mark], stdout=subprocess.PIPE) as server:
+        try:
+            wait_until(lambda: any(argv[0] == "/bin/sleep" for argv in below(server.pid).values()))
+            tree = sorted(pid for pid, argv in below(server.pid).items() if any(LAUNCH in word for word in argv))
+            (command,) = (pid for pid, argv in below(server.pid).items() if argv[0] == "/bin/sleep")
+            dead = os.pidfd_open(command)
+            os.kill(tree[0] if killed == "outer" else tree[1], signal.SIGKILL)
+            wait_until(lambda: not alive(dead))
+        finally:
+            server.kill()
+
+
+def test_BOX_12_however_servers_are_killed_nothing_of_them_is_left(tmp_path: Path) -> None:
+    mark = f"56.{time.time_ns() % 10**9}"
+    for number in range(KILLS):
+        with subprocess.Popen([sys.executable, "-c", RUNNING, str(tmp_path), mark], stdout=subprocess.PIPE) as server:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"up\n"
+            time.sleep(number / 200)
+            server.kill()
+    wait_until(lambda: not [argv for argv in arguments().values() if mark in argv])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
+def test_BOX_12_a_user_without_any_privilege_has_it(tmp_path: Path) -> None:
+    if shutil.which("setpriv") is None:
+        pytest.skip("there is no setpriv: apt-get install util-linux")
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder != Path("/tmp") and folder.is_relative_to("/tmp"):
+            folder.chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 4242, 4242)
+    code = "from remit_server.cli.main import main; import sys; sys.exit(main(sys.argv[1:]))"
+    remit = [sys.executable, "-c", code, "sandbox", "check", "--runtime", "landlock"]
+    become = ["setpriv", "--reuid", "4242", "--regid", "4242", "--clear-groups", "--inh-caps=-all"]
+    environment = {**os.environ, "HOME": str(home), "TMPDIR": "/tmp"}
+    ended = subprocess.run([*become, *remit], cwd=home, env=environment, capture_output=True, text=True, check=False)
+    if "Permission denied" in ended.stderr:
+        pytest.skip("that user cannot read this Python")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def arguments() -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            found[int(entry.name)] = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+    return found
+
+
+def below(root: int) -> dict[int, list[str]]:
+    inside = processes_below(root)
+    return {pid: argv for pid, argv in arguments().items() if pid in inside}
+
+
+def alive(pidfd: int) -> bool:
+    import select
+
+    return not select.select([pidfd], [], [], 0)[0]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
