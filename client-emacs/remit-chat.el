@@ -122,7 +122,7 @@
     ("tool_call"
      (remit--say (format "→ %s %s" (plist-get event :tool) (remit--about (plist-get event :arguments))) 'remit-tool))
     ("tool_output" (remit--say (plist-get event :text) 'remit-hint))
-    ("command_waits" (remit--say (plist-get event :means) 'remit-hint))
+    ((or "command_waits" "process_changed") (remit--say (plist-get event :means) 'remit-hint))
     ("tool_result" (remit--draw-result event))
     ("approval_required" (remit--say (format "Remit asks: %s" (plist-get event :title)) 'remit-ask))
     ("approval_resolved"

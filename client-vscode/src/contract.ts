@@ -22,6 +22,7 @@ export type AgentEvent =
   | ToolCallEvent
   | ToolOutput
   | CommandWaits
+  | ProcessChanged
   | ToolResultEvent
   | ApprovalRequired
   | ApprovalResolved
@@ -565,6 +566,32 @@ export interface PrefixSent {
   readonly prefix: readonly SentMessage[];
 }
 
+/** What became of a process in the background, be it between two turns; `means` says so for the person. */
+export interface ProcessChanged {
+  readonly seq: number;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly time: string;
+  readonly step: number;
+  readonly kind: "process_changed";
+  readonly process: string;
+  readonly state: "started" | "ready" | "published" | "ended";
+  readonly means: string;
+}
+
+/**
+ * A process that a session started in the background. `ports` are those that it listens on, `published` the
+ * addresses at which this machine reaches it; `means` says for the person how it is.
+ */
+export interface ProcessStatus {
+  readonly process: string;
+  readonly command: string;
+  readonly running: boolean;
+  readonly ports: readonly number[];
+  readonly published: readonly string[];
+  readonly means: string;
+}
+
 /** So many tokens of the step's prompt the model has read, of `total`; its first word comes after the last. */
 export interface PromptProgress {
   readonly seq: number;
@@ -883,6 +910,7 @@ export interface StateChanged {
  * `policy` is the version in force;
  * `policy_problem` says why it is not that of the files on disk, `audit_problem` what was last found wrong with the
  * audit log. `folders` are the roots of all workspace folders that the client has open; each has its own status.
+ * `processes` are those that the session started in the background, of those that have ended the last ones.
  */
 export interface StatusResult {
   readonly version: string;
@@ -906,6 +934,7 @@ export interface StatusResult {
   readonly policy_problem: ErrorPayload | null;
   readonly audit_problem: string | null;
   readonly sandbox: string;
+  readonly processes: readonly ProcessStatus[];
 }
 
 /** Where a name is defined. */

@@ -95,13 +95,23 @@ INTENT_TOOLS: Matrix = MappingProxyType(
         ),
         Intent.WRITE_FILE: IntentRow(tools=("write_file",)),
         Intent.EXECUTE: IntentRow(
-            tools=("run_command", "run_tests", "git_commit"), external=frozenset({Effect.EXECUTE})
+            tools=(
+                "run_command",
+                "run_tests",
+                "git_commit",
+                "start_process",
+                "read_process",
+                "stop_process",
+                "list_processes",
+                "publish_port",
+            ),
+            external=frozenset({Effect.EXECUTE}),
         ),
     }
 )
 
 
-PERSONS_OWN = frozenset({"undo_changes", "set_mode"})
+PERSONS_OWN = frozenset({"undo_changes", "set_mode", "publish_port"})
 """Tools that only a person calls: no policy takes them out of their rows."""
 
 

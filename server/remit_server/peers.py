@@ -168,12 +168,19 @@ def _spell(place: tuple[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One end of a TCP connection; `inode` is its socket, 0 where no process has it open any more."""
+    """One end of a TCP connection; `inode` is its socket, 0 where no process has it open any more.
+
+    One that `listens` is no connection yet.
+    """
 
     local: tuple[str, int]
     remote: tuple[str, int]
     uid: int
     inode: int
+    listens: bool = False
+
+
+_LISTENS = "0A"
 
 
 def connections(table: Path) -> Iterator[Connection]:
@@ -182,7 +189,9 @@ def connections(table: Path) -> Iterator[Connection]:
         with suppress(FileNotFoundError):
             for line in (table / name).read_text().splitlines()[1:]:
                 fields = line.split()
-                yield Connection(_place(fields[1]), _place(fields[2]), int(fields[7]), int(fields[9]))
+                yield Connection(
+                    _place(fields[1]), _place(fields[2]), int(fields[7]), int(fields[9]), fields[3] == _LISTENS
+                )
 
 
 def _place(text: str) -> tuple[str, int]:

@@ -40,7 +40,10 @@ MATRIX = {
     Intent.READ_FILE: ["read_file"],
     Intent.CODE: ["write_file", "edit_file", "replace_lines", "apply_diff", "delete_file", "move_file"],
     Intent.WRITE_FILE: ["write_file"],
-    Intent.EXECUTE: ["run_command", "run_tests", "git_commit"],
+    Intent.EXECUTE: [
+        *("run_command", "run_tests", "git_commit"),
+        *("start_process", "read_process", "stop_process", "list_processes"),
+    ],
 }
 TOOLS = sorted({tool for tools in MATRIX.values() for tool in tools})
 

@@ -272,6 +272,7 @@ local DRAWN = {
   end,
   tool_output = function(event) M.say(event.text, 'RemitHint') end,
   command_waits = function(event) M.say(event.means, 'RemitHint') end,
+  process_changed = function(event) M.say(event.means, 'RemitHint') end,
   tool_result = function(event)
     local rule = event.rules[1] and (' (%s)'):format(table.concat(event.rules, ', ')) or ''
     local well = went_well(event.ok, event.exit_code, event.data)

@@ -134,6 +134,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
     case 'tool_output':
       return addPrinted(turn, event);
     case 'command_waits':
+    case 'process_changed':
       return append(turn, note(event.seq, 'info', event.means));
     case 'tool_result':
       return addResult(turn, event);

@@ -30,6 +30,7 @@ export function statusText({ state, status, problem }: Condition, view: View): S
     status?.policy_problem && `Policy on disk is not in force: ${status.policy_problem.why}`,
     status?.audit_problem && `Audit log: ${status.audit_problem}`,
     status && `Sandbox: ${status.sandbox}`,
+    ...(status?.processes ?? []).filter((each) => each.running).map((each) => each.means),
   ].filter(Boolean).join('\n');
   const say = (icon: string, what: string, attention = false): StatusText => ({
     text: `$(${icon}) Remit${what ? `: ${what}` : ''}`,

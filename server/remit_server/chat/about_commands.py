@@ -7,12 +7,23 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from remit_governance.intents import allowed_tools
+from remit_governance.values import Intent
 from remit_governance.visible import visible_again
 from remit_server.chat.figures import describe_statistics
 from remit_server.chat.mentions import kind_of_path
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
-from remit_server.contract import AssistantSaid, EditsAsked, ErrorCode, FileAttachment, PrefixSent, SessionRecord
+from remit_server.contract import (
+    AssistantSaid,
+    CallInput,
+    EditsAsked,
+    ErrorCode,
+    FileAttachment,
+    PrefixSent,
+    SessionRecord,
+)
 from remit_server.errors import RemitError
 from remit_server.models.built_in.provider import BUILT_IN_MODEL
 from remit_server.models.check import why_not_there
@@ -20,6 +31,8 @@ from remit_server.models.finding import find_choices
 from remit_server.models.remote.engines import sent_to
 from remit_server.runtime.connecting import where_messages_go, whole
 from remit_server.sessions.statistics import count
+from remit_server.tools.background.publish_port import PUBLISH_PORT
+from remit_server.tools.background.stop_process import STOP_PROCESS
 from remit_server.tools.skills.skill_file import SKILL_OF
 from remit_server.tools.table import TOOLS
 
@@ -64,6 +77,36 @@ async def skills(chat: Chat, words: str) -> Reply:
     lines = [f"- `{each.name}` ({SKILL_OF[each.of]}): {visible_again(each.description)}" for each in found.skills]
     none = "there are no skills here: docs/skills.md says where they lie"
     return Reply("\n".join([*(lines or [none]), *map(visible_again, found.problems)]))
+
+
+async def processes(chat: Chat, words: str) -> Reply:
+    """Lists what runs in the background, ends one, or has a port of this machine lead to it (BG-06, BG-07)."""
+    if words:
+        return Reply(call=_process_call(words.split()))
+    await chat.runtime.recall(chat.session)
+    found = chat.runtime.status(chat.session).processes
+    lines = [f"- {visible_again(each.means, 'show')}" for each in found]
+    return Reply("\n".join(lines) or "Nothing was started in the background.")
+
+
+def _process_call(words: Sequence[str]) -> CallInput:
+    match words:
+        case ["stop", process]:
+            return CallInput(tool=STOP_PROCESS.name, arguments={"process": process}, intent=Intent.EXECUTE)
+        case ["publish", process, port] if port.isdecimal():
+            arguments: dict[str, JsonValue] = {"process": process, "port": int(port)}
+            return CallInput(tool=PUBLISH_PORT.name, arguments=arguments, intent=Intent.EXECUTE)
+        case _:
+            fix = "type `/processes`, `/processes stop p1` or `/processes publish p1 8000`"
+            said = " ".join(words)
+            raise NotUnderstood("nothing was done", f"`/processes` does not take `{said}`", fix)
+
+
+def process_choices(chat: Chat) -> Sequence[str]:
+    """Returns what `/processes` takes."""
+    running = [each for each in chat.runtime.status(chat.session).processes if each.running]
+    stops = [f"stop {each.process}" for each in running]
+    return (*stops, *(f"publish {each.process} {port}" for each in running for port in each.ports))
 
 
 async def status(chat: Chat, words: str) -> Reply:

@@ -49,6 +49,12 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "skills": ChatCommand("the skills that the model can read", about.skills),
     "model": ChatCommand("the models you can use, or switch to one", about.model, "[NAME]", about.models),
     "edits": ChatCommand("show or set when you are asked about edits", about.edits, "[each|turn|allow]", about.times),
+    "processes": ChatCommand(
+        "what runs in the background; end one, or reach a port of it",
+        about.processes,
+        "[stop ID|publish ID PORT]",
+        about.process_choices,
+    ),
     "status": ChatCommand("the model, policy, sandbox and audit log in force", about.status),
     "context": ChatCommand("how much is sent to the model", about.context),
     "pin": ChatCommand("send a file that is kept when the conversation is condensed", about.pin, "FILE"),

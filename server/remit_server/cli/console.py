@@ -25,6 +25,7 @@ from remit_server.contract import (
     ErrorPayload,
     Event,
     IntentSelected,
+    ProcessChanged,
     PromptProgress,
     ReasonPayload,
     ReviewRequired,
@@ -137,8 +138,8 @@ def draw_event(event: AgentEvent) -> Iterable[str]:
             yield f"  → {style_text(event.tool, 'bold')} {_arguments(event.arguments)}"
         case ToolOutput():
             yield from (style_text(f"    │ {visible(line)}", "dim") for line in event.text.split("\n"))
-        case CommandWaits():
-            yield style_text(f"    {event.means}", "dim")
+        case CommandWaits() | ProcessChanged():
+            yield style_text(f"    {visible_again(event.means)}", "dim")
         case ToolResultEvent():
             yield from _result(event)
         case ApprovalRequired():

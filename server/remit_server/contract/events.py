@@ -116,6 +116,15 @@ class CommandWaits(Event):
     means: str
 
 
+class ProcessChanged(Event):
+    """What became of a process in the background, be it between two turns; `means` says so for the person."""
+
+    kind: Literal["process_changed"] = "process_changed"
+    process: str
+    state: Literal["started", "ready", "published", "ended"]
+    means: str
+
+
 class ApprovalRequired(Event):
     """A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
 
@@ -263,6 +272,7 @@ AgentEvent = Annotated[
     | ToolCallEvent
     | ToolOutput
     | CommandWaits
+    | ProcessChanged
     | ToolResultEvent
     | ApprovalRequired
     | ApprovalResolved

@@ -107,6 +107,18 @@ class CompletionState(Wire):
     offered: int = Field(default=0, ge=0)
 
 
+class ProcessStatus(Wire):
+    """A process that a session started in the background. `ports` are those that it listens on, `published` the
+    addresses at which this machine reaches it; `means` says for the person how it is."""
+
+    process: str
+    command: str
+    running: bool
+    ports: tuple[int, ...] = ()
+    published: tuple[str, ...] = ()
+    means: str
+
+
 class StatusResult(Wire):
     """`remit/status`: what a status bar shows.
 
@@ -118,6 +130,7 @@ class StatusResult(Wire):
     `policy` is the version in force;
     `policy_problem` says why it is not that of the files on disk, `audit_problem` what was last found wrong with the
     audit log. `folders` are the roots of all workspace folders that the client has open; each has its own status.
+    `processes` are those that the session started in the background, of those that have ended the last ones.
     """
 
     version: str
@@ -141,6 +154,7 @@ class StatusResult(Wire):
     policy_problem: ErrorPayload | None = None
     audit_problem: str | None = None
     sandbox: str
+    processes: tuple[ProcessStatus, ...] = ()
 
 
 class GenerationResult(Wire):

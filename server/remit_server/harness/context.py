@@ -11,6 +11,7 @@ from remit_governance.rulebook import Rulebook
 from remit_governance.secrets.redaction import Redactor
 from remit_governance.workflow.review import WorkflowOptions
 from remit_server.harness.approval.desk import ApprovalDesk
+from remit_server.harness.background.processes import Processes
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.commands.history import PastPaths
 from remit_server.harness.turn import Turn
@@ -28,7 +29,8 @@ class Parts:
     """The parts of the harness, the same for every call of a workspace.
 
     `workflow` and `command_limit_s`, seconds, read what the person set by now; `coverage_file` keeps the coverage
-    account, None keeps none. `folders` are what commands were kept from when they were last looked at.
+    account, None keeps none. `folders` are what commands were kept from when they were last looked at, `processes` what
+    runs in the background.
     """
 
     tools: Mapping[str, AnyTool]
@@ -46,6 +48,7 @@ class Parts:
     workflow: Callable[[], WorkflowOptions] = WorkflowOptions
     command_limit_s: Callable[[], int] = lambda: 600
     coverage_file: Path | None = None
+    processes: Processes = field(default_factory=Processes)
 
 
 @dataclass(frozen=True, slots=True)

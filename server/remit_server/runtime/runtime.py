@@ -7,8 +7,9 @@ import contextlib
 import logging
 import textwrap
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -35,6 +36,7 @@ from remit_server.contract import (
     GenerationResult,
     LeftOut,
     ModelStats,
+    ProcessStatus,
     RunCompleted,
     RunRequest,
     RunResult,
@@ -82,6 +84,7 @@ from remit_server.runtime.settings import Settings
 from remit_server.runtime.taken_up import TakenUp, find_end
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
+from remit_server.tools.background.seen import ProcessSeen
 
 log = logging.getLogger(__name__)
 
@@ -247,7 +250,12 @@ class Runtime:
             policy_problem=self._live.problem,
             audit_problem=next(reversed(self._audit_warnings()), None),
             sandbox=self.dispatcher.parts.sandbox.name,
+            processes=tuple(map(_process_status, self._processes_of(session_id))),
         )
+
+    def _processes_of(self, session_id: str | None) -> tuple[ProcessSeen, ...]:
+        session = self._known(session_id)
+        return () if session is None else self.dispatcher.parts.processes.of(session.memory.session_id).all()
 
     async def recall(self, session_id: str) -> None:
         """Have `status` know a kept session; see `AgentRuntime.recall`."""
@@ -312,7 +320,10 @@ class Runtime:
             for model in models:
                 await model.close()
 
-        task = asyncio.get_running_loop().create_task(close())
+        self._keep_until_done(close())
+
+    def _keep_until_done(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)
 
@@ -332,6 +343,7 @@ class Runtime:
         running = [turn.task for turn in self._turns.values() if not turn.task.done()]
         if running:
             await asyncio.wait(running, timeout=5)
+        await self.dispatcher.parts.processes.close()
         await self._models.close()
         if self._retiring:
             await asyncio.wait(self._retiring, timeout=5)
@@ -369,9 +381,11 @@ class Runtime:
             self._record_run(AuditKind.RUN_COMPLETED, turn, status=outcome.status, calls=str(len(turn.trace)))
             turn.clear_intent()
             result = self._result(request, turn, outcome)
+            self.dispatcher.parts.processes.of(turn.session_id).detach()
             session.end_turn(result)
             return self._complete(turn, result, session.take_problems())
         finally:
+            self.dispatcher.parts.processes.of(turn.session_id).detach()
             session.turn_lock.release()
 
     def _record_run(self, kind: AuditKind, turn: Turn, **metadata: str) -> None:
@@ -427,6 +441,9 @@ class Runtime:
         )
         turn.emit(started)
         self._warn(turn, session)
+        processes = self.dispatcher.parts.processes.of(turn.session_id)
+        processes.take_up(session.started)
+        processes.attach(turn)
         if kept and not session.conversation.messages:  # it is new, and one more
             limits = self._settings.config.sessions
             await asyncio.to_thread(self.sessions.prune, limits.days, limits.count)
@@ -577,6 +594,18 @@ class Runtime:
         idle = [name for name, session in self._sessions.items() if not session.turn_lock.locked()]
         for name in idle[: max(0, len(self._sessions) - REMEMBERED_SESSIONS)]:
             self._sessions.pop(name).close()
+            self._keep_until_done(self.dispatcher.parts.processes.end(name))
+
+
+def _process_status(seen: ProcessSeen) -> ProcessStatus:
+    return ProcessStatus(
+        process=seen.id,
+        command=seen.command,
+        running=seen.ending is None,
+        ports=seen.ports,
+        published=tuple(seen.published.values()),
+        means=seen.words,
+    )
 
 
 def _loaded_share(provider: ModelProvider) -> float | None:

@@ -70,6 +70,11 @@ class Session:
         return None if self.recorder is None else self.recorder.replayed.mode
 
     @property
+    def started(self) -> tuple[str, ...]:
+        """The commands that the session had started in the background when its file was read."""
+        return () if self.recorder is None else self.recorder.replayed.processes
+
+    @property
     def answered_by(self) -> str | None:
         """The model that had answered last when the session's file was read; None where none had."""
         return None if self.recorder is None else self.recorder.replayed.model

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.sandbox.limits.limits import TemplateName
+from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.network.proxy import InForce, Told, always_in_force
 from remit_server.scheduling.runner import Freezer
 
@@ -26,6 +27,14 @@ def unheard(wait: Wait) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Near:
+    """A process in another sandbox: the ports of its loopback that a command finds on its own."""
+
+    loopback: Loopback
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CommandSpec:
     """A command exactly as it will run: argv, an absolute cwd below `workspace`, a scrubbed environment, seconds.
 
@@ -39,6 +48,10 @@ class CommandSpec:
     `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
     pid, before the command begins; `waits` is told when the command has to wait for its turn, is paused, and goes on,
     and may not raise. A tunnel is cut from when `in_force` says no to its host.
+
+    `scratch` are folders of the workspace that it may write to: it sees what was in them, and what it writes is thrown
+    away. `background`: it takes no turn of others, for it runs beside them. By `loopback` the server reaches what
+    listens in it, and what listens `near` it finds on its own loopback.
     """
 
     argv: tuple[str, ...]
@@ -60,6 +73,10 @@ class CommandSpec:
     waits: Waits = unheard
     begun: Callable[[int], None] | None = None
     in_force: InForce = always_in_force
+    scratch: tuple[Path, ...] = ()
+    background: bool = False
+    loopback: Loopback | None = None
+    near: Near | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,9 +51,12 @@ class Scheduled:
         return self._sandbox.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Run it when it is its turn; its time begins then. Raises ToolError: `sandbox_unavailable`, or `stale` where
-        it was ended for something more urgent.
+        """Run it when it is its turn, or at once in the background; its time begins then.
+
+        Raises ToolError: `sandbox_unavailable`, or `stale` where it was ended for something more urgent.
         """
+        if spec.background:
+            return await self._sandbox.run(spec, progress)
         task = Task(uuid.uuid4().hex, spec.priority, spec.template, most=spec.timeout_s)
 
         async def work(freezer: Freezer) -> CommandOutput:

@@ -12,6 +12,7 @@ from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult, drain_to
 from remit_server.sandbox.ports import Progress, StreamName
 from remit_server.scheduling.runner import Freezer, wait_first
+from remit_server.uninterrupted import finish_uninterrupted
 
 _CHUNK = 1 << 16
 _LAST_OUTPUT_S = 10.0
@@ -75,7 +76,7 @@ async def run_subprocess(errand: Invocation) -> ProcessResult:
             errand.freezer.detach()
         if beside:
             beside.cancel()
-        await asyncio.shield(asyncio.create_task(_end(errand, process, draining)))
+        await finish_uninterrupted(_end(errand, process, draining))
     return ProcessResult(
         exit_code=process.returncode if by_itself else None,
         timed_out=not by_itself and stopped is None,

@@ -45,6 +45,7 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
+from remit_server.tools.background.start_process import START_PROCESS
 from remit_server.tools.workflow.set_mode import SET_MODE
 
 MOST_POSITIONS = 8
@@ -66,7 +67,7 @@ class Replay:
 
     `model` is the one that answered last. `mode` is the one of the workflow that the person last chose, None where they
     chose none (FLW-07); `positions` are the last places in it: of what was written before a crash, not all was audited
-    (FLW-12).
+    (FLW-12). `processes` are the commands that were started in the background (BG-06).
     """
 
     start: SessionStart | None = None
@@ -77,9 +78,11 @@ class Replay:
     condensed: PrefixSent | None = None
     changes: list[FilesChanged] = field(default_factory=list[FilesChanged])
     positions: deque[WorkflowMoved] = field(default_factory=lambda: deque[WorkflowMoved](maxlen=MOST_POSITIONS))
+    processes: tuple[str, ...] = ()
     unchanged: dict[tuple[str, str], set[str]] = field(default_factory=dict[tuple[str, str], set[str]])
     _messages: list[SystemSaid | UserSaid | _Said] = field(default_factory=list[SystemSaid | UserSaid | _Said])
     _modes: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    _starts: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, records: Iterable[SessionRecord]) -> None:
         """Takes further records of the same session."""
@@ -131,9 +134,11 @@ class Replay:
             case CallMade():
                 self._add_call(record)
                 self._note_mode(record)
+                self._note_start(record)
             case CallEnded():
                 self._add_result(record)
                 self._take_mode(record)
+                self._take_start(record)
             case PrefixSent():
                 self.condensed = record
             case _:
@@ -155,6 +160,15 @@ class Replay:
         wanted = self._modes.pop(record.id, None)
         if record.success and isinstance(wanted, str) and wanted in set(Mode):
             self.mode = wanted
+
+    def _note_start(self, record: CallMade) -> None:
+        if record.name == START_PROCESS.name:
+            self._starts[record.id] = str(record.arguments.get("command", ""))
+
+    def _take_start(self, record: CallEnded) -> None:
+        command = self._starts.pop(record.id, None)
+        if record.success and command is not None:
+            self.processes += (command,)
 
     def _answered(self) -> _Said | None:
         last = self._messages[-1] if self._messages else None

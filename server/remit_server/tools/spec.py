@@ -23,6 +23,7 @@ from remit_governance.workflow.states import State
 from remit_governance.workflow.test_files import is_locked_file
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.tools.background.seen import Awaited, Background, NewOutput, NoProcesses, ProcessSeen
 from remit_server.workspace.code import CodeIntelligence, NoEditor
 from remit_server.workspace.content.files import FileImage, digest_of
 from remit_server.workspace.git_linked import Folders
@@ -242,7 +243,37 @@ class CommitPlan:
         return "\n".join(lines).encode()
 
 
-Plan = ReadPlan | WritePlan | CommandPlan | CommitPlan
+@dataclass(frozen=True, slots=True)
+class StartPlan:
+    """A program that goes on in its sandbox while others run, until it ends or is ended; `display` is its command.
+
+    `render` tells what it printed until what is `awaited` came.
+    """
+
+    spec: CommandSpec
+    display: str
+    awaited: Awaited
+    render: Callable[[NewOutput], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class StopPlan:
+    """The end of a process that was started so; `render` tells how it is then."""
+
+    process: str
+    render: Callable[[ProcessSeen], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPlan:
+    """A port of such a process that is to be reached from the person's machine; `render` tells at which address."""
+
+    process: str
+    port: int
+    render: Callable[[str], Outcome]
+
+
+Plan = ReadPlan | WritePlan | CommandPlan | CommitPlan | StartPlan | StopPlan | PublishPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +289,7 @@ class ToolContext:
     `room_chars` are the characters of a result that the model can read now, None where that does not matter. With
     `careful` a file is not written whole over contents that were not read. `command_limit_s` are the seconds that the
     person allows a command, `test_hosts` what they have runs of tests reach where policy allows it; `typed` says that
-    they typed this call.
+    they typed this call. `processes` are those that the session has in the background.
     """
 
     workspace: Workspace
@@ -277,6 +308,7 @@ class ToolContext:
     command_limit_s: int = 600
     test_hosts: tuple[Endpoint, ...] = ()
     typed: bool = False
+    processes: Background = field(default_factory=NoProcesses)
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:
@@ -342,6 +374,7 @@ class Tool(Generic[A]):
     conversation keeps. `drop_rank` is its place among the tools that a small window goes without, the lowest first;
     None: it is always offered. `if_named`: it is offered only to a model whose profile names it. `workflow` is what
     it is to the workflow. `own`: a program of the person's own does it, which reaches the hosts that they wrote down.
+    `judged_as` is the tool whose rules and answers hold for its calls, where that is another one.
     """
 
     name: str
@@ -361,6 +394,7 @@ class Tool(Generic[A]):
     if_named: bool = False
     workflow: InWorkflow | None = None
     own: bool = False
+    judged_as: str | None = None
 
     @property
     def follows(self) -> Follows | None:

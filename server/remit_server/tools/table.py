@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from remit_governance.values import Effect
+from remit_server.tools.background.list_processes import LIST_PROCESSES
+from remit_server.tools.background.publish_port import PUBLISH_PORT
+from remit_server.tools.background.read_process import READ_PROCESS
+from remit_server.tools.background.start_process import START_PROCESS
+from remit_server.tools.background.stop_process import STOP_PROCESS
 from remit_server.tools.code.get_definition import GET_DEFINITION
 from remit_server.tools.code.get_diagnostics import GET_DIAGNOSTICS
 from remit_server.tools.code.get_references import GET_REFERENCES
@@ -48,6 +53,11 @@ TOOLS: Mapping[str, AnyTool] = MappingProxyType(
         "move_file": MOVE_FILE,
         "undo_changes": UNDO_CHANGES,
         "run_command": RUN_COMMAND,
+        "start_process": START_PROCESS,
+        "read_process": READ_PROCESS,
+        "stop_process": STOP_PROCESS,
+        "list_processes": LIST_PROCESSES,
+        "publish_port": PUBLISH_PORT,
         "git_status": GIT_STATUS,
         "git_diff": GIT_DIFF,
         "run_tests": RUN_TESTS,

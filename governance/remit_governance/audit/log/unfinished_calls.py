@@ -33,17 +33,19 @@ _ENDS = frozenset(
     {
         *(AuditKind.TOOL_OUTCOME, AuditKind.POLICY_UPDATE, AuditKind.KERNEL_SHUTDOWN),
         *(AuditKind.CAPABILITY_ENDED, AuditKind.CAPABILITY_REVOKED, AuditKind.CAPABILITY_EXPIRED),
-        *(AuditKind.SANDBOX_DESTROYED, AuditKind.SANDBOX_FAILED),
+        *(AuditKind.SANDBOX_DESTROYED, AuditKind.SANDBOX_FAILED, AuditKind.PROCESS_ENDED),
     }
 )
 _OF_CALLS: Mapping[AuditKind, AuditKind] = MappingProxyType(
     {
         AuditKind.CAPABILITY_ISSUED: AuditKind.CAPABILITY_ENDED,
         AuditKind.SANDBOX_CREATED: AuditKind.SANDBOX_DESTROYED,
+        AuditKind.PROCESS_STARTED: AuditKind.PROCESS_ENDED,
     }
 )
 """What a call has while it runs, and how its end is recorded."""
 _TOKENS = frozenset(kind for kind in AuditKind if kind.value.startswith("capability_"))
+_PROCESSES = frozenset({AuditKind.PROCESS_STARTED, AuditKind.PROCESS_ENDED})
 _SANDBOXES = frozenset({AuditKind.SANDBOX_CREATED, AuditKind.SANDBOX_DESTROYED, AuditKind.SANDBOX_FAILED})
 
 
@@ -67,10 +69,11 @@ def _place(event: AuditEvent) -> int:
     return 0 if event.kind in _OF_CALLS else 2 if _starts(event) else 1
 
 
-def _had(event: AuditEvent) -> tuple[str | None, str | None]:
-    """Returns which token, and which sandbox, the record is about; None for any other record."""
+def _had(event: AuditEvent) -> tuple[str | None, ...]:
+    """Returns which token, sandbox and process in the background the record is about; None for any other record."""
     token = event.capability_id if event.kind in _TOKENS else None
-    return token, event.metadata.get("sandbox") if event.kind in _SANDBOXES else None
+    sandbox = event.metadata.get("sandbox") if event.kind in _SANDBOXES else None
+    return token, sandbox, event.metadata.get("process") if event.kind in _PROCESSES else None
 
 
 def _announces(event: AuditEvent) -> bool:

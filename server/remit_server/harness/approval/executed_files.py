@@ -17,7 +17,7 @@ from remit_governance.approvals import PathBinding
 from remit_governance.policy.matching.paths import fold
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.tools.spec import CommandPlan
+from remit_server.tools.spec import CommandPlan, StartPlan
 from remit_server.workspace.content.files import MAX_FILE_BYTES, image_at
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
@@ -39,7 +39,7 @@ _SYNTAX = re.compile(r"""[\s;|&<>()`"'=,:]+""")
 _ABOVE = re.compile(r"(?:\.{1,2}/+)*")
 
 
-def find_executed_files(command: CommandPlan, workspace: Workspace) -> tuple[PathBinding, ...]:
+def find_executed_files(command: CommandPlan | StartPlan, workspace: Workspace) -> tuple[PathBinding, ...]:
     """Returns the files that the command names, in the folder where it runs or in one it names, with their digests.
 
     A name is looked for in the words as a shell splits them, and in what stands between any of its signs: one too many

@@ -21,7 +21,10 @@ from remit_server.tools.spec import (
     FileChange,
     FolderChange,
     Plan,
+    PublishPlan,
     ReadPlan,
+    StartPlan,
+    StopPlan,
     WritePlan,
 )
 from remit_server.workspace.content.files import digest_of
@@ -46,8 +49,8 @@ class Proposal:
 def measure_actions(actions: tuple[Action, ...], plan: Plan, *, layers: bool = False) -> tuple[Action, ...]:
     """Adds to the actions what only the plan knows: how large each file becomes that it writes, and whether what a
     command writes is held back: the plan wants that, and the sandbox has `layers`."""
-    if isinstance(plan, CommandPlan):
-        held = plan.spec.writes and layers
+    if isinstance(plan, CommandPlan | StartPlan):
+        held = (plan.spec.writes or plan.spec.background) and layers
         where = plan.spec.template
         return tuple(
             replace(a, held=held and a.script is not None, sandbox=where if a.syscall in RUN_INSIDE else a.sandbox)
@@ -107,12 +110,14 @@ def _bind_folder(folder: FolderChange) -> PathBinding:
     return PathBinding(folder.path.relative, *(None, "folder") if folder.made else ("folder", None))
 
 
-def _bind_plan(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBinding, ...], CommandPlan | None]:
+def _bind_plan(
+    proposal: Proposal, workspace: Workspace
+) -> tuple[tuple[PathBinding, ...], CommandPlan | StartPlan | None]:
     match proposal.plan:
         case WritePlan(changes=changes, folders=folders):
             files = tuple(_bind_change(c, *touched) for c in changes for touched in c.touched)
             return (*files, *map(_bind_folder, folders)), None
-        case CommandPlan() as command:
+        case (CommandPlan() | StartPlan()) as command:
             return find_executed_files(command, workspace), command
         case CommitPlan(changes=changes) as commit:
             files = tuple(_bind_change(c, *touched) for c in changes for touched in c.touched)
@@ -121,5 +126,7 @@ def _bind_plan(proposal: Proposal, workspace: Workspace) -> tuple[tuple[PathBind
             return (head, *files), None
         case ReadPlan():
             return tuple(PathBinding(a.path) for a in proposal.actions if a.path), None
+        case StopPlan() | PublishPlan():
+            return (), None
         case _:
             assert_never(proposal.plan)

@@ -27,7 +27,10 @@ from remit_server.tools.spec import (
     FileChange,
     FolderChange,
     Plan,
+    PublishPlan,
     ReadPlan,
+    StartPlan,
+    StopPlan,
     WritePlan,
     count_files,
 )
@@ -118,7 +121,7 @@ def describe_question(
     `programs` are the policy's: the risk that is shown is the one that rules see.
     """
     plan = proposal.plan
-    command = plan if isinstance(plan, CommandPlan) else None
+    command = plan if isinstance(plan, CommandPlan | StartPlan) else None
     risks: list[Risk] = [risk_of(action, programs) for action in proposal.actions]
     return Question(
         tool_call_id=call.id,
@@ -149,7 +152,7 @@ def _diffs(plan: Plan) -> tuple[FileDiff, ...]:
             return describe_choices(plan)
         case CommitPlan(changes=changes):
             return tuple(describe_file(change) for change in changes)
-        case CommandPlan() | ReadPlan():
+        case CommandPlan() | ReadPlan() | StartPlan() | StopPlan() | PublishPlan():
             return ()
         case _:
             assert_never(plan)
@@ -187,10 +190,26 @@ def write_title(proposal: Proposal) -> str:
         case CommitPlan(message=message, where=where):
             subject = _cut_for_title(message.partition("\n")[0])
             return f"commit {count_files(len(proposal.plan.changes))} to {visible(where, 'show')}: {subject}"
+        case StartPlan() | StopPlan() | PublishPlan():
+            return _describe_process(proposal.plan)
         case ReadPlan():
             return f"read {visible(proposal.name, 'show')}"
         case _:
             assert_never(proposal.plan)
+
+
+def _describe_process(plan: StartPlan | StopPlan | PublishPlan) -> str:
+    match plan:
+        case StartPlan(spec=spec, display=display):
+            thrown = ", ".join(visible(str(each.relative_to(spec.workspace)), "show") for each in spec.scratch)
+            more = f", which may write to {thrown}; that is thrown away" if thrown else ""
+            return f"start in the background: {_cut_for_title(display)}{more}"
+        case StopPlan(process=process):
+            return f"end the process {visible(process, 'show')}"
+        case PublishPlan(process=process, port=port):
+            return f"publish port {port} of the process {visible(process, 'show')} on this machine"
+        case _:
+            assert_never(plan)
 
 
 def _cut_for_title(text: str) -> str:
@@ -206,14 +225,14 @@ def _cut_for_title(text: str) -> str:
 def _command_text(plan: Plan) -> str | None:
     """Returns what is run, committed and by whom, or made of folders, in full; None where the diffs say it all."""
     match plan:
-        case CommandPlan(display=display):
+        case CommandPlan(display=display) | StartPlan(display=display):
             return visible(display)
         case CommitPlan(author=author, message=message, remarks=remarks):
             lines = (f"git commit by {visible(author, 'show')}", *(visible(each, "show") for each in remarks))
             return "\n".join([*lines, "", visible(message.rstrip("\n"))])
         case WritePlan(folders=folders):
             return "\n".join(map(_describe_folder, folders)) or None
-        case ReadPlan():
+        case ReadPlan() | StopPlan() | PublishPlan():
             return None
         case _:
             assert_never(plan)

@@ -185,6 +185,10 @@ class CallRecord:
         """Audits what becomes of a sandbox."""
         self._append(self._event(kind, {"sandbox": sandbox, **metadata}))
 
+    def record_process(self, kind: AuditKind, process: str, **metadata: str) -> None:
+        """Audits what becomes of a process in the background."""
+        self._append(self._event(kind, {"process": process, **metadata}))
+
     def record_retry(self, why: str) -> None:
         """Audits that a read is tried once more."""
         self._append(self._event(AuditKind.RETRY, {"why": self._summarise(why)}))

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import assert_never
 
 from remit_governance.values import Effect
 from remit_server.harness.approval.proposal import Proposal
+from remit_server.harness.background.processes import Kept, identity
 from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.commands.inside import Attempts, Inside
 from remit_server.harness.commands.live_output import show_live
-from remit_server.harness.commands.repository_elsewhere import find_sight, past_objects
+from remit_server.harness.commands.repository_elsewhere import Sight, find_sight, past_objects
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, judge_path
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.authorise import Authorised
-from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.spec import CommandPlan, CommitPlan, FoundTools, Narrows, Outcome, ReadPlan, WritePlan
+from remit_server.sandbox.network.loopback import Loopback
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Progress
+from remit_server.tools.spec import (
+    CommandPlan,
+    CommitPlan,
+    FoundTools,
+    Narrows,
+    Outcome,
+    PublishPlan,
+    ReadPlan,
+    StartPlan,
+    StopPlan,
+    WritePlan,
+)
+from remit_server.uninterrupted import finish_uninterrupted
 from remit_server.workspace.git_linked import KEPT_S
 
 
@@ -61,6 +77,12 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
             result = await retry_read(lambda: _run_command(authorised, plan, ctx, record), record.record_retry)
         case CommandPlan():
             result = await _run_command(authorised, plan, ctx, record)
+        case StartPlan():
+            result = await _start_process(authorised, plan, ctx, record)
+        case StopPlan(process=process, render=stopped):
+            result = stopped(await ctx.parts.processes.of(ctx.turn.session_id).stop(process))
+        case PublishPlan(process=process, port=port, render=published):
+            result = published(await ctx.parts.processes.of(ctx.turn.session_id).publish(process, port, record))
         case WritePlan() | CommitPlan():
             result = plan
         case _:
@@ -68,18 +90,54 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
     return Executed(proposal, authorised.judgement, result)
 
 
-async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallContext, record: CallRecord) -> CommandEnded:
-    proposal = authorised.proposal
-    parts, tool = ctx.parts, proposal.tool.name
-    rules = parts.rulebook
-    reads = DeniedReads(
-        rules.denied_paths("fs.read"),
-        lambda path: judge_path(rules, ctx.turn, tool, "fs.read", path, sandbox=plan.spec.template),
-    )
-    root = parts.workspace.root
+async def _find_sight(authorised: Authorised, spec: CommandSpec, ctx: CallContext, record: CallRecord) -> Sight:
+    """Returns what a command sees, and what it is kept from."""
+    proposal, parts, root = authorised.proposal, ctx.parts, ctx.parts.workspace.root
+    reads = _denied_reads(authorised, spec, ctx)
     seen = await retry_read(lambda: asyncio.to_thread(find_sight, root, reads, parts.folders), record.record_retry)
     past = past_objects(root, proposal.actions, partial(parts.folders.survey, root, reads.paths.among, within_s=KEPT_S))
-    seen = replace(seen, hidden=(*seen.hidden, *past))
+    return replace(seen, hidden=(*seen.hidden, *past))
+
+
+def _denied_reads(authorised: Authorised, spec: CommandSpec, ctx: CallContext) -> DeniedReads:
+    rules, tool = ctx.parts.rulebook, authorised.proposal.tool
+    by = tool.judged_as or tool.name
+    return DeniedReads(
+        rules.denied_paths("fs.read"),
+        lambda path: judge_path(rules, ctx.turn, by, "fs.read", path, sandbox=spec.template),
+    )
+
+
+async def _start_process(authorised: Authorised, plan: StartPlan, ctx: CallContext, record: CallRecord) -> Outcome:
+    """Starts a process that goes on when the call has ended; one that is cut short ends with the call."""
+    parts, spec, turn = ctx.parts, plan.spec, ctx.turn
+    seen = await _find_sight(authorised, spec, ctx, record)
+    inside = Inside(authorised.permit, record, parts.sandbox.name, spec.template)
+
+    async def launch(printed: Progress, loopback: Loopback) -> CommandOutput:
+        with inside, seen.given_to(replace(spec, begun=inside.begin, loopback=loopback)) as given:
+            output = inside.ended = await parts.sandbox.run(given, printed)
+        return output
+
+    def look() -> Sequence[Path]:
+        return find_sight(parts.workspace.root, _denied_reads(authorised, spec, ctx), parts.folders).hidden
+
+    kept = Kept({path: identity(path) for path in seen.hidden}, look)
+    processes = parts.processes.of(turn.session_id)
+    process = processes.begin(plan.display, launch, kept, record)
+    try:
+        new = await processes.read(process.id, plan.awaited)
+    except BaseException:
+        await finish_uninterrupted(processes.stop(process.id))
+        raise
+    if plan.awaited.text or plan.awaited.port:
+        processes.tell_ready(process, new.met, plan.awaited.within_s)
+    return await asyncio.to_thread(plan.render, new)
+
+
+async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallContext, record: CallRecord) -> CommandEnded:
+    parts = ctx.parts
+    seen = await _find_sight(authorised, plan.spec, ctx, record)
     started_ns = time.time_ns()
     inside = Inside(authorised.permit, record, parts.sandbox.name, plan.spec.template)
     attempts = Attempts(inside.admit, inside.record_attempt)

@@ -17,7 +17,7 @@ from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.judge import JudgedCall, judge_or_refuse
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.sandbox.advice import no_sandbox
-from remit_server.tools.spec import AnyTool, CommandPlan, Plan, ToolContext, WritePlan
+from remit_server.tools.spec import AnyTool, CommandPlan, Plan, StartPlan, ToolContext, WritePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,16 @@ async def with_plan(proposal: Proposal, plan: Plan, ctx: CallContext) -> Proposa
 async def _has_layers(plan: Plan, parts: Parts) -> bool:
     """Returns whether what this plan's command writes goes to a layer, to be judged when it is known.
 
-    Raises ToolError where nothing isolates: nobody is asked about a command that cannot run.
+    Raises ToolError where nothing isolates, or keeps a process: nobody is asked about what cannot run.
     """
-    if not isinstance(plan, CommandPlan):
+    if not isinstance(plan, CommandPlan | StartPlan):
         return False
     isolation = await asyncio.to_thread(parts.sandbox.isolation)
     if not isolation.available:
         raise no_sandbox(isolation)
+    if isinstance(plan, StartPlan) and isolation.name != "bubblewrap":
+        why = f"`{isolation.name}` keeps none in the background, which bubblewrap does"
+        raise no_sandbox(
+            replace(isolation, why=why, fix="run it by `run_command`, or have the person install bubblewrap")
+        )
     return isolation.layers

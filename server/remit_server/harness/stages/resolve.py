@@ -81,6 +81,7 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         command_limit_s=parts.command_limit_s(),
         test_hosts=parts.workflow().test_hosts,
         typed=turn.typed,
+        processes=parts.processes.of(turn.session_id),
     )
 
 
@@ -101,7 +102,8 @@ def _targets_in_thread(tool: AnyTool, arguments: BaseModel, tool_context: ToolCo
 
 def _action_of(target: Target, tool: AnyTool, turn: Turn, inside: SandboxName) -> Action:
     """`inside` is the sandbox that the call will have, where it has one."""
-    action = action_for(turn, tool.name, target.syscall, target.path.relative if target.path else None)
+    path = target.path.relative if target.path else None
+    action = action_for(turn, tool.judged_as or tool.name, target.syscall, path)
     return replace(
         action,
         caller_tags=action.caller_tags | OWN if tool.own else action.caller_tags,

@@ -12,7 +12,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +22,7 @@ from remit_governance.hosts import parse_endpoint
 from remit_server.sandbox.advice import missing_advice, namespaces_advice, no_sandbox, sandbox_advice, this_machine
 from remit_server.sandbox.bubblewrap.apart import MOUNT_STAND_INS, foreign_folders, make_stand_ins
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options, etc_options
-from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
+from remit_server.sandbox.bubblewrap.layer import MOUNT_SCRATCH, Layer, LayerChange
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter, standard_filter
@@ -30,12 +30,14 @@ from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.cgroup import ControlGroup, clear_groups, find_parents
 from remit_server.sandbox.limits.limits import TEMPLATES, Limits, Template
+from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.network.proxy import Attempt, Proxy
-from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, ProxyEndpoint, open_endpoint, relay_text
+from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, Door, ProxyEndpoint, open_endpoint, relay_text
+from remit_server.sandbox.network.proxy_socket import PORT as PROXY_PORT
 from remit_server.sandbox.network.sandbox_peer import SandboxProcesses
 from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, trusted_path
 from remit_server.sandbox.policy_profile import runtime_folders
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Near, Progress, RuntimeName
 from remit_server.sandbox.probe import listening_in, trial_argv
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
 from remit_server.sandbox.visible.environment import command_environment, visible_outside
@@ -172,6 +174,8 @@ class Bubblewrap:
         """Run it with a layer over the workspace, where there can be one; and what is then changed in it, and what was
         written. Raises OSError.
         """
+        if spec.scratch:
+            return await self._with_scratch(spec, found, progress), (), ()
         if not spec.writes or found.area is None:
             return await self._contained(spec, progress, bounds=found.bounds), (), ()
         make = partial(Layer.make, found.area, spec.workspace, prefix_of("layer"))
@@ -180,6 +184,15 @@ class Bubblewrap:
             ended = await self._contained(spec, progress, layer=layer, stand_ins=apart, bounds=found.bounds)
             changes = await asyncio.to_thread(layer.changes)
             return ended, changes, await asyncio.to_thread(layer.written)
+
+    async def _with_scratch(self, spec: CommandSpec, found: _Found, progress: Progress | None) -> ProcessResult:
+        """Run it with folders that it may write to, and throw away what it wrote. Raises OSError, ToolError."""
+        if found.area is None:
+            why = "there is no folder in which what a command writes could lie"
+            raise no_sandbox(Isolation("bubblewrap", False, why, "start it without folders that it may write to"))
+        make = partial(Layer.make_scratch, found.area, spec.workspace, spec.scratch, prefix_of("layer"))
+        async with lent(make, Layer.remove) as layer:
+            return await self._contained(spec, progress, layer=layer, bounds=found.bounds)
 
     async def _stand_ins(self, spec: CommandSpec, found: _Found, layer: Layer) -> dict[str, str] | None:
         """Returns what is shown in place of the host's folders, so that a command may have UNIX sockets; None where it
@@ -251,7 +264,7 @@ class Bubblewrap:
         rules = profile_filter(own if stand_ins is None else "standard-unix")
         read_status, write_status = os.pipe()
         ours, held = make_hold()
-        merged = layer.merged if layer else None
+        merged = None if layer is None or spec.scratch else layer.merged
         profile = memory_file(rules)
         etc, settings = etc_options(memory_file)
         bound = memory_file(pids.bound_setting(limits.tasks)) if bounds else None
@@ -263,6 +276,7 @@ class Bubblewrap:
             merged=merged,
             shown=shown,
             stand_ins=stand_ins or {},
+            scratch={} if layer is None else layer.scratch_of(spec.scratch),
             more=door.options,
         )
         argv = [
@@ -280,7 +294,7 @@ class Bubblewrap:
             max_output_bytes=spec.max_output_bytes,
             limits=limits,
             progress=progress,
-            layer=layer.upper if layer else None,
+            layer=None if layer is None else layer.scratch if spec.scratch else layer.upper,
             as_root=os.geteuid() == 0,
             # It has half the mounts of a machine, and bwrap reads the table of all for each that it makes.
             unseen=() if control else ("/sys",),
@@ -323,7 +337,7 @@ def _first_options(layer: Layer | None) -> tuple[str, ...]:
     if layer is None:
         return ()
     own = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    script = f'layer=$1; shift; {_LAYER}{MOUNT_STAND_INS}exec "$@"'
+    script = f'layer=$1; shift; {_LAYER}{MOUNT_SCRATCH}{MOUNT_STAND_INS}exec "$@"'
     return (
         "unshare",
         *own,
@@ -365,15 +379,27 @@ def make_hold() -> tuple[socket.socket, int]:
 
 @asynccontextmanager
 async def open_proxy(spec: CommandSpec, shown: tuple[ReadOnlyMount, ...] = ()) -> AsyncGenerator[ProxyEndpoint]:
-    """Yields the door to the proxy of a command that may reach something."""
-    if not spec.network:
+    """Yields the way in and out of a command that may reach something, or is to be reached."""
+    if not spec.network and spec.loopback is None and spec.near is None:
         yield NO_ENDPOINT
         return
     listed = frozenset(map(parse_endpoint, spec.network))
-    with closing(SandboxProcesses()) as inside:
+    with closing(SandboxProcesses()) as inside, closing(spec.loopback or Loopback()) as loopback:
         proxy = Proxy(listed, spec.attempted or _ignore_attempt, inside.find, spec.in_force)
-        async with open_endpoint(proxy, memory_file(relay_text()), shown, inside.begin) as door:
-            yield door
+        doors = [*([Door(PROXY_PORT, proxy.serving)] if listed else []), *_doors_to(spec.near)]
+
+        def begin(first: int) -> None:
+            inside.begin(first)
+            loopback.begin(first)
+
+        async with open_endpoint(doors, spec.loopback, memory_file(relay_text()), shown, begin) as endpoint:
+            yield endpoint
+
+
+def _doors_to(near: Near | None) -> Iterator[Door]:
+    """Yields a door to each port of a process in another sandbox."""
+    if near is not None:
+        yield from (Door(port, partial(near.loopback.serving, port=port)) for port in near.ports)
 
 
 def _begin(door: ProxyEndpoint, begun: Callable[[int], None] | None, first: int) -> None:

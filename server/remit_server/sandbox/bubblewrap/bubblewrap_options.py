@@ -48,6 +48,7 @@ def bubblewrap_options(
     merged: Path | None = None,
     shown: Sequence[ReadOnlyMount] = (),
     stand_ins: Mapping[str, str] = MappingProxyType({}),
+    scratch: Mapping[Path, Path] = MappingProxyType({}),
     more: Iterable[str] = (),
 ) -> list[str]:
     """Returns options of bwrap(1), without its program. Looks at what exists.
@@ -55,7 +56,8 @@ def bubblewrap_options(
     `etc` are those for /etc; the descriptor `bound` holds how many numbers of processes there are, where that can be
     set. `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what
     is seen of the person's toolchains, `more` are options for what else is to be seen. `stand_ins` are the
-    overlays that are shown in place of folders of the host (`apart.py`).
+    overlays that are shown in place of folders of the host (`apart.py`), `scratch` those over folders of the workspace
+    that may be written to.
     """
     return [
         *CONFINED,
@@ -67,6 +69,7 @@ def bubblewrap_options(
         *_toolchain_options(shown, stand_ins, spec.listed),
         *("--bind" if merged else "--ro-bind", str(merged or spec.workspace), str(spec.workspace)),
         *(_mount_options(spec.workspace, stand_ins) if merged else ()),
+        *(option for folder, place in scratch.items() for option in ("--bind", str(place), str(folder))),
         *_hiding_options(hidden_paths_below(spec)),
         *more,
         *("--remount-ro", "/", "--chdir", str(spec.cwd)),

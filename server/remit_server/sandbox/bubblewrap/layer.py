@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -26,6 +26,11 @@ _OPAQUE = "user.overlay.opaque"
 _TOO_MUCH = f"it changed more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB"
 _NO_FILE = "it is a link, a pipe or a device"
 _PARTS = ("upper", "work", "merged")
+MOUNT_SCRATCH = (
+    'for each in "$layer"/scratch/*/; do [ -d "$each" ] || continue; mount -t overlay overlay '
+    '-o "lowerdir=$each/lower,upperdir=$each/upper,workdir=$each/work,userxattr" "$each/merged" || exit; done; '
+)
+"""The part of a shell script that mounts what `Layer.make_scratch` has prepared in the folder `$layer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,26 @@ class Layer:
             (folder / part).mkdir(mode=0o700)
         (folder / "lower").symlink_to(workspace)
         return cls(folder, workspace)
+
+    @classmethod
+    def make_scratch(cls, area: Path, workspace: Path, folders: Sequence[Path], prefix: str = "") -> Self:
+        """Returns one with an overlay for each of the folders besides, in `scratch` (BG-02). Raises OSError."""
+        layer = cls.make(area, workspace, prefix)
+        for number, folder in enumerate(folders):
+            here = layer.scratch / str(number)
+            for part in _PARTS:
+                (here / part).mkdir(mode=0o700, parents=True)
+            (here / "lower").symlink_to(folder)
+        return layer
+
+    @property
+    def scratch(self) -> Path:
+        """Where the overlays lie whose content is thrown away."""
+        return self.folder / "scratch"
+
+    def scratch_of(self, folders: Sequence[Path]) -> Mapping[Path, Path]:
+        """Returns where the overlay over each of the folders is mounted."""
+        return {folder: self.scratch / str(number) / "merged" for number, folder in enumerate(folders)}
 
     @property
     def merged(self) -> Path:

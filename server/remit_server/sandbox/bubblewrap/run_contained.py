@@ -20,6 +20,7 @@ from remit_server.sandbox.bubblewrap.spawn import Reading, Spawned, spawned
 from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess, measure_usage, signal_tree
 from remit_server.sandbox.ports import Progress, StreamName
 from remit_server.scheduling.runner import Freezer, wait_first
+from remit_server.uninterrupted import finish_uninterrupted
 
 _FIRST_WATCH_S, _WATCH_S = 0.01, 0.1
 _HEARD_S = 5.0
@@ -148,8 +149,10 @@ async def run_contained(job: Job) -> ProcessResult:
         watching.cancel()
         if job.freezer is not None:
             job.freezer.detach()
-        await asyncio.shield(asyncio.create_task(_end(process, namespace, running.draining)))
-        job.hold.close()
+        try:
+            await finish_uninterrupted(_end(process, namespace, running.draining))
+        finally:
+            job.hold.close()
     return ProcessResult(
         exit_code=namespace.exit_code if by_itself else None,
         timed_out=not by_itself and stopped is None,

@@ -1,5 +1,5 @@
-"""How a command in a sandbox comes to speak with its proxy: what is put inside, and the socket that comes out
-(BOX-03)."""
+"""How a command in a sandbox comes to speak with its proxy, and with processes beside it: what is put inside, and the
+sockets that come out (BOX-03; BG-04)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from remit_governance.hosts import Endpoint
-from remit_server.sandbox.network.proxy import Proxy
+from remit_server.sandbox.network.loopback import MOST_SOCKETS, Loopback
 from remit_server.sandbox.policy_profile import package_covers, runtime_folders
 from remit_server.sandbox.visible.environment import SYSTEM_FOLDERS
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount, parents_of
@@ -35,8 +36,16 @@ def network_environment(listed: Iterable[Endpoint]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Door:
+    """A port of the sandbox's own loopback, and who serves on what listens there."""
+
+    port: int
+    serve: Callable[[socket.socket], AbstractAsyncContextManager[object]]
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyEndpoint:
-    """What the sandbox needs for it: options of bwrap(1), the words before the command, descriptors to pass on.
+    """What the sandbox needs for its doors: options of bwrap(1), the words before the command, descriptors to pass on.
 
     `begin` is to be told of its first process before the command begins.
     """
@@ -53,42 +62,54 @@ NO_ENDPOINT = ProxyEndpoint((), (), ())
 
 @contextlib.asynccontextmanager
 async def open_endpoint(
-    proxy: Proxy, relay: int, shown: Sequence[ReadOnlyMount], begin: Callable[[int], None]
+    doors: Sequence[Door],
+    loopback: Loopback | None,
+    relay: int,
+    shown: Sequence[ReadOnlyMount],
+    begin: Callable[[int], None],
 ) -> AsyncGenerator[ProxyEndpoint]:
-    """Yields a door to this proxy, for one command; closed behind us with all that goes through it.
+    """Yields the way to these doors, for one command; closed behind us with all that goes through them.
 
-    `relay` is a descriptor to read `relay_text` from; `shown` are the toolchains that the command sees anyway. The
-    door's descriptors are whoever's who starts the command.
+    `loopback` takes sockets that are made inside. `relay` is a descriptor to read `relay_text` from; `shown` are the
+    toolchains that the command sees anyway. The descriptors are whoever's who starts the command.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     ours.setblocking(False)
     with ours:
         inside = theirs.detach()
-        door = ProxyEndpoint(
+        ports = ",".join(str(door.port) for door in doors)
+        sockets = 0 if loopback is None else MOST_SOCKETS
+        endpoint = ProxyEndpoint(
             (*_python(shown), "--ro-bind-data", str(relay), _PROGRAM),
-            (str(runtime_folders()[0]), "-I", "-S", "-B", _PROGRAM, str(inside), str(PORT)),
+            (str(runtime_folders()[0]), "-I", "-S", "-B", _PROGRAM, str(inside), ports, str(sockets)),
             (relay, inside),
             begin,
         )
-        serving = asyncio.create_task(_serve(ours, proxy))
+        serving = asyncio.create_task(_serve(ours, doors, loopback))
         try:
-            yield door
+            yield endpoint
         finally:
             serving.cancel()
             with contextlib.suppress(asyncio.CancelledError, OSError):
                 await serving
 
 
-async def _serve(ours: socket.socket, proxy: Proxy) -> None:
-    """Wait for the socket from inside and serve on it until cancelled. Raises OSError for anything else."""
+async def _serve(ours: socket.socket, doors: Sequence[Door], loopback: Loopback | None) -> None:
+    """Wait for the sockets from inside and serve on them until cancelled. Raises OSError for anything else."""
     await _wait_readable(ours)
-    _, descriptors, _, _ = socket.recv_fds(ours, 16, 1)
+    _, descriptors, _, _ = socket.recv_fds(ours, 16, len(doors) + MOST_SOCKETS)
     if not descriptors:
         return  # the sandbox ended before its command began
-    with socket.socket(fileno=descriptors[0]) as listener:
-        listener.setblocking(False)
-        async with proxy.serving(listener):
-            await asyncio.get_running_loop().create_future()
+    made = [socket.socket(fileno=each) for each in descriptors]
+    async with AsyncExitStack() as served:
+        for each in made[: len(doors)]:
+            served.enter_context(each)
+        if loopback is not None:
+            loopback.take(made[len(doors) :])
+        for door, listener in zip(doors, made, strict=False):
+            listener.setblocking(False)
+            await served.enter_async_context(door.serve(listener))
+        await asyncio.get_running_loop().create_future()
 
 
 async def _wait_readable(ours: socket.socket) -> None:

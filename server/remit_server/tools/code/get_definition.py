@@ -27,7 +27,7 @@ async def _prepare(arguments: PlaceArguments, ctx: ToolContext) -> Plan:
 
 GET_DEFINITION = Tool(
     name="get_definition",
-    summary="Find where the name at a line of a file is defined, from the editor or a language server.",
+    summary="Find where the name at a line of a file is defined.",
     effect=Effect.READ,
     arguments=PlaceArguments,
     targets=_targets,

@@ -19,10 +19,8 @@ from remit_server.workspace.code import Answer, CodeQuery, Symbol
 class GetSymbolsArguments(Arguments):
     """Arguments of `get_symbols`."""
 
-    path: str | None = Field(default=None, max_length=4096, description="file whose symbols are wanted")
-    query: str | None = Field(
-        default=None, min_length=1, max_length=200, description="instead of `path`: part of a name, in all files"
-    )
+    path: str | None = Field(default=None, max_length=4096, description="a file")
+    query: str | None = Field(default=None, min_length=1, max_length=200, description="or part of a name, in all files")
 
 
 def _line(seen: Seen) -> str:

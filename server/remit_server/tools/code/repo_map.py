@@ -142,7 +142,7 @@ async def _prepare(arguments: RepoMapArguments, ctx: ToolContext) -> Plan:
 
 REPO_MAP = Tool(
     name="repo_map",
-    summary="Show what the project's code defines, the most used first: an overview before reading files.",
+    summary="Show what the project's code defines, the most used first.",
     effect=Effect.READ,
     arguments=RepoMapArguments,
     targets=_targets,

@@ -77,9 +77,9 @@ class GitCommitArguments(Arguments):
         default=(),
         max_length=100,
         strict=False,
-        description="only these files or folders; else all tracked and your new ones",
+        description="only these files or folders",
     )
-    all: bool = Field(default=False, description="also other files that git does not know yet")
+    all: bool = Field(default=False, description="also other untracked files")
 
 
 def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
@@ -278,7 +278,7 @@ async def _prepare(arguments: GitCommitArguments, ctx: ToolContext) -> Plan:
 
 GIT_COMMIT = Tool(
     name="git_commit",
-    summary="Commit changed files to git: all tracked ones and your new ones, or those named; hooks are not run.",
+    summary="Commit changed files to git: all tracked ones and your new ones, or those named.",
     effect=Effect.WRITE,
     arguments=GitCommitArguments,
     targets=_targets,

@@ -55,10 +55,10 @@ exec xargs -0 {_SHOW} "--unified=$context" "$@" < "$to/unreadable"
 class GitDiffArguments(Arguments):
     """Arguments of `git_diff`."""
 
-    paths: tuple[str, ...] = Field(default=(), max_length=100, strict=False, description="files or folders; else all")
-    staged: bool = Field(default=False, description="what is staged, instead of what is not")
+    paths: tuple[str, ...] = Field(default=(), max_length=100, strict=False, description="files or folders")
+    staged: bool = Field(default=False, description="what is staged")
     base: str | None = Field(
-        default=None, max_length=200, pattern=f"^{_REVISION}$", description="compare with this commit instead"
+        default=None, max_length=200, pattern=f"^{_REVISION}$", description="compare with this commit"
     )
     context_lines: int = Field(default=3, ge=0, le=50, description="lines around each change")
 
@@ -157,7 +157,7 @@ async def _prepare(arguments: GitDiffArguments, ctx: ToolContext) -> Plan:
 
 GIT_DIFF = Tool(
     name="git_diff",
-    summary="Show what changed in tracked files: not yet staged, staged, or since a commit.",
+    summary="Show what changed in tracked files.",
     effect=Effect.READ,
     arguments=GitDiffArguments,
     targets=_targets,

@@ -42,14 +42,15 @@ class RunCommandArguments(Arguments):
     command: str = Field(min_length=1, max_length=20_000, description="command line, for bash if there is one")
     working_dir: str = Field(default=".", max_length=4096, description="folder, relative to the workspace")
     network: list[Annotated[str, Field(max_length=300)]] = Field(
-        default=[], max_length=MAX_HOSTS, description="hosts it has to reach over https, each host or host:port"
+        default=[], max_length=MAX_HOSTS, description="https hosts it needs, each host or host:port"
     )
     timeout: int = Field(default=60, ge=1, le=MOST_S, description="seconds until it is stopped")
+    near: str = Field(default="", max_length=20, description="process whose ports it needs")
 
 
 def _targets(arguments: RunCommandArguments, ctx: ToolContext) -> tuple[Target, ...]:
     folder = ctx.resolve(arguments.working_dir)
-    command = _check_command(arguments.command)
+    command = check_command(arguments.command)
     shell_argv(command)
     choose_seconds(arguments, arguments.timeout, ctx)
     runs = Target("process.exec", command=command_words(command), script=command, cwd=folder)
@@ -57,7 +58,7 @@ def _targets(arguments: RunCommandArguments, ctx: ToolContext) -> tuple[Target, 
 
 
 async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
-    command = _check_command(arguments.command)
+    command = check_command(arguments.command)
     folder = ctx.resolve(arguments.working_dir)
     os.close(ctx.workspace.open_folder(folder))
     endpoints = _endpoints(arguments.network)
@@ -69,6 +70,7 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
         environment=command_environment(os.environ),
         timeout_s=float(seconds),
         writes=True,
+        near=await ctx.processes.near(arguments.near) if arguments.near else None,
     )
 
     def render(output: CommandOutput) -> Outcome:
@@ -139,7 +141,7 @@ def head_and_tail(text: str, most: int) -> str:
     return f"{head}[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"
 
 
-def _check_command(command: str) -> str:
+def check_command(command: str) -> str:
     """Returns the command as it is. Raises ToolError for one that is blank or cannot be passed to a program."""
     try:
         usable = "\0" not in command and bool(command.strip()) and bool(command.encode())

@@ -30,7 +30,7 @@ class ExemptionArguments(Arguments):
 
     category: Category
     paths: tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...] = Field(
-        strict=False, min_length=1, max_length=MOST_PATHS, description="the files that will change"
+        strict=False, min_length=1, max_length=MOST_PATHS
     )
     reason: str = Field(min_length=1, max_length=500, description="why no test can come first")
 
@@ -51,7 +51,7 @@ async def _prepare(arguments: ExemptionArguments, ctx: ToolContext) -> Plan:
 
 WORKFLOW_REQUEST_EXEMPTION = Tool(
     name="workflow_request_exemption",
-    summary="Ask to change files that no test can come before (configuration, documentation, assets, types alone).",
+    summary="Ask to change files that no test can come before.",
     effect=Effect.CONTROL,
     arguments=ExemptionArguments,
     targets=_targets,

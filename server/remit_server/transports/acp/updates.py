@@ -27,6 +27,7 @@ from remit_server.contract import (
     ContextCondensed,
     ErrorEvent,
     IntentSelected,
+    ProcessChanged,
     PromptProgress,
     ReviewRequired,
     ReviewResolved,
@@ -104,7 +105,14 @@ class TurnUpdates:
     def take(self, event: AgentEvent) -> list[Update]:
         """Returns the updates of one event; none where the protocol has no word for it."""
         match event:
-            case TokenDelta() | ThinkingDelta() | IntentSelected() | WarningEvent() | ContextCondensed():
+            case (
+                TokenDelta()
+                | ThinkingDelta()
+                | IntentSelected()
+                | WarningEvent()
+                | ContextCondensed()
+                | ProcessChanged()
+            ):
                 return [self._text(event)]
             case ToolCallEvent() | ToolOutput() | ToolResultEvent() | ApprovalResolved():
                 return self._call(event)
@@ -129,7 +137,7 @@ class TurnUpdates:
                 assert_never(event)
 
     def _text(
-        self, event: TokenDelta | ThinkingDelta | IntentSelected | WarningEvent | ContextCondensed
+        self, event: TokenDelta | ThinkingDelta | IntentSelected | WarningEvent | ContextCondensed | ProcessChanged
     ) -> schema.AgentMessageChunk | schema.AgentThoughtChunk:
         own = message_id(event.session_id, event.turn_id, -event.seq)
         match event:
@@ -142,6 +150,8 @@ class TurnUpdates:
                 return thought(intent_text(event.intent, event.justification), own)
             case WarningEvent(message=text):
                 return said(f"⚠ {text}\n\n", own)
+            case ProcessChanged(means=text):
+                return thought(f"{visible(text)}\n", own)
             case ContextCondensed():
                 words = f"the conversation was condensed, from {event.before_tokens} to {event.after_tokens} tokens"
                 return thought(f"{words}; all of it is kept\n", own)

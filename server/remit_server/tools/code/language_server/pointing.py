@@ -30,10 +30,10 @@ _WORD = re.compile(r"\w+")
 class PlaceArguments(Arguments):
     """A place in a file."""
 
-    path: str = Field(max_length=4096, description="file, relative to the workspace")
-    line: int = Field(ge=1, le=10_000_000, description="line number, from 1")
+    path: str = Field(max_length=4096, description="file")
+    line: int = Field(ge=1, le=10_000_000, description="from 1")
     symbol: str | None = Field(default=None, min_length=1, max_length=200, description="the name on that line")
-    column: int | None = Field(default=None, ge=1, le=1_000_000, description="instead of `symbol`: column, from 1")
+    column: int | None = Field(default=None, ge=1, le=1_000_000, description="or its column, from 1")
 
 
 @dataclass(frozen=True, slots=True)

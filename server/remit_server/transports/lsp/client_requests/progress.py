@@ -20,6 +20,7 @@ from remit_server.contract import (
     CommandWaits,
     Event,
     IntentSelected,
+    ProcessChanged,
     PromptProgress,
     RunCompleted,
     StateChanged,
@@ -105,7 +106,7 @@ def progress_line(event: Event) -> str | None:
             line = f"the model reads the prompt: {done * 100 // total} %"
         case ToolOutput(text=text):
             line = _last_line(text)
-        case CommandWaits(means=means):
+        case CommandWaits(means=means) | ProcessChanged(means=means):
             line = means
         case ToolResultEvent(tool=tool, exit_code=int(), summary=summary):
             line = f"{tool}: {visible_again(summary, 'show')}"
