@@ -66,6 +66,7 @@ export interface ApprovalReceipt {
  * person's permission file, `everywhere_rule` that of an answer for good in every workspace. `session_name` says which
  * session asks, where the server holds more than one; `by_hunk`, that an answer may leave out hunks or files. The call
  * is number `step_call` of the `step_calls` that its step made besides intents; those after it may ask as well.
+ * `asked_by` is the work of the sub-agent whose call it is, in a line; null where it is the turn's own.
  */
 export interface ApprovalRequired {
   readonly seq: number;
@@ -73,6 +74,7 @@ export interface ApprovalRequired {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "approval_required";
   readonly approval_id: string;
   readonly tool_call_id: string;
@@ -97,6 +99,7 @@ export interface ApprovalRequired {
   readonly by_hunk: boolean;
   readonly step_call: number;
   readonly step_calls: number;
+  readonly asked_by: string | null;
   readonly deadline: string;
 }
 
@@ -114,6 +117,7 @@ export interface ApprovalResolved {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "approval_resolved";
   readonly approval_id: string;
   readonly decision: "allow" | "deny";
@@ -171,7 +175,10 @@ export interface CallInput {
   readonly work_item?: string | null;
 }
 
-/** A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed. */
+/**
+ * A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed; or a
+ * sub-agent, which was handed its work by the call `parent`.
+ */
 export interface CallMade {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -179,7 +186,8 @@ export interface CallMade {
   readonly id: string;
   readonly name: string;
   readonly arguments: { readonly [key: string]: JsonValue };
-  readonly caller: "model" | "person" | "remit";
+  readonly caller: "model" | "person" | "remit" | "sub_agent";
+  readonly parent?: string | null;
 }
 
 /**
@@ -225,6 +233,7 @@ export interface CommandWaits {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "command_waits";
   readonly tool_call_id: string;
   readonly wait: "queued" | "started" | "paused" | "resumed";
@@ -252,6 +261,7 @@ export interface ContextCondensed {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "context_condensed";
   readonly before_tokens: number;
   readonly after_tokens: number;
@@ -320,6 +330,7 @@ export interface ErrorEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "error";
   readonly error: ErrorPayload;
 }
@@ -442,6 +453,7 @@ export interface IntentSelected {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "intent_selected";
   readonly intent: Intent;
   readonly justification: string | null;
@@ -572,6 +584,7 @@ export interface PromptProgress {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "prompt_progress";
   readonly done: number;
   readonly total: number;
@@ -656,6 +669,7 @@ export interface ReviewRequired {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "review_required";
   readonly review_id: string;
   readonly diffs: readonly FileDiff[];
@@ -681,6 +695,7 @@ export interface ReviewResolved {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "review_resolved";
   readonly review_id: string;
   readonly accepted: number;
@@ -694,6 +709,7 @@ export interface RunCompleted {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "run_completed";
   readonly result: RunResult;
 }
@@ -746,6 +762,7 @@ export interface RunStarted {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "run_started";
   readonly model: string;
   readonly workspace: string;
@@ -866,6 +883,7 @@ export interface StateChanged {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "state_changed";
   readonly state: string;
   readonly mode: string;
@@ -936,6 +954,7 @@ export interface ThinkingDelta {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "thinking_delta";
   readonly text: string;
 }
@@ -959,6 +978,7 @@ export interface TokenDelta {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "token_delta";
   readonly text: string;
 }
@@ -982,6 +1002,7 @@ export interface ToolCallEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "tool_call";
   readonly tool_call_id: string;
   readonly tool: string;
@@ -996,6 +1017,7 @@ export interface ToolOutput {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "tool_output";
   readonly tool_call_id: string;
   readonly text: string;
@@ -1012,6 +1034,7 @@ export interface ToolResultEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "tool_result";
   readonly tool_call_id: string;
   readonly tool: string;
@@ -1074,6 +1097,7 @@ export interface UsageEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "usage";
   readonly usage: TokenUsage;
   readonly context: number;
@@ -1126,6 +1150,7 @@ export interface WarningEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "warning";
   readonly message: string;
 }

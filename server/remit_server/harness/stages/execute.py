@@ -15,12 +15,22 @@ from remit_server.harness.commands.inside import Attempts, Inside
 from remit_server.harness.commands.live_output import show_live
 from remit_server.harness.commands.repository_elsewhere import find_sight, past_objects
 from remit_server.harness.context import CallContext
+from remit_server.harness.handed_over import hand_over
 from remit_server.harness.judgement import Judgement, judge_path
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.authorise import Authorised
 from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.spec import CommandPlan, CommitPlan, FoundTools, Narrows, Outcome, ReadPlan, WritePlan
+from remit_server.tools.spec import (
+    CommandPlan,
+    CommitPlan,
+    DelegatePlan,
+    FoundTools,
+    Narrows,
+    Outcome,
+    ReadPlan,
+    WritePlan,
+)
 from remit_server.workspace.git_linked import KEPT_S
 
 
@@ -52,7 +62,7 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
             result = await retry_read(run, record.record_retry)
             for why in result.retried:
                 record.record_retry(why)
-            ctx.turn.memory.note_read(result.data)
+            ctx.turn.note_read(result.data)
             if isinstance(result.facts, FoundTools):
                 ctx.turn.memory.note_found(result.facts.tools)
             if isinstance(result.facts, Narrows):
@@ -63,6 +73,8 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
             result = await _run_command(authorised, plan, ctx, record)
         case WritePlan() | CommitPlan():
             result = plan
+        case DelegatePlan():
+            result = await hand_over(plan, ctx)
         case _:
             assert_never(plan)
     return Executed(proposal, authorised.judgement, result)
