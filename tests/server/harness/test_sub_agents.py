@@ -326,3 +326,33 @@ async def test_AGT_16_a_rule_may_name_what_a_sub_agent_does(make_bench: Any, tmp
     await bench.ask("go")
     assert [event.ok for event in results(bench, "write_file")] == [False, True]
     assert results(bench, "write_file")[0].rules == ("no-writes",)
+
+
+async def test_AGT_17_edits_that_wait_for_the_end_are_reviewed_before_work_is_handed_over_and_when_it_ends(
+    make_bench: Any,
+) -> None:
+    def edit(old: str, new: str) -> dict[str, Any]:
+        return call("edit_file", path="a.py", old_text=old, new_text=new)
+
+    first = {"calls": [intent("CODE"), edit("total = 0", "total = 1")]}
+    theirs = child(intent("READ_FILE"), call("read_file", path="a.py"), intent("CODE"), edit("total = 1", "total = 2"))
+    steps = [first, hand({"work": WORK}), theirs, answer(), DONE]
+    asker = Answering()
+    bench = await make_bench(*steps, when="turn")
+    await bench.ask("go", asker=asker)
+    assert [question.asked_by for question in asker.asked] == [None, WORK]
+    assert (bench.workspace / "a.py").read_text().startswith("total = 2")
+    (outcome,) = results(bench, "delegate")
+    assert [each["path"] for each in outcome.data["changes"]] == ["a.py"]
+
+
+async def test_AGT_17_what_a_sub_agent_changed_is_changed_under_what_its_parent_has_read(make_bench: Any) -> None:
+    read = {"calls": [intent("READ_FILE"), call("read_file", path="a.py")]}
+    theirs = child(intent("CODE"), call("write_file", path="a.py", content="other = 1\n"))
+    lines = call("replace_lines", path="a.py", first_line=1, last_line=1, new_text="mine = 1")
+    steps = [read, hand({"work": WORK}), theirs, answer(), {"calls": [intent("CODE"), lines]}, DONE]
+    bench = await make_bench(*steps)
+    await bench.ask("go")
+    (refused,) = results(bench, "replace_lines")
+    assert refused.error.code == "stale"
+    assert (bench.workspace / "a.py").read_text() == "other = 1\n"
