@@ -73,11 +73,15 @@
      (when at-end (goto-char (point-max)))
      (dolist (each following) (set-window-point each (point-max)))))
 
+(defvar remit--behind ""
+  "What stands before each line that is drawn: of a sub-agent a bar.")
+
 (defun remit--say (text &optional face)
   "Add TEXT as lines of their own, in FACE."
   (remit--adding
     (unless (bolp) (insert "\n"))
-    (insert (propertize (string-trim-right text "\n") 'face face) "\n"))
+    (let ((lines (string-replace "\n" (concat "\n" remit--behind) (string-trim-right text "\n"))))
+      (insert (propertize (concat remit--behind lines) 'face face) "\n")))
   (setq remit--streaming nil))
 
 (defun remit--begin (line)
@@ -109,10 +113,15 @@
 
 (defun remit--about (arguments)
   "Return what a call with ARGUMENTS is about, in one line."
-  (let ((about (or (plist-get arguments :path) (plist-get arguments :command))))
+  (let ((about (or (plist-get arguments :path) (plist-get arguments :command) (plist-get arguments :work))))
     (if (stringp about) (subst-char-in-string ?\n ?\s about) "")))
 
 (defun remit--draw (event)
+  "Add what EVENT of a turn says, behind a bar where it is of a sub-agent."
+  (let ((remit--behind (if (plist-get event :sub_agent) "┆ " "")))
+    (remit--draw-plain event)))
+
+(defun remit--draw-plain (event)
   "Add what EVENT of a turn says."
   (pcase (plist-get event :kind)
     ("run_started"
@@ -175,7 +184,8 @@ It is OK, and RESULT has no program that ended with an error."
 
 (defun remit--replay (record)
   "Add RECORD of a session that was kept; nothing in it runs."
-  (let ((own (equal (plist-get record :name) "select_active_intent")))
+  (let ((own (equal (plist-get record :name) "select_active_intent"))
+        (remit--behind (if (plist-get record :parent) "┆ " "")))
     (pcase (plist-get record :type)
       ("user" (when (equal (plist-get record :origin) "person")
                 (remit--say (concat "\n❯ " (plist-get record :content)) 'remit-prompt)))

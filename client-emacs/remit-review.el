@@ -94,6 +94,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
               (format ", call %d of %d" (plist-get event :step_call) (plist-get event :step_calls))
             ""))
     (when (plist-get event :session_name) (line "  in the session %s" (plist-get event :session_name)))
+    (when (plist-get event :asked_by) (line "  asked by a sub-agent: %s" (plist-get event :asked_by)))
     (seq-doseq (reason (plist-get event :reasons))
       (line "  %s" (plist-get reason :reason)))
     (let ((command (or (plist-get event :command)

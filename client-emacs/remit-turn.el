@@ -87,7 +87,7 @@ A turn is about CONTEXT and ATTACHMENT."
       (with-current-buffer chat
         (remit--draw event)
         (pcase (plist-get event :kind)
-          ("intent_selected" (setq remit--intent (plist-get event :intent)))
+          ("intent_selected" (unless (plist-get event :sub_agent) (setq remit--intent (plist-get event :intent))))
           ("state_changed" (remit--note-standing event))
           ("approval_required" (remit--open-question chat event))
           ("approval_resolved"

@@ -67,6 +67,7 @@ export interface ApprovalReceipt {
  * person's permission file, `everywhere_rule` that of an answer for good in every workspace. `session_name` says which
  * session asks, where the server holds more than one; `by_hunk`, that an answer may leave out hunks or files. The call
  * is number `step_call` of the `step_calls` that its step made besides intents; those after it may ask as well.
+ * `asked_by` is the work of the sub-agent whose call it is, in a line; null where it is the turn's own.
  */
 export interface ApprovalRequired {
   readonly seq: number;
@@ -74,6 +75,7 @@ export interface ApprovalRequired {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "approval_required";
   readonly approval_id: string;
   readonly tool_call_id: string;
@@ -98,6 +100,7 @@ export interface ApprovalRequired {
   readonly by_hunk: boolean;
   readonly step_call: number;
   readonly step_calls: number;
+  readonly asked_by: string | null;
   readonly deadline: string;
 }
 
@@ -115,6 +118,7 @@ export interface ApprovalResolved {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "approval_resolved";
   readonly approval_id: string;
   readonly decision: "allow" | "deny";
@@ -172,7 +176,10 @@ export interface CallInput {
   readonly work_item?: string | null;
 }
 
-/** A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed. */
+/**
+ * A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed; or a
+ * sub-agent, which was handed its work by the call `parent`.
+ */
 export interface CallMade {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -180,7 +187,8 @@ export interface CallMade {
   readonly id: string;
   readonly name: string;
   readonly arguments: { readonly [key: string]: JsonValue };
-  readonly caller: "model" | "person" | "remit";
+  readonly caller: "model" | "person" | "remit" | "sub_agent";
+  readonly parent?: string | null;
 }
 
 /**
@@ -226,6 +234,7 @@ export interface CommandWaits {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "command_waits";
   readonly tool_call_id: string;
   readonly wait: "queued" | "started" | "paused" | "resumed";
@@ -253,6 +262,7 @@ export interface ContextCondensed {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "context_condensed";
   readonly before_tokens: number;
   readonly after_tokens: number;
@@ -321,6 +331,7 @@ export interface ErrorEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "error";
   readonly error: ErrorPayload;
 }
@@ -443,6 +454,7 @@ export interface IntentSelected {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "intent_selected";
   readonly intent: Intent;
   readonly justification: string | null;
@@ -599,6 +611,7 @@ export interface PromptProgress {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "prompt_progress";
   readonly done: number;
   readonly total: number;
@@ -683,6 +696,7 @@ export interface ReviewRequired {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "review_required";
   readonly review_id: string;
   readonly diffs: readonly FileDiff[];
@@ -708,6 +722,7 @@ export interface ReviewResolved {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "review_resolved";
   readonly review_id: string;
   readonly accepted: number;
@@ -721,6 +736,7 @@ export interface RunCompleted {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "run_completed";
   readonly result: RunResult;
 }
@@ -773,6 +789,7 @@ export interface RunStarted {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "run_started";
   readonly model: string;
   readonly workspace: string;
@@ -893,6 +910,7 @@ export interface StateChanged {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "state_changed";
   readonly state: string;
   readonly mode: string;
@@ -965,6 +983,7 @@ export interface ThinkingDelta {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "thinking_delta";
   readonly text: string;
 }
@@ -988,6 +1007,7 @@ export interface TokenDelta {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "token_delta";
   readonly text: string;
 }
@@ -1011,6 +1031,7 @@ export interface ToolCallEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "tool_call";
   readonly tool_call_id: string;
   readonly tool: string;
@@ -1025,6 +1046,7 @@ export interface ToolOutput {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "tool_output";
   readonly tool_call_id: string;
   readonly text: string;
@@ -1041,6 +1063,7 @@ export interface ToolResultEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "tool_result";
   readonly tool_call_id: string;
   readonly tool: string;
@@ -1103,6 +1126,7 @@ export interface UsageEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "usage";
   readonly usage: TokenUsage;
   readonly context: number;
@@ -1155,6 +1179,7 @@ export interface WarningEvent {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "warning";
   readonly message: string;
 }

@@ -85,7 +85,7 @@ _LOOKING = IntentRow(
 INTENT_TOOLS: Matrix = MappingProxyType(
     {
         Intent.PLAN: IntentRow(
-            tools=("plan_complete", "workflow_request_exemption", "revise_tests", "set_mode", "review_work")
+            tools=("plan_complete", "workflow_request_exemption", "revise_tests", "set_mode", "review_work", "delegate")
         ),
         Intent.ANALYZE: _LOOKING,
         Intent.DEBUG: _LOOKING,

@@ -52,6 +52,7 @@ CALLER_TAGS: Mapping[str, str] = MappingProxyType(
         "trusted_write": "a tool of Remit's that writes exactly what was judged carries it out",
         "third_party": "another agent or a plugin from elsewhere called",
         "own_tool": "a program that the person made a tool of theirs carries it out",
+        "sub_agent": "a sub-agent called, which was handed a piece of work",
     }
 )
 """The tags of callers that there are, and what each says; the server gives them, by tables (POL-19)."""
@@ -143,7 +144,8 @@ class Action:
     read, holds files that policy keeps unread. `work_item` is the one that the step named, whose scope holds.
     `sandbox` is the template of the sandbox in which it is carried out, None where the server does it itself; `permit`
     is whether it is carried out under a capability token minted for exactly it. `doubts` are what whoever made the
-    action is not certain of: like a command's own, each means that a person has to look.
+    action is not certain of: like a command's own, each means that a person has to look. `within` and `reaches` are
+    what the caller was left of paths and hosts: a path matches the globs of each, and a host is one of these.
     """
 
     syscall: str
@@ -167,3 +169,5 @@ class Action:
     sandbox: SandboxName | None = None
     permit: bool = True
     doubts: tuple[str, ...] = ()
+    within: frozenset[tuple[str, ...]] = frozenset()
+    reaches: frozenset[str] | None = None

@@ -100,8 +100,11 @@ class AsWritten(GenerateJsonSchema):
         field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
         total: bool,
     ) -> bool:
-        """True for all fields of what is written, pydantic's own answer for what is read."""
-        return self.mode == "serialization" or super().field_is_required(field, total)
+        """True for all fields of what is written, unless one is left out where it says nothing; pydantic's own answer
+        for what is read."""
+        if self.mode == "serialization":
+            return "serialization_exclude_if" not in field
+        return super().field_is_required(field, total)
 
 
 def files(root: Path) -> dict[Path, str]:
@@ -145,7 +148,7 @@ def with_tools(package: str) -> str:
     Each takes, besides its own arguments, the intent that it is called with, of those that it belongs to.
     """
     manifest = json.loads(package)
-    offered = [_offered(tool) for tool in TOOLS.values() if not tool.person_only]
+    offered = [_offered(tool) for tool in TOOLS.values() if not tool.person_only and not tool.delegates]
     manifest["contributes"]["languageModelTools"] = offered
     return _text_of(manifest)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runtime import SHOP, benches
+from bench_runtime import SHOP, Answering, benches, call, intent
 from told import ALL_DONE, ANSWERS, CALLS, SAID_YES, TWO, play
 
 ROOT = Path(__file__).parents[2]
@@ -166,6 +166,39 @@ def test_AGT_15_what_an_editor_draws_is_what_happened(turns: list[Told], tmp_pat
     for each, text in zip(turns, draw(turns, tmp_path), strict=True):
         wrong = [what for what, holds in judged(each, text, words).items() if not holds]
         assert not wrong, f"{each.name}, {each.answer}: {wrong}\n{text}"
+
+
+async def handed_over(folder: Path) -> Told:
+    """A turn whose sub-agent makes a file, and is asked about it."""
+    made = [intent("CODE"), call("write_file", path="new/b.py", content="b = 1\n")]
+    steps = [
+        {"calls": [intent("PLAN"), call("delegate", work="make the second file")]},
+        {"told": "make the second file", "calls": made},
+        {"told": "make the second file", "text": "made"},
+        {"text": ALL_DONE},
+    ]
+    async with benches(folder) as make:
+        bench = await make(*steps)
+        await bench.ask("go", asker=Answering())
+        events = [json.loads(event.model_dump_json()) for event in bench.events]
+        return Told("delegate", "yes", events, frozenset({"new/b.py"}))
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_AGT_17_what_a_sub_agent_does_is_drawn_apart_and_its_question_says_who_asks(
+    tmp_path: Path, surface: str
+) -> None:
+    turn = asyncio.run(handed_over(tmp_path))
+    (text,) = SURFACES[surface][0]([turn], tmp_path)
+    (question,) = turn.of("approval_required")
+    (summary,) = [event["summary"] for event in turn.of("tool_result") if event["tool"] == "write_file"]
+    assert summary in text
+    assert question["asked_by"] == "make the second file"
+    assert text.count("make the second file") >= 1
+    if surface != "VS Code":  # there a row of one is indented: `isOfSubAgent`
+        lines = [line for line in text.splitlines() if line.startswith("┆ ")]
+        assert any(summary in line for line in lines)
+        assert not any("delegate" in line for line in lines)
 
 
 def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:

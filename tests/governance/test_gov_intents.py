@@ -34,7 +34,7 @@ READING = [
 ]
 # Written from the specification's table, not from the code's.
 MATRIX = {
-    Intent.PLAN: ["plan_complete", "workflow_request_exemption", "revise_tests"],
+    Intent.PLAN: ["plan_complete", "workflow_request_exemption", "revise_tests", "delegate"],
     Intent.ANALYZE: READING,
     Intent.DEBUG: READING,
     Intent.READ_FILE: ["read_file"],

@@ -143,8 +143,13 @@ function M.prompt()
   end)
 end
 
+--- What stands before each line that is drawn of a sub-agent (AGT-17).
+local BEHIND = '┆ '
+local behind = ''
+
 --- Adds lines; a window that shows the end goes on showing it. Returns the first new row.
 local function add(lines, group)
+  if behind ~= '' then lines = vim.tbl_map(function(line) return behind .. line end, lines) end
   local there = ready()
   local first = vim.api.nvim_buf_line_count(there)
   local empty = first == 1 and vim.api.nvim_buf_get_lines(there, 0, 1, false)[1] == ''
@@ -206,6 +211,7 @@ end
 local function draw_question(event)
   local several = (known(event.step_calls) or 1) > 1 and (', call %d of %d'):format(event.step_call, event.step_calls) or ''
   add({ '', ('Remit asks: %s (%s risk%s)'):format(event.title, event.risk, several) }, 'RemitAsk')
+  if known(event.asked_by) then add({ '  asked by a sub-agent: ' .. event.asked_by }, 'RemitAsk') end
   for _, reason in ipairs(event.reasons) do
     add({ '  ' .. reason.reason }, 'RemitHint')
   end
@@ -267,7 +273,7 @@ local DRAWN = {
   end,
   intent_selected = function(event) add({ ('[%s]'):format(event.intent) }, 'RemitIntent') end,
   tool_call = function(event)
-    local about = event.arguments.path or event.arguments.command
+    local about = event.arguments.path or event.arguments.command or event.arguments.work
     add({ ('→ %s %s'):format(event.tool, type(about) == 'string' and about:gsub('\n', ' ') or '') }, 'RemitTool')
   end,
   tool_output = function(event) M.say(event.text, 'RemitHint') end,
@@ -302,7 +308,9 @@ local DRAWN = {
 function M.draw(event)
   local draw = DRAWN[event.kind]
   if event.kind ~= 'token_delta' then streaming = nil end
+  behind = known(event.sub_agent) and event.kind ~= 'approval_required' and BEHIND or ''
   if draw then draw(event) end
+  behind = ''
 end
 
 local MADE = { created = ' (new)', deleted = ' (deleted)' }
@@ -335,7 +343,10 @@ local REPLAYED = {
   end,
   intent = function(record) add({ ('[%s]'):format(record.intent) }, 'RemitIntent') end,
   tool_call = function(record)
-    if record.name ~= 'select_active_intent' then DRAWN.tool_call({ tool = record.name, arguments = record.arguments }) end
+    if record.name == 'select_active_intent' then return end
+    behind = known(record.parent) and BEHIND or ''
+    DRAWN.tool_call({ tool = record.name, arguments = record.arguments })
+    behind = ''
   end,
   tool_result = function(record)
     local well = went_well(record.success, record.exit_code)

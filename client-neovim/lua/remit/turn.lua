@@ -75,7 +75,7 @@ end
 
 --- Takes one event of the turn.
 function M.take(event)
-  if event.kind == 'intent_selected' then M.intent = event.intent end
+  if event.kind == 'intent_selected' and not event.sub_agent then M.intent = event.intent end
   if event.kind == 'state_changed' then M.standing = event end
   if event.kind == 'approval_required' then
     M.question = { event = event, left_out = {} }

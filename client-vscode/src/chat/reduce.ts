@@ -107,7 +107,7 @@ function onEvent(view: View, event: AgentEvent): View {
   });
   if (changed === view) return view;
   if (event.kind === 'run_started') return { ...changed, model: event.model };
-  if (event.kind === 'usage') return { ...changed, context: contextUse(event) };
+  if (event.kind === 'usage' && event.sub_agent === undefined) return { ...changed, context: contextUse(event) };
   if (event.kind !== 'state_changed') return changed;
   return { ...changed, standing: { mode: event.mode, state: event.state, means: event.means } };
 }
@@ -119,7 +119,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
     case 'intent_selected':
       return append(turn, {
         kind: 'intent', id: `${event.seq}`, intent: event.intent, previous: event.previous,
-        justification: event.justification, allowed_tools: event.allowed_tools,
+        justification: event.justification, allowed_tools: event.allowed_tools, sub_agent: event.sub_agent ?? null,
       });
     case 'token_delta':
       return addText(turn, 'text', event.seq, event.text);
@@ -130,6 +130,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
     case 'tool_call':
       return append(turn, {
         kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: event.arguments, printed: '', result: null,
+        sub_agent: event.sub_agent ?? null,
       });
     case 'tool_output':
       return addPrinted(turn, event);
@@ -225,7 +226,7 @@ function addResult(turn: Turn, event: ToolResultEvent): Turn {
   const index = turn.items.findLastIndex((item) => item.kind === 'tool' && item.id === event.tool_call_id);
   const item = turn.items[index];
   if (item?.kind !== 'tool') {
-    return append(turn, { kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: {}, printed: '', result: event });
+    return append(turn, { kind: 'tool', id: event.tool_call_id, tool: event.tool, arguments: {}, printed: '', result: event, sub_agent: event.sub_agent ?? null });
   }
   return { ...turn, items: turn.items.with(index, { ...item, result: event }) };
 }

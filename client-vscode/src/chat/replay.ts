@@ -49,12 +49,12 @@ function add(turn: Turn, record: SessionRecord): Turn {
       return record.content ? append(now, { kind: 'text', id, text: record.content }) : now;
     case 'tool_call':
       if (record.name === 'select_active_intent') return now;
-      return append(now, { kind: 'tool', id: record.id, tool: record.name, arguments: record.arguments, printed: '', result: null });
+      return append(now, { kind: 'tool', id: record.id, tool: record.name, arguments: record.arguments, printed: '', result: null, sub_agent: record.parent ?? null });
     case 'tool_result':
       return addResult(now, record);
     case 'intent':
       return insertIntent(now, {
-        kind: 'intent', id: `intent-${id}`, intent: record.intent, previous: null, justification: record.justification, allowed_tools: [],
+        kind: 'intent', id: `intent-${id}`, intent: record.intent, previous: null, justification: record.justification, allowed_tools: [], sub_agent: null,
       });
     case 'approval':
       return append(now, note(id, 'info', `${record.title}: ${record.decision} (${record.by.replaceAll('_', ' ')}, ${record.scope})`));

@@ -73,6 +73,8 @@ export interface IntentItem {
   readonly previous: Intent | null;
   readonly justification: string | null;
   readonly allowed_tools: readonly string[];
+  /** The call that handed its work to the sub-agent that this is of; null where it is the turn's own. */
+  readonly sub_agent: string | null;
 }
 
 export interface ToolItem {
@@ -83,6 +85,8 @@ export interface ToolItem {
   /** The last of what its command has printed. */
   readonly printed: string;
   readonly result: ToolResultEvent | null;
+  /** As in `IntentItem`. */
+  readonly sub_agent: string | null;
 }
 
 /** What a person answers; the model can be told why. */

@@ -85,6 +85,7 @@ function Approval({ item, waiting, send }: ApprovalProps) {
         <span class="risk" title={say('Risk: {0}', RISKS[question.risk]())}>{say('{0} risk', RISKS[question.risk]())}</span>
       </header>
       {question.session_name !== null && <p class="session-rule">{say('In the session: {0}', visibleLine(question.session_name))}</p>}
+      {question.asked_by !== null && <p class="session-rule" data-testid="asked-by">{say('Asked by a sub-agent: {0}', visibleLine(question.asked_by))}</p>}
       <div id={id('reasons')}><Reasons reasons={question.reasons} /></div>
       <div id={id('command')}><Command question={question} /></div>
       {question.diffs.map((diff, index) => (

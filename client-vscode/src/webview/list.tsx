@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { say } from '../words';
-import { asks, guessedHeight, type Row } from './rows';
+import { asks, guessedHeight, isOfSubAgent, type Row } from './rows';
 import { segments, type Sight } from './sight';
 
 interface Props {
@@ -43,7 +43,7 @@ export function List({ rows, draw, before, after, asked, ended }: Props) {
       {segments(known, seen, (index) => index === last || asks(rows[index]!) || rows[index]!.key === focused).map((segment, number) => {
         if (segment.kind === 'gap') return <div key={`gap ${number}`} class="gap" style={{ height: `${segment.height}px` }} />;
         const row = rows[segment.index]!;
-        return <div key={row.key} class={`row ${row.kind}-row`} data-row={row.key} ref={measured}>{draw(row)}</div>;
+        return <div key={row.key} class={`row ${row.kind}-row${isOfSubAgent(row) ? ' of-sub-agent' : ''}`} data-row={row.key} ref={measured}>{draw(row)}</div>;
       })}
       {after}
     </main>

@@ -83,6 +83,14 @@ export function asks(row: Row): boolean {
   return row.kind === 'item' && row.place > 0;
 }
 
+/** Whether a row is of what a sub-agent does, and not of the turn's own steps (AGT-17). */
+export function isOfSubAgent(row: Row): boolean {
+  if (row.kind !== 'item') return false;
+  const { item } = row;
+  if (item.kind === 'approval') return item.question.asked_by !== null;
+  return (item.kind === 'tool' || item.kind === 'intent') && item.sub_agent !== null;
+}
+
 const LINE = 20;
 const CHARS_A_LINE = 60;
 const BEGINNING: { readonly [kind in Item['kind'] | 'asked' | 'ending']: number } = {

@@ -41,7 +41,7 @@ export function Tool({ row, item, open, send }: Props) {
   const { approval, over, own, current } = row;
   const { result } = item;
   const state = stateOf(item, row);
-  const target = item.arguments['path'] ?? item.arguments['command'] ?? item.arguments['query'] ?? item.arguments['pattern'];
+  const target = item.arguments['path'] ?? item.arguments['command'] ?? item.arguments['query'] ?? item.arguments['pattern'] ?? item.arguments['work'];
   const summary = (
     <>
       <span class={`codicon codicon-${STATES[state].icon}`} role="img" aria-label={say(STATES[state].label)} />

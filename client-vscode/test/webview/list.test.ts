@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { EMPTY, reduce } from '../../src/chat/reduce';
 import type { View } from '../../src/chat/view';
-import { asks, guessedHeight, rowsOf } from '../../src/webview/rows';
+import { asks, guessedHeight, isOfSubAgent, rowsOf } from '../../src/webview/rows';
 import { segments } from '../../src/webview/sight';
 import { asked, call, completed, event, events, question, started, toolResult, type Sent } from '../events';
 
@@ -44,4 +44,17 @@ test('a guess of a row\'s height grows with what is in it', () => {
   const [, short] = rowsOf(after(started, { kind: 'token_delta', text: 'x' }));
   const [, long] = rowsOf(after(started, { kind: 'token_delta', text: 'x'.repeat(6_000) }));
   expect(guessedHeight(long!)).toBeGreaterThan(20 * guessedHeight(short!));
+});
+
+test('AGT-17 what a sub-agent does is told from what the turn does itself', () => {
+  const of = { sub_agent: 'c1' };
+  const intent = { kind: 'intent_selected', intent: 'CODE', justification: null, previous: null, allowed_tools: [], work_item: null, ...of };
+  const delegate = { ...call, tool: 'delegate' } as Sent;
+  const usage = { kind: 'usage', usage: { prompt_tokens: 9, cached_tokens: 0, completion_tokens: 1, price_usd: 0 }, context: 9, window: 10, ...of };
+  const own = { ...call, tool_call_id: 'c1/c1', ...of } as Sent;
+  const asks = question({ tool_call_id: 'c1/c1', asked_by: 'the work', ...of });
+  const view = after(started, delegate, intent as Sent, own, asks, usage as Sent, toolResult({ tool_call_id: 'c1/c1', ...of }), toolResult());
+  expect(rowsOf(view).filter(isOfSubAgent).map((row) => row.key)).toEqual(['t1 intent 3', 't1 tool c1/c1']);
+  expect(view.context).toBeNull();
+  expect(view.turns[0]!.usage?.prompt_tokens).toBe(9);
 });

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
-from remit_governance.canonical import digest
-from remit_governance.intents import SELECT_INTENT, canonical_tool
+from remit_governance.intents import canonical_tool
 from remit_governance.values import Intent
 from remit_governance.work_items import WorkItems
 from remit_server.agent.by_rule import LEAST_SHOWN, step_by_rule
@@ -20,9 +19,9 @@ from remit_server.agent.context.generation import Generation
 from remit_server.agent.context.tool_budget import fit_tools
 from remit_server.agent.context.window import Window, smallest_window
 from remit_server.agent.exit_check import ExitCheck
-from remit_server.agent.loops import History, Loop, Seen, after_step
+from remit_server.agent.loops import History, Loop, after_step, loop_warning, observed_calls
 from remit_server.agent.offer import nameable_paths
-from remit_server.agent.prompt import SYSTEM_PROMPT, attached_names, user_text, work_items_text
+from remit_server.agent.prompt import SUB_AGENT_PROMPT, SYSTEM_PROMPT, attached_names, user_text, work_items_text
 from remit_server.contract import ContextPayload, ErrorCode, PromptProgress, TextInput, TokenDelta
 from remit_server.contract import ThinkingDelta as ThinkingEvent
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
@@ -37,6 +36,7 @@ from remit_server.models.ports import (
     Finished,
     GenerateRequest,
     Message,
+    ModelEvent,
     ModelProvider,
     PathsOnOffer,
     PromptRead,
@@ -100,6 +100,14 @@ class Agent:
         """Returns the same agent with at most `max_steps` steps a turn; a run may only tighten its limits."""
         return self if max_steps is None else replace(self, max_steps=min(max_steps, self.max_steps))
 
+    async def run(self, work: str, turn: Turn) -> str:
+        """Works off what a sub-agent was handed, whose turn this is, told that alone; returns what it answers (AGT-16).
+
+        Raises RemitError, as `answer` does.
+        """
+        conversation = Conversation([SystemMessage(SUB_AGENT_PROMPT)])
+        return (await self.answer(TextInput(text=work), conversation, turn)).message.text
+
     async def answer(
         self,
         request: TextInput,
@@ -141,14 +149,15 @@ class Agent:
                 conversation.say(UserMessage(told))
 
     async def _work(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
-        offered, history = (turn.memory.found, turn.narrowed), History()
+        offered, history = (turn.memory.found, turn.authority), History()
         check = await ExitCheck.begin(self.dispatcher, turn)
-        end = limit(f"this turn took {self.max_steps} steps without an answer", "ask for less at once")
         begun = len(conversation.messages)
-        for step in range(1, self.max_steps + 1):
+        turn.begin_steps(self.max_steps)
+        while (reached := turn.reached_limit()) is None:
+            turn.allowance.take()
             turn.begin_step()
-            if (turn.memory.found, turn.narrowed) != offered:
-                offered, window = (turn.memory.found, turn.narrowed), smallest_window(self.provider, self.generation)
+            if (turn.memory.found, turn.authority) != offered:
+                offered, window = (turn.memory.found, turn.authority), smallest_window(self.provider, self.generation)
                 tools = fit_tools(self.dispatcher.offered(turn), window, offer.profile, turn.memory.found)
                 offer = replace(offer, intents=tools)
             reply = await self._follow_rules(conversation.messages[begun:], offer, turn) if offer.by_rules else None
@@ -157,18 +166,18 @@ class Agent:
                 reply = await self._generate(conversation, offer, turn)
             conversation.say(reply.message)
             if reply.message.calls:
-                last = step == self.max_steps
+                last = turn.reached_limit() is not None
                 history, loop = await self._dispatch(reply.message, conversation, turn, history, offer, last=last)
                 check.note_step()
                 if loop is not None and loop.ends:
                     end = limit(f"the model repeated itself: it {loop.what}", "ask in other words")
-                    break
+                    return await self._conclude(conversation, offer, turn, end)
             elif (told := await self._find_unfinished(check, turn)) is not None:
                 conversation.say(UserMessage(told))
                 offer = replace(offer, by_rules=False)
             else:
                 return reply
-        return await self._conclude(conversation, offer, turn, end)
+        return await self._conclude(conversation, offer, turn, limit(reached, "ask for less at once"))
 
     async def _conclude(self, conversation: Conversation, offer: Offer, turn: Turn, end: RemitError) -> Reply:
         """Has the model say what it has, in place of going on: what was done is not lost with the turn.
@@ -255,7 +264,7 @@ class Agent:
             messages = conversation.sent
             request = replace(
                 self.generation.request(
-                    turn.session_id, messages, offer.intents, self._paths(messages, offer.profile, turn)
+                    turn.conversation_id, messages, offer.intents, self._paths(messages, offer.profile, turn)
                 ),
                 must_answer=offer.only_answer,
                 work_items=tuple(self._items()),
@@ -312,15 +321,13 @@ class Agent:
                 async for event in events:
                     begun = begun or not isinstance(event, PromptRead)
                     match event:
-                        case PromptRead(done=done, total=total):
-                            turn.emit(PromptProgress(**turn.stamp(), done=done, total=total))
+                        case PromptRead():
+                            pass
                         case TextDelta(text=more):
                             left = _chars_left(more, left)
                             text.append(more)
-                            turn.emit(TokenDelta(**turn.stamp(), text=more))
                         case ThinkingDelta(text=more):
                             left = _chars_left(more, left)
-                            turn.emit(ThinkingEvent(**turn.stamp(), text=more))
                         case CallProposed(call=proposed):
                             call = too_deep() if is_too_deep(dict(proposed.arguments)) else proposed
                             left = _chars_left(json.dumps(dict(call.arguments)), left)
@@ -330,11 +337,28 @@ class Agent:
                             count_usage(event, turn, smallest_window(self.provider, self.generation))
                         case _:
                             assert_never(event)
+                    if turn.handed is None:  # what a sub-agent says is part of its call's result
+                        _show_text(event, turn)
         except ModelUnavailable as error:
             if begun or not error.retryable:
                 raise
             raise RetryableBeforeFirstToken(error) from error
         return Reply(AssistantMessage("".join(text), tuple(calls)), finished.reason == "declined"), finished
+
+
+def _show_text(event: ModelEvent, turn: Turn) -> None:
+    """Shows what a model reads, thinks and says while it does so."""
+    match event:
+        case PromptRead(done=done, total=total):
+            turn.emit(PromptProgress(**turn.stamp(), done=done, total=total))
+        case TextDelta(text=text):
+            turn.emit(TokenDelta(**turn.stamp(), text=text))
+        case ThinkingDelta(text=text):
+            turn.emit(ThinkingEvent(**turn.stamp(), text=text))
+        case CallProposed() | Finished():
+            pass
+        case _:
+            assert_never(event)
 
 
 def _chars_left(more: str, left: int) -> int:
@@ -370,21 +394,6 @@ def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
             pass
         case _:
             assert_never(finished.reason)
-
-
-def observed_calls(calls: Sequence[ToolCall], results: Sequence[CallResult | None]) -> tuple[Seen, ...]:
-    """Returns what came of a step's calls. Intents count where nothing else was called: they stand before every first
-    call."""
-    ended = [
-        (canonical_tool(call.name), result) for call, result in zip(calls, results, strict=False) if result is not None
-    ]
-    acted = [(name, result) for name, result in ended if name != SELECT_INTENT] or ended
-    return tuple(Seen((name, result.args_digest), result.ok, digest(result.text)) for name, result in acted)
-
-
-def loop_warning(loop: Loop) -> str:
-    """Returns what a model is told with its last result."""
-    return f"warning: you {loop.what}. Do something else now, or answer with what you know."
 
 
 def limit(what: str, fix: str) -> RemitError:

@@ -11,6 +11,10 @@ from itertools import takewhile
 from types import MappingProxyType
 from typing import Literal
 
+from remit_governance.canonical import digest
+from remit_governance.intents import SELECT_INTENT, canonical_tool
+from remit_server.harness.calls import CallResult, ToolCall
+
 Kind = Literal["same_call", "alternating_calls", "repeated_failure", "repeated_text"]
 
 
@@ -111,6 +115,21 @@ def count_repetitions(history: History) -> Mapping[Kind, int]:
         "repeated_failure": _count_failures(history),
         "repeated_text": len(history.texts) if len(said) >= MIN_TEXT else 0,
     }
+
+
+def observed_calls(calls: Sequence[ToolCall], results: Sequence[CallResult | None]) -> tuple[Seen, ...]:
+    """Returns what came of a step's calls. Intents count where nothing else was called: they stand before every first
+    call."""
+    ended = [
+        (canonical_tool(call.name), result) for call, result in zip(calls, results, strict=False) if result is not None
+    ]
+    acted = [(name, result) for name, result in ended if name != SELECT_INTENT] or ended
+    return tuple(Seen((name, result.args_digest), result.ok, digest(result.text)) for name, result in acted)
+
+
+def loop_warning(loop: Loop) -> str:
+    """Returns what a model is told with its last result."""
+    return f"warning: you {loop.what}. Do something else now, or answer with what you know."
 
 
 def count_trailing(items: Sequence[Hashable], period: int) -> int:

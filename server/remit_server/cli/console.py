@@ -124,7 +124,13 @@ def show_ending(event: Event) -> None:
 
 
 def draw_event(event: AgentEvent) -> Iterable[str]:
-    """Returns one event as lines of text."""
+    """Returns one event as lines of text; those of a sub-agent stand behind a bar."""
+    if event.sub_agent is None:
+        return _draw_own(event)
+    return (f"{style_text('  ┆', 'dim')} {part}" for line in _draw_own(event) for part in line.split("\n"))
+
+
+def _draw_own(event: AgentEvent) -> Iterable[str]:
     match event:
         case RunStarted():
             where = f" · sent to {event.sent_to}" if event.sent_to else ""
@@ -249,6 +255,8 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
     yield f"  {style_text('approval', 'yellow')} {visible_again(event.title)} · risk {event.risk}{which}"
     if event.session_name is not None:
         yield f"    in the session: {visible_again(event.session_name, 'show')}"
+    if event.asked_by is not None:
+        yield f"    asked by a sub-agent: {visible_again(event.asked_by, 'show')}"
     for why in dict.fromkeys(visible_again(reason.reason) for reason in event.reasons):
         yield f"    {why}"
     if event.command is not None:

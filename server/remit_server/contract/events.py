@@ -12,13 +12,18 @@ from remit_server.contract.values import ErrorPayload, FileDiff, ReasonPayload, 
 
 
 class Event(Wire):
-    """What all events carry; `seq` is contiguous from 1 in a turn, `time` is UTC in RFC 3339."""
+    """What all events carry; `seq` is contiguous from 1 in a turn, `time` is UTC in RFC 3339.
+
+    `sub_agent` is the id of the call that handed work to the sub-agent whose event this is, and `step` one of its own
+    then; left out where it is the turn's own.
+    """
 
     seq: int = Field(ge=1)
     session_id: str
     turn_id: str
     time: str
     step: int = Field(default=0, ge=0)
+    sub_agent: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class RunStarted(Event):
@@ -136,6 +141,7 @@ class ApprovalRequired(Event):
     person's permission file, `everywhere_rule` that of an answer for good in every workspace. `session_name` says which
     session asks, where the server holds more than one; `by_hunk`, that an answer may leave out hunks or files. The call
     is number `step_call` of the `step_calls` that its step made besides intents; those after it may ask as well.
+    `asked_by` is the work of the sub-agent whose call it is, in a line; null where it is the turn's own.
     """
 
     kind: Literal["approval_required"] = "approval_required"
@@ -162,6 +168,7 @@ class ApprovalRequired(Event):
     by_hunk: bool = False
     step_call: int = 1
     step_calls: int = 1
+    asked_by: str | None = None
     deadline: str
 
 

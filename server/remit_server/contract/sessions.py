@@ -104,13 +104,15 @@ class AssistantSaid(TurnRecord):
 
 
 class CallMade(TurnRecord):
-    """A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed."""
+    """A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed; or a
+    sub-agent, which was handed its work by the call `parent`."""
 
     type: Literal["tool_call"] = "tool_call"
     id: str
     name: str
     arguments: dict[str, JsonValue]
-    caller: Literal["model", "person", "remit"] = "model"
+    caller: Literal["model", "person", "remit", "sub_agent"] = "model"
+    parent: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class CallEnded(TurnRecord):

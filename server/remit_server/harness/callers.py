@@ -25,6 +25,8 @@ CALLERS: Mapping[CallerName, frozenset[str]] = MappingProxyType(
 
 _TRUST = frozenset({"core_plugin", "trusted_write"})
 _FROM_ELSEWHERE = frozenset({"third_party"})
+SUB_AGENT = frozenset({"sub_agent"})
+"""The tag of a sub-agent's calls."""
 OWN = frozenset({"own_tool"})
 """The tag of what a program does that the person made a tool."""
 

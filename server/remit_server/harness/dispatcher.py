@@ -19,6 +19,7 @@ from remit_server.errors import AlreadySo, ToolError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_non_finite
 from remit_server.harness.collected import REVIEW, Batch
 from remit_server.harness.context import CallContext, Parts
+from remit_server.harness.handed_over import leave
 from remit_server.harness.judgement import actions_now, judge_actions, judge_path, paths_of
 from remit_server.harness.namesakes import describe_selected, point_to_namesakes
 from remit_server.harness.record.audit_append import append, intent_event
@@ -45,7 +46,7 @@ from remit_server.models.ports import ToolSpec
 from remit_server.tools.code.get_diagnostics import GET_DIAGNOSTICS, errors_in_editor
 from remit_server.tools.code.language_server.showing import Seen
 from remit_server.tools.files.read_file import READ_FILE
-from remit_server.tools.spec import Outcome, WritePlan
+from remit_server.tools.spec import DelegatePlan, Outcome, WritePlan
 
 log = logging.getLogger(__name__)
 
@@ -133,6 +134,8 @@ class Dispatcher:
             await asyncio.to_thread(refuse_beyond, prepared.proposal.plan.changes, ctx.turn, ctx.parts.workspace)
             if ctx.turn.careful:
                 await asyncio.to_thread(refuse_broken, prepared.proposal.plan.changes)
+        if isinstance(prepared.proposal.plan, DelegatePlan):
+            leave(prepared.proposal.plan, ctx.turn)  # before anybody is asked
         return prepared
 
     async def _judge(self, parsed: ParsedCall, ctx: CallContext, record: CallRecord) -> JudgedCall:
@@ -222,7 +225,7 @@ class Dispatcher:
         except ToolError:
             return ()
         try:
-            return (await resolve_targets(parsed, ctx)).actions
+            return (await resolve_targets(parsed, ctx, ahead=True)).actions
         except Exception:  # whatever it is, the call itself meets it again, and audits it
             return (UNKNOWN,)
 
@@ -267,7 +270,7 @@ class Dispatcher:
     def declare(self, declared: Declaration, call_id: str, turn: Turn) -> None:
         """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds (INT-03).
 
-        Raises ToolError where a skill left the turn's model others (TOOL-20).
+        Raises ToolError where the turn's model is left others: by a skill (TOOL-20), or as a sub-agent (AGT-16).
         """
         refuse_narrowed(declared.intent, turn)
         parts, previous = self.parts, turn.intent.active

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from remit_governance.permissions.permissions import Answer, Standing, decide, permits_standing
-from remit_governance.policy.decision.evaluate import evaluate, may_take_long
+from remit_governance.policy.decision.evaluate import AUTHORITY, evaluate, may_take_long
 from remit_governance.policy.rules import Policy
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision, SandboxName, Verdict, strictest
 from remit_governance.workflow.position import Position, describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.callers import tags_of
+from remit_server.harness.callers import SUB_AGENT, tags_of
 from remit_server.harness.calls import RunDenied
 from remit_server.harness.turn import Turn
 
@@ -78,13 +78,16 @@ class Judgement:
         by_default = decision.deciding.layer == "default"
         unruled = "default deny" if by_default else f"the {decision.deciding.layer} layer"
         by_workflow = ((named or decision.deciding).rule or "").startswith(WORKFLOW_RULES)
+        beyond = decision.verdict is Verdict.DENY and decision.deciding.layer == AUTHORITY
         return kind(
-            f"`{tool}` was denied by {rules or unruled}",
+            f"`{tool}` is beyond what was handed over" if beyond else f"`{tool}` was denied by {rules or unruled}",
             named.message if by_default and named else self.answer.reason,
             describe(position)
             if position is not None and by_workflow
             else "a person can add a rule that allows it"
             if by_default and not rules
+            else "do without it, and say in your answer what is missing"
+            if beyond
             else "leave it as it is; a person can change the policy",
             code=ErrorCode.DENIED,
         )
@@ -100,15 +103,18 @@ def answered_by_typing(judgement: Judgement, turn: Turn) -> bool:
 def action_for(turn: Turn, tool: str, syscall: str, path: str | None) -> Action:
     """Returns an action of this turn: who does it, in which intent, and where the workflow stands."""
     position = turn.place_for(syscall, tool)
+    tags = tags_of(turn.caller, tool)
     return Action(
         syscall,
         path,
         tool=tool,
-        caller_tags=tags_of(turn.caller, tool),
+        caller_tags=tags if turn.handed is None else tags | SUB_AGENT,
         intent=turn.intent.active,
         work_item=turn.intent.work_item,
         state=position.state.value,
         mode=position.mode_for(path).value,
+        within=turn.authority.within,
+        reaches=turn.authority.hosts,
     )
 
 

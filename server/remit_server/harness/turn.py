@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypedDict, TypeVar
+from typing import Protocol, TypedDict, TypeVar
 
 from pydantic import JsonValue
 
+from remit_governance.authority import EVERYTHING, Authority, Wanted
 from remit_governance.intents import IntentState
 from remit_governance.permissions.permissions import Standing
 from remit_governance.values import Intent
@@ -22,6 +23,7 @@ from remit_server.harness.callers import CallerName
 from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
 from remit_server.harness.turn_changes import TurnChanges
+from remit_server.tools.spec import FileChange
 from remit_server.tools.table import TEST_RUNS
 from remit_server.wall_clock import timestamp, utc_now
 
@@ -36,6 +38,7 @@ class Stamp(TypedDict):
     turn_id: str
     time: str
     step: int
+    sub_agent: str | None
 
 
 MAX_CALL_ID = 100
@@ -61,12 +64,6 @@ class SessionMemory:
         others = [name for name in self.found if name not in tools]
         self.found = (*others, *tools)[-MOST_FOUND:]
 
-    def note_read(self, data: Mapping[str, JsonValue]) -> None:
-        """Remembers what a read showed, where the result says which file at which content."""
-        path, digest = data.get("path"), data.get("digest")
-        if isinstance(path, str) and isinstance(digest, str):
-            self.read_digests[path] = digest
-
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
@@ -84,12 +81,41 @@ class EndedCall:
     program: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowed:
-    """The skill that narrowed a turn last, and the intents that are left."""
+class SubAgents(Protocol):
+    """Works off what a turn hands to a sub-agent."""
 
-    skill: str
-    intents: frozenset[Intent]
+    async def run(self, work: str, turn: Turn) -> str:
+        """Returns what the sub-agent answers, whose turn this is. Raises RemitError, as a turn of its own does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """The id of the call that handed a sub-agent its work, and the work as a person knows it by, in a line."""
+
+    call_id: str
+    work: str
+
+
+@dataclass(slots=True)
+class Allowance:
+    """The steps that a turn may take in all; those of a sub-agent are of its parent's, too."""
+
+    most: int
+    above: Allowance | None = None
+    taken: int = 0
+
+    @property
+    def left(self) -> int:
+        """How many there are still to take."""
+        own = self.most - self.taken
+        return own if self.above is None else min(own, self.above.left)
+
+    def take(self) -> None:
+        """Takes one."""
+        self.taken += 1
+        if self.above is not None:
+            self.above.take()
 
 
 @dataclass(slots=True)
@@ -101,7 +127,9 @@ class Turn:
     session its questions are of, where the person may wonder. `room_chars` are the characters that the model can read
     of one result now, None where that does not matter; `careful` says that it writes no file over contents that
     it has not read, and breaks the syntax of none. `reopens`: the person's message came to work under review.
-    `narrowed` are the intents that are left to its model.
+    `authority` is what is left to its model, and `narrowed_by` says what took the rest. A turn of a sub-agent is a part
+    of its `parent`'s: it has the same ids, answers and events, and what it was `handed`; what it has read is its own.
+    `sub_agents` works off what this turn hands over, None where it can hand over nothing.
     """
 
     turn_id: str
@@ -130,7 +158,65 @@ class Turn:
     room_chars: int | None = None
     careful: bool = False
     reopens: bool = False
-    narrowed: Narrowed | None = None
+    authority: Authority = EVERYTHING
+    narrowed_by: str = ""
+    allowance: Allowance = field(default_factory=lambda: Allowance(0))
+    sub_agents: SubAgents | None = None
+    parent: Turn | None = None
+    handed: HandedOver | None = None
+    own_reads: dict[str, str] | None = None
+
+    def hand_over(self, handed: HandedOver, authority: Authority) -> Turn:
+        """Returns the turn of a sub-agent of this one, which has this authority. It makes no sub-agents itself."""
+        return replace(
+            self,
+            authority=authority,
+            narrowed_by="whoever handed it this work",
+            sub_agents=None,
+            parent=self,
+            handed=handed,
+            own_reads={},
+            step=0,
+            intent=IntentState(),
+            ended=[],
+            usage=TokenUsage(),
+            collected=Collected(wants=self.collected.wants),
+            changes=TurnChanges(),
+        )
+
+    @property
+    def lineage(self) -> Iterator[Turn]:
+        """The turn itself, and those that it is a part of."""
+        turn: Turn | None = self
+        while turn is not None:
+            yield turn
+            turn = turn.parent
+
+    @property
+    def conversation_id(self) -> str:
+        """What the model knows the conversation by: a sub-agent has one of its own."""
+        return self.session_id if self.handed is None else f"{self.session_id}/{self.handed.call_id}"
+
+    @property
+    def read_digests(self) -> dict[str, str]:
+        """For each file what was last read of it, by this session or, in a sub-agent, by that."""
+        return self.memory.read_digests if self.own_reads is None else self.own_reads
+
+    def note_read(self, data: Mapping[str, JsonValue]) -> None:
+        """Remembers what a read showed, where the result says which file at which content."""
+        path, digest = data.get("path"), data.get("digest")
+        if isinstance(path, str) and isinstance(digest, str):
+            self.read_digests[path] = digest
+
+    def note_change(self, change: FileChange) -> None:
+        """Notes a change that was merged."""
+        for each in self.lineage:
+            each.changes.note(change)
+
+    def note_end(self, ended: EndedCall) -> None:
+        """Notes how a call ended."""
+        for each in self.lineage:
+            each.ended.append(ended)
 
     def place_for(self, syscall: str, tool: str | None) -> Position:
         """Returns the place that a call is judged at. Where the person has said more to work under review, a change is
@@ -155,6 +241,18 @@ class Turn:
         """The session this turn belongs to."""
         return self.memory.session_id
 
+    def begin_steps(self, most: int) -> None:
+        """Begins with the work: of a sub-agent no step more is taken than it was handed, and than its parent has."""
+        own = most if self.authority.steps is None else min(most, self.authority.steps)
+        self.allowance = Allowance(own, None if self.parent is None else self.parent.allowance)
+
+    def reached_limit(self) -> str | None:
+        """Returns why no further step is taken, in words; None where one is."""
+        if self.allowance.left <= 0:
+            return f"this turn took {self.allowance.taken} steps without an answer"
+        used, most = self.usage.prompt_tokens + self.usage.completion_tokens, self.authority.tokens
+        return None if most is None or used < most else f"this turn took {used} tokens without an answer, of {most}"
+
     def begin_step(self) -> None:
         """Begins a new request to the model: the intent of the one before no longer holds (AGT-06)."""
         self.step += 1
@@ -164,9 +262,8 @@ class Turn:
         """Leaves the rest of the turn's own model these intents alone, of those that it still has (TOOL-20)."""
         if self.caller != "model":
             return
-        left = intents if self.narrowed is None else intents & self.narrowed.intents
-        self.narrowed = Narrowed(skill, left)
-        if self.intent.active not in left:
+        self.authority, self.narrowed_by = self.authority.meet(Wanted(intents=intents)), f"the skill `{skill}`"
+        if self.intent.active not in self.authority.intents:
             self.clear_intent()
 
     def clear_intent(self) -> None:
@@ -175,7 +272,7 @@ class Turn:
 
     def own_id(self, call_id: str) -> str:
         """Makes the call's id one that no other call of this turn has: a model may use one twice."""
-        short = call_id[:MAX_CALL_ID]
+        short = call_id[:MAX_CALL_ID] if self.handed is None else f"{self.handed.call_id}/{call_id}"[: 2 * MAX_CALL_ID]
         unique = short
         if short in self.call_ids:
             numbered = (f"{short}#{number}" for number in itertools.count(2))
@@ -187,18 +284,21 @@ class Turn:
         """Adds a step's tokens to the turn's, and shows those of its longest request beside the model's window, where
         that is known.
         """
-        self.usage = self.usage.plus(usage)
+        for each in self.lineage:
+            each.usage = each.usage.plus(usage)
         self.emit(UsageEvent(**self.stamp(), usage=usage, context=context, window=window))
 
     def stamp(self) -> Stamp:
         """Returns the fields that every event carries, with the next number: for the event that is sent now."""
-        self.seq += 1
+        *_, whole = self.lineage
+        whole.seq += 1
         return {
-            "seq": self.seq,
+            "seq": whole.seq,
             "session_id": self.session_id,
             "turn_id": self.turn_id,
             "time": timestamp(self.now()),
             "step": self.step,
+            "sub_agent": None if self.handed is None else self.handed.call_id,
         }
 
     def emit(self, event: E) -> E:

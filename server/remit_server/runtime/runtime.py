@@ -462,6 +462,7 @@ class Runtime:
                     if agent.provider.reads_context:
                         attached = await self._attach(part, number, request, session, turn)
                     not_attached += attached.failed
+                    turn.sub_agents = agent
                     reply = await agent.answer(part, session.conversation, turn, request.context, attached.texts)
                     output, declined = reply.message.text, reply.declined
                 case CallInput():

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_governance.audit.log.unfinished_calls import ELSEWHERE, LEADS_TO, TOLD
+from remit_governance.audit.log.unfinished_calls import ELSEWHERE, LEADS_TO, SUB_AGENT, TOLD
 from remit_governance.audit.reading.query import AuditFilter, CallRecords, calls_of, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.canonical import Json
@@ -112,6 +112,8 @@ def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) 
     intent = f"intent {event.intent}" if event.intent else "no intent"
     turn = f", turn {event.turn_id}" if event.turn_id else ""
     yield f"  who       {event.caller}, session {event.session_id}{turn}, {intent}"
+    if (parent := event.metadata.get(SUB_AGENT)) is not None:
+        yield f"  part of   what call {parent} handed to a sub-agent: `remit audit why {parent}`"
     place = f" ({event.policy_rule_at})" if event.policy_rule_at else ""
     yield f"  decided   {event.policy_decision} by {event.policy_rule_name or 'no rule'}{place}"
     for reason in reasons_of(call):
@@ -148,6 +150,7 @@ def call_json(call: CallRecords, now: Now) -> dict[str, Json]:
         "turn_id": event.turn_id,
         "tool_call_id": event.tool_call_id,
         "caller": event.caller,
+        "sub_agent": event.metadata.get(SUB_AGENT),
         "tool": event.tool_name,
         "intent": event.intent,
         "input": event.input_summary,

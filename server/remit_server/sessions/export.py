@@ -106,7 +106,7 @@ def _part(record: SessionRecord, number: int) -> Part | None:
         case AssistantSaid(content=text) if text:
             part = Part("model", f"{number} · {record.model}", text)
         case CallMade():
-            caller = {"model": "", "person": " (you)", "remit": " (Remit)"}[record.caller]
+            caller = {"model": "", "person": " (you)", "remit": " (Remit)", "sub_agent": " (sub-agent)"}[record.caller]
             arguments = json.dumps(record.arguments, ensure_ascii=False, indent=2)
             part = Part("call", f"→ {record.name}{caller}", arguments, code=True)
         case CallEnded() if record.summary:

@@ -55,7 +55,8 @@ from remit_server.wall_clock import timestamp, utc_now
 
 @dataclass(slots=True)
 class _Turn:
-    """The turn that is being written. Times are monotonic seconds; `ended` holds what each call was last said to be."""
+    """The turn that is being written. Times are monotonic seconds; `ended` holds what each call was last said to be,
+    `sub_intents` the intents of sub-agents."""
 
     id: str
     model: ModelConfig
@@ -67,6 +68,7 @@ class _Turn:
     context: int = 0
     made: set[str] = field(default_factory=set[str])
     ended: dict[str, CallEnded] = field(default_factory=dict[str, CallEnded])
+    sub_intents: dict[str, Intent] = field(default_factory=dict[str, Intent])
     questions: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
 
 
@@ -180,7 +182,10 @@ class Recorder:
         turn = self._turn
         if turn is None or event.turn_id != turn.id:
             return
-        if event.step != turn.step:
+        if event.sub_agent is not None:
+            if self._take_of_sub_agent(turn, event):
+                return
+        elif event.step != turn.step:
             turn.step, turn.intent = event.step, None
         match event:
             case UsageEvent(usage=usage, context=context):
@@ -213,6 +218,32 @@ class Recorder:
                 self._write(Warned(timestamp=event.time, turn_id=turn.id, message=message))
             case _:
                 pass
+
+    def _take_of_sub_agent(self, turn: _Turn, event: AgentEvent) -> bool:
+        """Takes what a sub-agent does; returns False for what is kept as of the turn itself."""
+        match event:
+            case UsageEvent(usage=usage):
+                turn.usage = turn.usage.plus(usage)
+            case IntentSelected():
+                turn.sub_intents[event.sub_agent or ""] = event.intent
+            case ToolCallEvent():
+                held, made = as_json(event.arguments), event.tool_call_id
+                self._write(
+                    CallMade(
+                        timestamp=_now(),
+                        turn_id=turn.id,
+                        id=made,
+                        name=event.tool,
+                        arguments=held,
+                        caller="sub_agent",
+                        parent=event.sub_agent,
+                    )
+                )
+            case ToolResultEvent():
+                self._write(_call_ended(event, turn.sub_intents.get(event.sub_agent or "")))
+            case _:
+                return False
+        return True
 
     def keep_pins(self, texts: Sequence[str]) -> None:
         """Writes texts that were pinned."""

@@ -94,6 +94,7 @@ class TurnSpans:
             "remit.rules": event.rules,
             **({"remit.intent": call.intent.value} if call and call.intent else {}),
             **({"remit.verdict": verdict} if verdict else {}),
+            **({"remit.sub_agent": event.sub_agent} if event.sub_agent else {}),
         }
         start = at if call is None else datetime.fromisoformat(call.time)
         error = None if event.ok else event.error.code.value if event.error else "failed"

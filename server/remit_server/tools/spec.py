@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from remit_governance.authority import Wanted
 from remit_governance.hosts import Endpoint
 from remit_governance.values import Effect, Intent
 from remit_governance.workflow.position import Position
@@ -273,7 +274,15 @@ class PublishPlan:
     render: Callable[[str], Outcome]
 
 
-Plan = ReadPlan | WritePlan | CommandPlan | CommitPlan | StartPlan | StopPlan | PublishPlan
+@dataclass(frozen=True, slots=True)
+class DelegatePlan:
+    """Work for a sub-agent, which is left what is `wanted` of the authority of whoever hands it over."""
+
+    work: str
+    wanted: Wanted
+
+
+Plan = ReadPlan | WritePlan | CommandPlan | CommitPlan | StartPlan | StopPlan | PublishPlan | DelegatePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +384,8 @@ class Tool(Generic[A]):
     None: it is always offered. `if_named`: it is offered only to a model whose profile names it. `workflow` is what
     it is to the workflow. `own`: a program of the person's own does it, which reaches the hosts that they wrote down.
     `judged_as` is the tool whose rules and answers hold for its calls, where that is another one.
+    `delegates`: it hands work to a sub-agent, which only the model of a turn of ours can; `may_touch` is what that may
+    then look at or write, for the order of a step's calls.
     """
 
     name: str
@@ -395,6 +406,8 @@ class Tool(Generic[A]):
     workflow: InWorkflow | None = None
     own: bool = False
     judged_as: str | None = None
+    delegates: bool = False
+    may_touch: Callable[[A, ToolContext], tuple[Target, ...]] | None = None
 
     @property
     def follows(self) -> Follows | None:

@@ -16,6 +16,7 @@ from remit_server.tools.code.get_diagnostics import GET_DIAGNOSTICS
 from remit_server.tools.code.get_references import GET_REFERENCES
 from remit_server.tools.code.get_symbols import GET_SYMBOLS
 from remit_server.tools.code.repo_map import REPO_MAP
+from remit_server.tools.delegation.delegate import DELEGATE
 from remit_server.tools.edit.apply_diff import APPLY_DIFF
 from remit_server.tools.edit.delete_file import DELETE_FILE
 from remit_server.tools.edit.edit_file import EDIT_FILE
@@ -72,6 +73,7 @@ TOOLS: Mapping[str, AnyTool] = MappingProxyType(
         "workflow_request_exemption": WORKFLOW_REQUEST_EXEMPTION,
         "set_mode": SET_MODE,
         "review_work": REVIEW_WORK,
+        "delegate": DELEGATE,
     }
 )
 

@@ -13,7 +13,7 @@ from threat_bench import LAX, own
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.values import CALLER_TAGS
 from remit_server.contract import RunRequest
-from remit_server.harness.callers import CALLERS, OWN, tags_of
+from remit_server.harness.callers import CALLERS, OWN, SUB_AGENT, tags_of
 from remit_server.tools.table import TOOL_TAGS
 
 WRITE = {"path": "new.py", "content": "x = 1\n"}
@@ -80,7 +80,7 @@ def test_POL_19_trust_ends_at_the_first_link_from_elsewhere() -> None:
 
 def test_POL_19_the_tables_give_every_tag_there_is_and_no_other() -> None:
     given = frozenset[str]().union(*(tags_of(caller, tool) for caller in CALLERS for tool in TOOL_TAGS))
-    assert given | OWN == CALLER_TAGS.keys()
+    assert given | OWN | SUB_AGENT == CALLER_TAGS.keys()
 
 
 @pytest.mark.parametrize("more", [{"caller_tags": ["human"]}, {"tags": ["trusted_write"]}, {"by": "human"}])

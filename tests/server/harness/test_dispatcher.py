@@ -94,8 +94,8 @@ async def test_rule_1_intent_is_cleared_at_the_start_of_every_step(make_bench: A
 @pytest.mark.parametrize(
     ("mode", "named"),
     [
-        (Mode.EXPLORE, set[str]()),
-        (Mode.STRICT, {"plan_complete", "workflow_request_exemption", "revise_tests"}),
+        (Mode.EXPLORE, {"delegate"}),
+        (Mode.STRICT, {"plan_complete", "workflow_request_exemption", "revise_tests", "delegate"}),
     ],
 )
 async def test_INT_04_a_refusal_of_the_gate_names_only_tools_that_the_caller_has(

@@ -16,6 +16,9 @@ ELSEWHERE = "agent"
 """In the metadata of a call that another agent makes: no process of ours dies with it, and its end comes by another
 one or never."""
 
+SUB_AGENT = "sub_agent"
+"""In the metadata of what a sub-agent does: the id of the call that handed it the work (AGT-17)."""
+
 TOLD = "told"
 """In the same place: what that agent was told, which is to ask its person where it says `ask`."""
 

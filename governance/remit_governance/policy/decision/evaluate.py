@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from remit_governance.authority import beyond_authority
 from remit_governance.capabilities import Claim, Token
 from remit_governance.errors import ExtensionError
 from remit_governance.policy.decision.risk import rated_parts, risk_of
@@ -18,6 +19,9 @@ RULE_ERROR = "rule_error"
 EXTENSION_FAILED = "extension_failed"
 TOKEN_ALLOW = "token_allow"  # noqa: S105 a reason's code
 CONSTRAINT_UNMET = "constraint_unmet"
+BEYOND_AUTHORITY = "beyond_authority"
+AUTHORITY = "authority"
+"""The layer of what a sub-agent was not left (AGT-16)."""
 UNCLEAR_COMMAND = "unclear_command"
 UNCLEAR_RULE = "builtin.unclear-command"
 
@@ -40,8 +44,10 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
     asked. An error inside a rule is that rule's deny, with code `rule_error`. A `script` is judged part by part, the
     strictest decision counts, and what is not certain about it is never allowed without a look. Of a
     `held` one no write is reviewed yet. A `claim` that covers the action stands in for every layer but the built-in
-    one; any other claim changes nothing.
+    one; any other claim changes nothing. What is beyond what its caller was left is denied before any rule is asked.
     """
+    if (beyond := beyond_authority(action)) is not None:
+        return Decision(_DENY, (Reason(BEYOND_AUTHORITY, beyond, _DENY, AUTHORITY),))
     permit = None
     if claim is not None and claim.refusal(action, policy.version) is None:
         permit = _permit(claim.token)

@@ -147,6 +147,8 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
             "history": "Whether git's history holds files that policy keeps unread.",
             "also": "Other command lines by which the command is known: a rule that denies one of them denies it.",
             "work_item": "The work item that the step named, whose scope then holds.",
+            "within": "Lists of globs: a sub-agent was left the paths that match one of each.",
+            "reaches": "The hosts that a sub-agent was left.",
         },
     }
 )

@@ -77,6 +77,8 @@ class ActionForm(BaseModel):
     sandbox: SandboxName | Literal["none"] | None = None
     permit: StrictBool = True
     doubts: tuple[str, ...] = ()
+    within: tuple[tuple[str, ...], ...] = ()
+    reaches: tuple[str, ...] | None = None
 
     def action(self) -> Action:
         """Returns the same as a value of the core."""
@@ -105,6 +107,8 @@ class ActionForm(BaseModel):
             else self.sandbox,
             permit=self.permit,
             doubts=self.doubts,
+            within=frozenset(self.within),
+            reaches=None if self.reaches is None else frozenset(self.reaches),
         )
 
 
@@ -162,6 +166,8 @@ def form_of(action: Action) -> dict[str, Json]:
         "sandbox": None if action.sandbox == _usual_sandbox(action.syscall) else action.sandbox or "none",
         "permit": None if action.permit else False,
         "doubts": list(action.doubts) or None,
+        "within": [list(globs) for globs in sorted(action.within)] or None,
+        "reaches": None if action.reaches is None else sorted(action.reaches),
     }
     return form | {name: value for name, value in others.items() if value is not None}
 

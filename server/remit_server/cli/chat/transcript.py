@@ -160,7 +160,7 @@ class Transcript:
             case PromptProgress(done=done, total=total):
                 self.read = done * 100 // total
                 self.changed()
-            case UsageEvent(context=context):
+            case UsageEvent(context=context, sub_agent=None):
                 self.context = context or self.context
             case ApprovalRequired() | RunStarted():
                 self._finish()  # who asks draws the question; model and folder stand at the top
@@ -171,7 +171,8 @@ class Transcript:
                 self.intent, self.spoke = "", False
             case other:
                 self._finish()
-                self.intent = other.intent if isinstance(other, IntentSelected) else self.intent
+                if isinstance(other, IntentSelected) and other.sub_agent is None:
+                    self.intent = other.intent
                 for line in draw_event(other):
                     self.say(line)
 

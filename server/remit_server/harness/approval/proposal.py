@@ -18,6 +18,7 @@ from remit_server.tools.spec import (
     AnyTool,
     CommandPlan,
     CommitPlan,
+    DelegatePlan,
     FileChange,
     FolderChange,
     Plan,
@@ -124,7 +125,7 @@ def _bind_plan(
             # Without a time, for only the commit itself has one: tree, parent, author and message to the letter.
             head = PathBinding(".git/HEAD", digest_of(commit.head), digest_of(commit.written("")))
             return (head, *files), None
-        case ReadPlan():
+        case ReadPlan() | DelegatePlan():
             return tuple(PathBinding(a.path) for a in proposal.actions if a.path), None
         case StopPlan() | PublishPlan():
             return (), None

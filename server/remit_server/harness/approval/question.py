@@ -24,6 +24,7 @@ from remit_server.harness.turn import Stamp, Turn
 from remit_server.tools.spec import (
     CommandPlan,
     CommitPlan,
+    DelegatePlan,
     FileChange,
     FolderChange,
     Plan,
@@ -65,6 +66,7 @@ class Question:
     everywhere_rule: str | None
     step_call: int
     step_calls: int
+    asked_by: str | None
 
     @property
     def parts(self) -> dict[str, int]:
@@ -104,6 +106,7 @@ class Question:
             everywhere_rule=self.everywhere_rule,
             step_call=self.step_call,
             step_calls=self.step_calls,
+            asked_by=self.asked_by,
         )
 
 
@@ -143,6 +146,7 @@ def describe_question(
         everywhere_rule=None if offer.everywhere is None else rule_text(offer.everywhere),
         step_call=call.number,
         step_calls=call.count,
+        asked_by=None if turn.handed is None else turn.handed.work,
     )
 
 
@@ -152,7 +156,7 @@ def _diffs(plan: Plan) -> tuple[FileDiff, ...]:
             return describe_choices(plan)
         case CommitPlan(changes=changes):
             return tuple(describe_file(change) for change in changes)
-        case CommandPlan() | ReadPlan() | StartPlan() | StopPlan() | PublishPlan():
+        case CommandPlan() | ReadPlan() | StartPlan() | StopPlan() | PublishPlan() | DelegatePlan():
             return ()
         case _:
             assert_never(plan)
@@ -192,6 +196,8 @@ def write_title(proposal: Proposal) -> str:
             return f"commit {count_files(len(proposal.plan.changes))} to {visible(where, 'show')}: {subject}"
         case StartPlan() | StopPlan() | PublishPlan():
             return _describe_process(proposal.plan)
+        case DelegatePlan(work=work):
+            return f"hand to a sub-agent: {_cut_for_title(work)}"
         case ReadPlan():
             return f"read {visible(proposal.name, 'show')}"
         case _:
@@ -232,6 +238,8 @@ def _command_text(plan: Plan) -> str | None:
             return "\n".join([*lines, "", visible(message.rstrip("\n"))])
         case WritePlan(folders=folders):
             return "\n".join(map(_describe_folder, folders)) or None
+        case DelegatePlan(work=work):
+            return visible(work)
         case ReadPlan() | StopPlan() | PublishPlan():
             return None
         case _:

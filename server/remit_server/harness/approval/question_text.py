@@ -47,8 +47,9 @@ def summarise(question: ApprovalRequired) -> list[str]:
     """Returns the title, the reason for the question, and the risk."""
     why = [_one_line(f"Why: {reason}") for reason in dict.fromkeys(each.reason for each in question.reasons)]
     where = [_one_line(f"In the session: {question.session_name}")] if question.session_name is not None else []
+    who = [_one_line(f"Asked by a sub-agent: {question.asked_by}")] if question.asked_by is not None else []
     which = [f"Call {question.step_call} of {question.step_calls}"] if question.step_calls > 1 else []
-    return [_one_line(question.title), *which, *where, *why, *(["Risk: high"] if question.risk == "high" else [])]
+    return [_one_line(question.title), *which, *where, *who, *why, *(["Risk: high"] if question.risk == "high" else [])]
 
 
 def _one_line(text: str) -> str:

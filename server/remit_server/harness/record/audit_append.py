@@ -11,6 +11,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from remit_governance.audit.log.unfinished_calls import SUB_AGENT
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
@@ -32,6 +33,11 @@ def append(audit: AuditLog, event: AuditEvent) -> None:
         raise ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
 
 
+def noted_parent(turn: Turn) -> dict[str, str]:
+    """Returns what records of a turn say of the call that it is a part of; nothing where it is a whole one."""
+    return {} if turn.handed is None else {SUB_AGENT: turn.handed.call_id}
+
+
 def intent_event(
     declared: Declaration, call_id: str, turn: Turn, redactor: Redactor, policy_version: str
 ) -> AuditEvent:
@@ -49,7 +55,7 @@ def intent_event(
         intent=declared.intent,
         justification=clean,
         policy_version=policy_version,
-        metadata={name: value for name, value in more.items() if value},
+        metadata={name: value for name, value in more.items() if value} | noted_parent(turn),
     )
 
 

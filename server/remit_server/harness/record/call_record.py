@@ -42,6 +42,7 @@ from remit_server.harness.record.audit_append import (
     MAX_ERROR,
     append,
     describe_interruption,
+    noted_parent,
     reason_payload,
     redact_data,
     redact_error,
@@ -379,7 +380,7 @@ class CallRecord:
         # What was only collected is done, or refused, by its review.
         acting = [each.syscall for each in actions if each.syscall not in READING and not self.review]
         works = any(not syscall.startswith(STEPS) for syscall in acting)
-        self.turn.ended.append(EndedCall(bool(acting), works, self.turn.own_call, error, program))
+        self.turn.note_end(EndedCall(bool(acting), works, self.turn.own_call, error, program))
 
     def _show(
         self,
@@ -429,7 +430,7 @@ class CallRecord:
             approval_id=self.approval_id,
             capability_id=self.capability_id,
             args_digest=self.args_digest,
-            metadata=metadata or {},
+            metadata={**(metadata or {}), **noted_parent(self.turn)},
         )
 
     def _record_intent(self, deny_reason: str | None = None) -> None:

@@ -26,7 +26,7 @@ from remit_server.harness.stages.judge import judge_or_refuse, refuse_denied
 from remit_server.harness.stages.prepare import Prepared, propose, with_plan
 from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_plan
-from remit_server.tools.spec import ReadPlan, WritePlan
+from remit_server.tools.spec import DelegatePlan, ReadPlan, WritePlan
 
 MAX_QUESTIONS = 3
 """How often a person is asked about one call whose files change while they decide."""
@@ -52,7 +52,7 @@ async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> A
     Raises ToolError: `approval_denied`, `approval_expired`, `approval_unavailable`, `denied`, and `stale` where
     anything but the shown files has changed; RunDenied where nobody can be asked.
     """
-    if ctx.turn.dry_run and not isinstance(prepared.proposal.plan, ReadPlan):
+    if ctx.turn.dry_run and not isinstance(prepared.proposal.plan, ReadPlan | DelegatePlan):
         raise _only_shown(prepared, ctx)
     if not _asks(prepared):
         return _approve_unasked(prepared, record)

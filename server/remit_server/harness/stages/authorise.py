@@ -16,7 +16,7 @@ from remit_server.harness.permit import LONGEST_TURN_S, Permit
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import Approved
 from remit_server.harness.writes.permitted import permitted
-from remit_server.tools.spec import CommandPlan, StartPlan
+from remit_server.tools.spec import CommandPlan, DelegatePlan, StartPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def authorise(approved: Approved, ctx: CallContext, record: CallRecord) -> Gener
         judgement.policy_version,
         record,
         approved=approved.reviewed,
-        ttl_s=LONGEST_TURN_S if isinstance(plan, CommandPlan | StartPlan) else DEFAULT_TTL_S,
+        ttl_s=LONGEST_TURN_S if isinstance(plan, CommandPlan | StartPlan | DelegatePlan) else DEFAULT_TTL_S,
         begin=record.record_start,
     ) as permit:
         yield Authorised(approved.proposal, judgement, permit)

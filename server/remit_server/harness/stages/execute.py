@@ -18,6 +18,7 @@ from remit_server.harness.commands.inside import Attempts, Inside
 from remit_server.harness.commands.live_output import show_live
 from remit_server.harness.commands.repository_elsewhere import Sight, find_sight, past_objects
 from remit_server.harness.context import CallContext
+from remit_server.harness.handed_over import hand_over
 from remit_server.harness.judgement import Judgement, judge_path
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.retry import retry_read
@@ -27,6 +28,7 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec, Progress
 from remit_server.tools.spec import (
     CommandPlan,
     CommitPlan,
+    DelegatePlan,
     FoundTools,
     Narrows,
     Outcome,
@@ -68,7 +70,7 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
             result = await retry_read(run, record.record_retry)
             for why in result.retried:
                 record.record_retry(why)
-            ctx.turn.memory.note_read(result.data)
+            ctx.turn.note_read(result.data)
             if isinstance(result.facts, FoundTools):
                 ctx.turn.memory.note_found(result.facts.tools)
             if isinstance(result.facts, Narrows):
@@ -85,6 +87,8 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
             result = published(await ctx.parts.processes.of(ctx.turn.session_id).publish(process, port, record))
         case WritePlan() | CommitPlan():
             result = plan
+        case DelegatePlan():
+            result = await hand_over(plan, ctx)
         case _:
             assert_never(plan)
     return Executed(proposal, authorised.judgement, result)

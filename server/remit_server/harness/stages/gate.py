@@ -69,23 +69,27 @@ def _offered(turn: Turn, parts: Parts) -> frozenset[str]:
 
 
 def may_call(tool: AnyTool, turn: Turn) -> bool:
-    """Returns whether whoever calls now may call this tool at all: some are the person's alone."""
+    """Returns whether whoever calls now may call this tool at all: some are the person's alone, and only our own model
+    hands work over, not that of a sub-agent."""
+    if tool.delegates and (turn.caller != "model" or turn.sub_agents is None):
+        return False
     return turn.caller == "human" or not tool.person_only
 
 
 def is_left(intent: Intent, turn: Turn) -> bool:
-    """Returns whether whoever calls still has this intent: a skill may leave the turn's model fewer."""
-    return turn.caller != "model" or turn.narrowed is None or intent in turn.narrowed.intents
+    """Returns whether whoever calls still has this intent: a skill may leave the turn's model fewer, and whoever hands
+    work over a sub-agent."""
+    return turn.caller != "model" or intent in turn.authority.intents
 
 
 def refuse_narrowed(intent: Intent, turn: Turn) -> None:
-    """Raises ToolError (`tool_not_allowed_for_intent`) for an intent that a skill took from the turn's model."""
-    if turn.narrowed is None or is_left(intent, turn):
+    """Raises ToolError (`tool_not_allowed_for_intent`) for an intent that the turn's model is not left."""
+    if is_left(intent, turn):
         return
-    left = ", ".join(sorted(turn.narrowed.intents))
+    left = ", ".join(sorted(turn.authority.intents))
     raise ToolError(
         f"{intent} cannot be declared in this turn",
-        f"the skill `{turn.narrowed.skill}` leaves it {left or 'no intent'} alone",
+        f"{turn.narrowed_by} leaves it {left or 'no intent'} alone",
         f"declare one of {left}, or answer" if left else "answer with what you have",
         code=ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT,
     )

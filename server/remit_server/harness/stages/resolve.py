@@ -39,10 +39,14 @@ async def resolve(parsed: ParsedCall, ctx: CallContext) -> ResolvedCall:
     return replace(named, actions=await _mark_history(named, ctx))
 
 
-async def resolve_targets(parsed: ParsedCall, ctx: CallContext) -> ResolvedCall:
-    """Resolves the call to the actions that its tool names, each file under the name that the call gave it."""
+async def resolve_targets(parsed: ParsedCall, ctx: CallContext, *, ahead: bool = False) -> ResolvedCall:
+    """Resolves the call to the actions that its tool names, each file under the name that the call gave it. Of a
+    call that hands work over, `ahead` are those that the work may come to."""
     tool_context = make_tool_context(parsed.tool.name, ctx.turn, ctx.parts)
-    targets = await _find_targets(parsed.tool, parsed.arguments, tool_context)
+    tool = parsed.tool
+    if ahead and tool.may_touch is not None:
+        tool = replace(tool, targets=tool.may_touch)
+    targets = await _find_targets(tool, parsed.arguments, tool_context)
     inside: SandboxName = "integration-test" if any(t.syscall == "net.connect" for t in targets) else "code-executor"
     actions = tuple(_action_of(target, parsed.tool, ctx.turn, inside) for target in targets)
     return ResolvedCall(parsed.tool, parsed.arguments, tool_context, actions)
@@ -55,7 +59,7 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
 
     def allows(syscall: str, path: str) -> bool:
         own = rules.own_paths(syscall)
-        if own.concern(path):
+        if turn.authority.within or own.concern(path):
             return judge_path(rules, turn, tool, syscall, path).verdict is Verdict.ALLOW
         if own not in most:  # one verdict about all paths that no rule names
             most[own] = judge_path(rules, turn, tool, syscall, path).verdict is Verdict.ALLOW
@@ -67,7 +71,7 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
     return ToolContext(
         parts.workspace,
         turn.collected.over(parts.documents),
-        turn.memory.read_digests,
+        turn.read_digests,
         permits=permits,
         redact=lambda text: parts.redactor.redact(text, keep_lines=True),
         code=parts.code,

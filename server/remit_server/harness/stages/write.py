@@ -72,7 +72,7 @@ async def _write_files(judged: JudgedWrite, ctx: CallContext, record: CallRecord
     finally:
         for each in plan.changes:
             if each.path.relative in record.changed:
-                turn.changes.note(each)
+                turn.note_change(each)
         folder = None if parts.rulebook.policy.work_items is None else parts.workspace.root
         trace = AgentTrace(folder, turn, call.id, judged.tool, judged.actions)
         problem = await asyncio.to_thread(trace.append, plan.changes, tuple(record.changed))

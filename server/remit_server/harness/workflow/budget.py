@@ -33,7 +33,7 @@ from remit_governance.workflow.states import Mode
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
-from remit_server.harness.record.audit_append import append
+from remit_server.harness.record.audit_append import append, noted_parent
 from remit_server.harness.stages.resolve import ResolvedCall
 from remit_server.tools.spec import Follows
 
@@ -142,7 +142,7 @@ def _record(before: Account | None, after: Account, ctx: CallContext) -> None:
         step=turn.step,
         session_mode=turn.memory.position.mode,
         state_machine_state=turn.memory.position.state,
-        metadata=metadata,
+        metadata=metadata | noted_parent(turn),
     )
     append(ctx.parts.audit, event)
 

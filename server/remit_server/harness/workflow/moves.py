@@ -11,7 +11,7 @@ from remit_governance.workflow.position import Position, describe, digest_positi
 from remit_governance.workflow.states import Held, Mode, Moved, State, Trigger
 from remit_server.contract import ErrorCode, StateChanged
 from remit_server.errors import RemitError
-from remit_server.harness.record.audit_append import append
+from remit_server.harness.record.audit_append import append, noted_parent
 from remit_server.harness.turn import Turn
 
 
@@ -104,7 +104,7 @@ def put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metada
         step=turn.step,
         session_mode=position.mode,
         state_machine_state=position.state,
-        metadata={**metadata, "position": digest_position(position)},
+        metadata={**metadata, "position": digest_position(position), **noted_parent(turn)},
     )
     append(audit, event)
     turn.memory.position = position

@@ -1,8 +1,9 @@
 """A provider that follows a script, filtering nothing: it lets tests make a model misbehave (MOD-10).
 
 A script is a JSON list of steps, `{"text"?, "calls"?: [{"name", "arguments", "id"?}], "declined"?, "error"?, "hang"?,
-"delay_s"?, "pace_s"?, "at_cursor"?}`; step i answers the i-th generation of a session. Those `at_cursor` answer
-completions, counted by themselves, and the last one all that follow.
+"delay_s"?, "pace_s"?, "at_cursor"?, "told"?}`; step i answers the i-th generation of a session. Those `at_cursor`
+answer completions, counted by themselves, and the last one all that follow; those with `told` the conversations that
+begin with a message which has that text in it, counted by themselves too.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from remit_server.models.ports import (
     ProposedCall,
     TextDelta,
     Traits,
+    UserMessage,
 )
 from remit_server.models.profile import LARGE, Profile
 
@@ -47,7 +49,8 @@ class ScriptedStep(BaseModel):
     with `error`, hangs, or finishes.
 
     `error` is the reason; `unavailable` means that there is no model, `too long` that it reads less than it is sent.
-    With `declined` the model finishes by saying that it did not do what it was asked.
+    With `declined` the model finishes by saying that it did not do what it was asked. `told` is a text of the work that
+    a sub-agent is handed.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,6 +63,7 @@ class ScriptedStep(BaseModel):
     delay_s: float = Field(default=0.0, ge=0.0, le=600.0)
     pace_s: float = Field(default=0.0, ge=0.0, le=10.0)
     at_cursor: bool = False
+    told: str | None = Field(default=None, min_length=1)
 
 
 _SCRIPT: TypeAdapter[list[ScriptedStep]] = TypeAdapter(list[ScriptedStep])
@@ -72,7 +76,7 @@ class ScriptedProvider(ModelProvider):
         self._script = tuple(step for step in script if not step.at_cursor)
         self._at_cursor = tuple(step for step in script if step.at_cursor)
         self._name = name
-        self._taken: Counter[str] = Counter()
+        self._taken: Counter[tuple[str, str | None]] = Counter()
         self._running = 0
         self._closed = False
         self.requests: list[GenerateRequest] = []
@@ -111,7 +115,9 @@ class ScriptedProvider(ModelProvider):
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Plays the session's next step. Raises ModelFailed when the script has no further one."""
         at_cursor = request.gap is not None
-        line, script = ("", self._at_cursor) if at_cursor else (request.session_id, self._script)
+        told = None if at_cursor else self._told(request)
+        line = ("", None) if at_cursor else (request.session_id, told)
+        script = self._at_cursor if at_cursor else tuple(step for step in self._script if step.told == told)
         number = self._taken[line]
         self._taken[line] += 1
         self.requests.append(request)
@@ -126,6 +132,11 @@ class ScriptedProvider(ModelProvider):
                 yield event
         finally:
             self._running -= 1
+
+    def _told(self, request: GenerateRequest) -> str | None:
+        """Returns which of the texts that steps are for a conversation begins with."""
+        first = next((each.text for each in request.messages if isinstance(each, UserMessage)), "")
+        return next((step.told for step in self._script if step.told is not None and step.told in first), None)
 
     async def close(self) -> None:
         """Does nothing. Idempotent."""

@@ -44,6 +44,8 @@ def describe(question: ApprovalRequired) -> str:
     lines = [f"{question.title} · risk {question.risk}"]
     if question.session_name is not None:
         lines.append(f"In the session: {visible_again(question.session_name, 'show')}")
+    if question.asked_by is not None:
+        lines.append(f"Asked by a sub-agent: {visible_again(question.asked_by, 'show')}")
     lines += dict.fromkeys(visible_again(reason.reason) for reason in question.reasons)
     if question.command is not None:
         where = f"in {question.cwd}" if question.cwd else "in the folder of the session"

@@ -117,7 +117,7 @@ class TurnUpdates:
             case ToolCallEvent() | ToolOutput() | ToolResultEvent() | ApprovalResolved():
                 return self._call(event)
             case UsageEvent(usage=usage):
-                return self._usage(usage, event.context, event.window)
+                return self._usage(usage, event.context, event.window if event.sub_agent is None else None)
             case StateChanged(mode=mode, state=state):
                 now = schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
                 return [now, *plan_of(mode, state)]
@@ -147,7 +147,8 @@ class TurnUpdates:
             case ThinkingDelta(text=text):
                 return thought(text, message_id(event.session_id, event.turn_id, event.step))
             case IntentSelected():
-                return thought(intent_text(event.intent, event.justification), own)
+                mark = "" if event.sub_agent is None else "↳ "
+                return thought(mark + intent_text(event.intent, event.justification), own)
             case WarningEvent(message=text):
                 return said(f"⚠ {text}\n\n", own)
             case ProcessChanged(means=text):
@@ -159,7 +160,7 @@ class TurnUpdates:
     def _call(self, event: ToolCallEvent | ToolOutput | ToolResultEvent | ApprovalResolved) -> list[Update]:
         match event:
             case ToolCallEvent():
-                return [call_begun(self.root, event.tool_call_id, event.tool, event.arguments)]
+                return [call_begun(self.root, event.tool_call_id, event.tool, event.arguments, event.sub_agent)]
             case ToolOutput(tool_call_id=call, text=text):
                 printed = f"{self._printed.get(call, '')}{visible(text)}\n"[-MOST_PRINTED:]
                 self._printed[call] = printed
@@ -248,13 +249,15 @@ def asked_by_person(text: str, message: str) -> schema.UserMessageChunk:
     return schema.UserMessageChunk(session_update="user_message_chunk", content=text_block(text), message_id=message)
 
 
-def call_begun(root: Path, call: str, tool: str, arguments: Mapping[str, JsonValue]) -> schema.ToolCallStart:
-    """Returns a call that is asked for; nothing of it has run."""
+def call_begun(
+    root: Path, call: str, tool: str, arguments: Mapping[str, JsonValue], sub_agent: str | None = None
+) -> schema.ToolCallStart:
+    """Returns a call that is asked for, of a sub-agent where one is named; nothing of it has run."""
     path = _file_of(tool, arguments)
     return schema.ToolCallStart(
         session_update="tool_call",
         tool_call_id=call,
-        title=title_of(tool, arguments),
+        title=f"{'' if sub_agent is None else '↳ '}{title_of(tool, arguments)}",
         kind=kind_of(tool, has_file=path is not None),
         status="pending",
         raw_input=shown_json(dict(arguments)),

@@ -94,6 +94,11 @@ async def watched(connection: Connection, title: str, given: lsp.ProgressToken |
 
 def progress_line(event: Event) -> str | None:
     """Returns one line for the events that a person waits for; None for the others."""
+    line = _line_of(event)
+    return line if line is None or event.sub_agent is None else f"sub-agent: {line}"
+
+
+def _line_of(event: Event) -> str | None:
     line: str | None = None
     match event:
         case IntentSelected(intent=intent):
