@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from remit_server.sandbox.bubblewrap.layer import LayerChange
+from remit_server.sandbox.channel import Channel
 from remit_server.sandbox.limits.limits import TemplateName
 from remit_server.sandbox.network.proxy import InForce, Told, always_in_force
 from remit_server.scheduling.runner import Freezer
@@ -38,7 +39,8 @@ class CommandSpec:
     `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
     `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
     pid, before the command begins; `waits` is told when the command has to wait for its turn, is paused, and goes on,
-    and may not raise. A tunnel is cut from when `in_force` says no to its host.
+    and may not raise. A tunnel is cut from when `in_force` says no to its host. It inherits one end of a socket, at
+    whose other end `channel` is; `alone` it starts no other process.
     """
 
     argv: tuple[str, ...]
@@ -60,6 +62,8 @@ class CommandSpec:
     waits: Waits = unheard
     begun: Callable[[int], None] | None = None
     in_force: InForce = always_in_force
+    channel: Channel | None = None
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class Isolation:
 class Sandbox(Protocol):
     """Runs commands where they see no network but what was listed, and cannot change the workspace.
 
-    An adapter that has no proxy runs a command with `network` where there is none.
+    An adapter that has no proxy runs a command with `network` where there is none, and none with a `channel`.
     """
 
     @property
