@@ -13,6 +13,7 @@ from pathlib import Path
 
 from remit_governance.intents import ALIASES, SELECT_INTENT
 from remit_server.errors import RemitError, SetupError, os_reason
+from remit_server.runtime.plugins import Plugins
 from remit_server.runtime.skill_folders import FoundSkills, SkillFolders, summed_up
 from remit_server.sandbox.ports import CommandSpec, Sandbox
 from remit_server.sandbox.visible.environment import command_environment
@@ -31,6 +32,7 @@ from remit_server.tools.external.find_tools import FIND_TOOLS, find_tools_row
 from remit_server.tools.external.row import row_of
 from remit_server.tools.mcp.rows import rows_of
 from remit_server.tools.mcp.servers import read_server, server_files
+from remit_server.tools.plugins.rows import rows_of as rows_of_plugin
 from remit_server.tools.skills.read_skill import READ_SKILL, read_skill_row
 from remit_server.tools.spec import AnyTool
 from remit_server.tools.table import TOOLS
@@ -57,6 +59,7 @@ class ExternalTools(Mapping[str, AnyTool]):
 
     def __init__(self, folder: Path, sandbox: Sandbox, skill_folders: SkillFolders | None = None) -> None:
         self.folder, self.sandbox, self._skill_folders = folder, sandbox, skill_folders
+        self._plugins = Plugins(folder)
         self.skills = FoundSkills()
         self._all: Mapping[str, AnyTool] = TOOLS
         self._seen: tuple[object, ...] = ()
@@ -146,11 +149,11 @@ class ExternalTools(Mapping[str, AnyTool]):
         ]
         self.declared = tuple(declared.values())
         rows = {name: row_of(each) for name, each in declared.items()}
-        for name, row in await asyncio.to_thread(self._of_servers):
+        for name, row in await asyncio.to_thread(lambda: [*self._of_servers(), *self._of_plugins()]):
             if row is None:
                 problems.append(name)
             elif name in rows or name in _TAKEN or name in ALIASES or name == SELECT_INTENT:
-                problems.append(f"`{name}` is the name of another tool; a server's is left out")
+                problems.append(f"`{name}` is the name of another tool; a server's or a plugin's is left out")
             else:
                 rows[name] = row
         self.problems, self.own = tuple(problems), tuple(rows.values())
@@ -166,6 +169,17 @@ class ExternalTools(Mapping[str, AnyTool]):
                 continue
             rows = rows_of(server) if server.form.enabled else ()
             found += [(row, None) if isinstance(row, str) else (row.name, row) for row in rows]
+        return found
+
+    def _of_plugins(self) -> list[tuple[str, AnyTool | None]]:
+        """Returns the rows of the tools of plugins by name, and what of them cannot be used, without a row."""
+        found: list[tuple[str, AnyTool | None]] = []
+        for each in self._plugins.find():
+            if each.life.reason and (each.record is None or each.record.enabled or each.record.reason):
+                found.append((f"the plugin `{each.name}` is {each.life.state}: {each.life.reason}", None))
+            if (plugin := self._plugins.plugin(each)) is not None:
+                rows = rows_of_plugin(plugin)
+                found += [(row, None) if isinstance(row, str) else (row.name, row) for row in rows]
         return found
 
     def _wanted(self, form: ToolsForm) -> Iterator[Wanted]:
@@ -215,7 +229,8 @@ class ExternalTools(Mapping[str, AnyTool]):
             form = ToolsForm()
         folders = (self.folder / TOOLS_FOLDER, *form.paths)
         paths = [file, *server_files(self.folder), *(path for folder in folders for path in programs(folder))]
-        return tuple(map(_stamp, [*paths, *(each.path for each in form.tools.values() if each.path)]))
+        stamps = map(_stamp, [*paths, *(each.path for each in form.tools.values() if each.path)])
+        return (*stamps, *self._plugins.stamps())
 
 
 def programs(folder: Path) -> Sequence[Path]:

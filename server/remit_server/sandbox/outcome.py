@@ -35,8 +35,16 @@ def has_never_begun(ended: ProcessResult) -> bool:
     return ended.exit_code is None and not ended.timed_out and ended.stopped is None
 
 
-def refuse_network(spec: CommandSpec, runtime: str) -> None:
-    """Raises ToolError where a command wants hosts and this adapter has no proxy for it."""
+def refuse_ways_out(spec: CommandSpec, runtime: str) -> None:
+    """Raises ToolError where a command wants hosts, or somebody to speak with, and this adapter has neither for it
+    (PLG-08)."""
+    if spec.channel is not None:
+        raise ToolError(
+            "cannot run the plugin",
+            f"`{runtime}` gives a command nobody to speak with",
+            "install bubblewrap, whose commands have a socket of their own",
+            code=ErrorCode.SANDBOX_UNAVAILABLE,
+        )
     if spec.network:
         raise ToolError(
             "cannot run the command",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from remit_server.sandbox.bubblewrap.layer import LayerChange
+from remit_server.sandbox.channel import Channel
 from remit_server.sandbox.limits.limits import TemplateName
 from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.network.proxy import InForce, Told, always_in_force
@@ -47,7 +48,8 @@ class CommandSpec:
     `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
     `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
     pid, before the command begins; `waits` is told when the command has to wait for its turn, is paused, and goes on,
-    and may not raise. A tunnel is cut from when `in_force` says no to its host.
+    and may not raise. A tunnel is cut from when `in_force` says no to its host. It inherits one end of a socket, at
+    whose other end `channel` is; `alone` it starts no other process.
 
     `scratch` are folders of the workspace that it may write to: it sees what was in them, and what it writes is thrown
     away. `background`: it takes no turn of others, for it runs beside them. By `loopback` the server reaches what
@@ -77,6 +79,8 @@ class CommandSpec:
     background: bool = False
     loopback: Loopback | None = None
     near: Near | None = None
+    channel: Channel | None = None
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ class Isolation:
 class Sandbox(Protocol):
     """Runs commands where they see no network but what was listed, and cannot change the workspace.
 
-    An adapter that has no proxy runs a command with `network` where there is none.
+    An adapter that has no proxy runs a command with `network` where there is none, and none with a `channel`.
     """
 
     @property

@@ -189,7 +189,8 @@ class CommandPlan:
     """A command for the sandbox. `display` is the command as the person is shown it, verbatim.
 
     With `streams` the person sees what it prints while it runs; without `keeps_folders` those that it makes and leaves
-    empty are forgotten.
+    empty are forgotten. `amend` says what it came to where that is not only what it printed and left: it is asked once,
+    before `render`, and what it adds to the changes is reviewed as they are.
     """
 
     spec: CommandSpec
@@ -197,6 +198,7 @@ class CommandPlan:
     render: Callable[[CommandOutput], Outcome]
     streams: bool = False
     keeps_folders: bool = True
+    amend: Callable[[CommandOutput], CommandOutput] | None = None
 
 
 def count_files(count: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -153,7 +154,11 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
         begun=inside.begin,
         in_force=inside.in_force,
     )
-    with show_live(record.show_output, parts.redactor.redact) as show, inside, seen.given_to(spec) as given:
+    # What is shown of the workspace and its repository is for a command in it: another one sees its own folder.
+    given_by = seen.given_to(spec) if spec.workspace == root else nullcontext(spec)
+    with show_live(record.show_output, parts.redactor.redact) as show, inside, given_by as given:
         output = inside.ended = await parts.sandbox.run(given, show if plan.streams else None)
+    if plan.amend is not None:
+        output = await asyncio.to_thread(plan.amend, output)
     outcome = await asyncio.to_thread(plan.render, output)
     return CommandEnded(outcome, output, started_ns, attempts.report())

@@ -26,6 +26,7 @@ from remit_server.sandbox.bubblewrap.layer import MOUNT_SCRATCH, Layer, LayerCha
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter, standard_filter
+from remit_server.sandbox.channel import ChannelEnd, open_channel
 from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.cgroup import ControlGroup, clear_groups, find_parents
@@ -201,7 +202,7 @@ class Bubblewrap:
         Whether they keep sockets apart is tried once in this process for the same folders; after a failure, again in a
         minute.
         """
-        if TEMPLATES[spec.template].seccomp != "standard":
+        if spec.alone or TEMPLATES[spec.template].seccomp != "standard":
             return None
         if (folders := foreign_folders(spec.workspace, visible_outside(spec))) is None:
             return None
@@ -239,9 +240,10 @@ class Bubblewrap:
     ) -> ProcessResult:
         async with _open_control_group(TEMPLATES[spec.template]) as control:
             shown = visible_outside(spec)
-            async with open_proxy(spec, shown) as door:
+            async with open_proxy(spec, shown) as door, open_channel(spec.channel) as end:
+                given = (replace(spec, environment={**spec.environment, **end.environment}), control, progress, layer)
                 ended = await run_contained(
-                    self._job(spec, control, progress, layer, door, shown=shown, stand_ins=stand_ins, bounds=bounds)
+                    self._job(*given, door, end=end, shown=shown, stand_ins=stand_ins, bounds=bounds)
                 )
             why = control.stopped() if control and ended.exit_code == _KILLED else None
             return replace(ended, exit_code=None, stopped=why) if why else ended
@@ -254,13 +256,14 @@ class Bubblewrap:
         layer: Layer | None,
         door: ProxyEndpoint,
         *,
+        end: ChannelEnd,
         shown: tuple[ReadOnlyMount, ...],
         stand_ins: dict[str, str] | None,
         bounds: bool,
     ) -> Job:
         template = TEMPLATES[spec.template]
         limits = self._limits or template.limits
-        own = "standard" if spec.network else template.seccomp
+        own = "alone" if spec.alone else "standard" if spec.network else template.seccomp
         rules = profile_filter(own if stand_ins is None else "standard-unix")
         read_status, write_status = os.pipe()
         ours, held = make_hold()
@@ -287,7 +290,7 @@ class Bubblewrap:
         return Job(
             argv=argv,
             path=trusted_path(spec.workspace, self._workspace),
-            descriptors=(*given, write_status, held, *door.descriptors),
+            descriptors=(*given, write_status, held, *door.descriptors, *end.descriptors),
             status=read_status,
             hold=ours,
             timeout_s=spec.timeout_s,
@@ -299,7 +302,7 @@ class Bubblewrap:
             # It has half the mounts of a machine, and bwrap reads the table of all for each that it makes.
             unseen=() if control else ("/sys",),
             freezer=spec.freezer,
-            begun=partial(_begin, door, spec.begun),
+            begun=partial(_begin, (door.begin, end.begin, spec.begun)),
             freeze=control.freeze if control else None,
         )
 
@@ -402,10 +405,10 @@ def _doors_to(near: Near | None) -> Iterator[Door]:
         yield from (Door(port, partial(near.loopback.serving, port=port)) for port in near.ports)
 
 
-def _begin(door: ProxyEndpoint, begun: Callable[[int], None] | None, first: int) -> None:
-    door.begin(first)
-    if begun is not None:
-        begun(first)
+def _begin(told: tuple[Callable[[int], None] | None, ...], first: int) -> None:
+    for begun in told:
+        if begun is not None:
+            begun(first)
 
 
 def _ignore_attempt(attempt: Attempt) -> None:

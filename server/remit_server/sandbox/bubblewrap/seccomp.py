@@ -15,7 +15,8 @@ from typing import Literal, assert_never
 
 # `strict` has one process and never another, and reaches none. `standard` speaks over IP, in a network of its own.
 # `standard-unix` has UNIX sockets too: only where every folder of the host is shown through an overlay (`apart.py`).
-ProfileName = Literal["strict", "standard", "standard-unix"]
+# `alone` is `standard` with one process and never another.
+ProfileName = Literal["strict", "standard", "standard-unix", "alone"]
 
 # No way to other processes, mounts, namespaces, identities, keys, the clock, the kernel itself, or its tracing.
 _FORBIDDEN = (
@@ -133,6 +134,8 @@ def _rules_of(profile: ProfileName) -> tuple[Rule, ...]:
     match profile:
         case "strict":
             return (*_process_rules(), *_offline_rules())
+        case "alone":
+            return (*_process_rules(), *_rules_of("standard"))
         case "standard":
             # Sockets of the host may lie in the workspace, and a read-only mount does not stop connecting to them. An
             # end of a pair of datagrams can send to any of them; one of streams is connected for good.

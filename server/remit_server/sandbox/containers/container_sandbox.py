@@ -33,7 +33,7 @@ from remit_server.sandbox.outcome import (
     command_output,
     has_never_begun,
     last_line,
-    refuse_network,
+    refuse_ways_out,
     trusted_path,
 )
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
@@ -119,7 +119,7 @@ class Containers:
         found = await self._find()
         if found.place is None:
             raise no_sandbox(found.isolation)
-        refuse_network(spec, self._program)
+        refuse_ways_out(spec, self._program)
         if spec.workspace == Path(spec.workspace.anchor):
             raise no_sandbox(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
         try:

@@ -38,6 +38,15 @@ class SandboxProcesses:
             os.close(self._pidfd)
             self._first, self._pidfd = 0, -1
 
+    def holds(self, pid: int) -> bool | None:
+        """Returns whether a process is one of the sandbox; None where it or the sandbox has ended, and nobody can
+        say."""
+        if not self._first or has_ended(self._pidfd):
+            return None
+        if descends(pid, self._first):
+            return None if has_ended(self._pidfd) else True
+        return False if Path(f"/proc/{pid}").exists() else None
+
     def find(self, theirs: tuple[str, int], ours: tuple[str, int]) -> Caller | None:
         """Returns the process of the sandbox that has connected from `theirs`; None where no process in it has.
 

@@ -21,7 +21,7 @@ from remit_server.sandbox.bubblewrap.bubblewrap_options import hidden_paths_belo
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
 from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits.limits import TEMPLATES, Limits
-from remit_server.sandbox.outcome import command_output, last_line, refuse_network
+from remit_server.sandbox.outcome import command_output, last_line, refuse_ways_out
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
 from remit_server.sandbox.server_identity import prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
@@ -56,7 +56,7 @@ class Seatbelt:
         found = await self._find()
         if not found.isolation.available:
             raise no_sandbox(found.isolation)
-        refuse_network(spec, _PROGRAM)
+        refuse_ways_out(spec, _PROGRAM)
         if spec.workspace == Path(spec.workspace.anchor):
             raise no_sandbox(_EVERYTHING)
         try:

@@ -1,0 +1,301 @@
+"""`remit plugin`: the plugins of the person's own, each installed with what it may do shown (PLG-07)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from remit_governance.policy.decision.evaluate import evaluate
+from remit_governance.values import Action, Verdict
+from remit_governance.visible import visible, visible_again
+from remit_server.cli.approval import can_ask
+from remit_server.cli.console import print_json, say, style_text
+from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, run_subcommand
+from remit_server.errors import SetupError, os_reason
+from remit_server.harness.callers import OWN, tags_of
+from remit_server.runtime.places import config_folder
+from remit_server.runtime.plugins import Found, Plugins, install, keep, remove
+from remit_server.runtime.policy.policies import load_in_force
+from remit_server.runtime.settings import Settings
+from remit_server.tools.external.find_tools import FIND_TOOLS
+from remit_server.tools.plugins.files import manifest_of, read_files
+from remit_server.tools.plugins.life import PluginState
+from remit_server.tools.plugins.manifest import CAPABILITIES, Manifest
+from remit_server.tools.plugins.record import changed_files, differences, taken
+from remit_server.tools.plugins.rows import SDK, name_of
+from remit_server.tools.skills.read_skill import READ_SKILL
+from remit_server.tools.table import TOOLS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    add_subcommands(parser, PLUGINS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the subcommand."""
+    return run_subcommand(arguments)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    """Shows all plugins; 1 where one of those shown cannot be used, and nobody disabled it."""
+    found = [each for each in _all() if _is_meant(each, arguments)]
+    for each in found:
+        print_json(_facts(each)) if arguments.json else say("\n".join(_summary(each)))
+    if not found and not arguments.json:
+        say("there are no such plugins; add one: `remit plugin install FOLDER`")
+    bad = (each.life.state is PluginState.REJECTED or _is_off_by_itself(each) for each in found)
+    return FAILED if any(bad) else DONE
+
+
+def _is_meant(found: Found, arguments: argparse.Namespace) -> bool:
+    if arguments.rejected and found.life.state is not PluginState.REJECTED:
+        return False
+    return arguments.tag is None or (found.manifest is not None and arguments.tag in found.manifest.own_tags)
+
+
+def _is_off_by_itself(found: Found) -> bool:
+    off = found.life.state is PluginState.DISABLED
+    return off and found.record is not None and (found.record.enabled or bool(found.record.reason))
+
+
+def _declare_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rejected", action="store_true", help="only those that cannot be used at all")
+    parser.add_argument("--tag", help="only those with this tag")
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    """Shows one plugin, with what changed since it was taken."""
+    found = _named(arguments.name)
+    lines = list(differences(found.record, found.files)) if found.record and found.files is not None else []
+    if arguments.json:
+        print_json({**_facts(found), "differences": lines})
+        return DONE
+    say("\n".join(_summary(found)))
+    if found.manifest is not None:
+        say("\n".join(_may(found.manifest)))
+    for line in lines:
+        say(visible(line))
+    return DONE
+
+
+def _install(arguments: argparse.Namespace) -> int:
+    """Shows what a plugin may do, and puts it into its place after a yes."""
+    source: Path = arguments.folder
+    files = read_files(source, source=True)
+    manifest = manifest_of(source, files)
+    _require_readers(arguments.reads_only, manifest)
+    before = next((each for each in _all() if each.name == manifest.name), None)
+    _refuse_names(manifest, before)
+    if not arguments.json:
+        say("\n".join((*_about(manifest), *_may(manifest), *_denied(manifest, arguments.workspace))))
+        if before is not None and before.record is not None:
+            lines = [visible(line) for line in differences(before.record, files)]
+            say("\n".join(lines) or "its files are those that you took")
+    if not arguments.yes and not _agrees("install it, and let models call its tools?"):
+        return DENIED
+    place = install(config_folder(os.environ), manifest.name, files, arguments.reads_only)
+    if arguments.json:
+        print_json({"installed": manifest.name, "place": str(place), "tools": _names(manifest)})
+    else:
+        say(f"installed in {place}")
+    return DONE
+
+
+def _declare_install(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="the folder with its `plugin.yaml`")
+    parser.add_argument("--reads-only", action="append", default=[], metavar="TOOL", help="a tool that changes nothing")
+    parser.add_argument("--yes", action="store_true", help="install it without asking")
+
+
+def _require_readers(names: Iterable[str], manifest: Manifest) -> None:
+    """Raises WrongUsage where it has no such tool that could only read: one that answers by a patch cannot."""
+    forms = {tool.name: tool for tool in manifest.tools}
+    for name in names:
+        if name not in forms:
+            fix = f"it has: {', '.join(forms)}"
+            raise WrongUsage("the plugin was not installed", f"it has no tool `{name[:100]}`", fix)
+        if forms[name].output == "patch":
+            why = f"`{name}` answers by a patch: it changes something"
+            raise WrongUsage("the plugin was not installed", why, "leave out `--reads-only` for it")
+
+
+def _refuse_names(manifest: Manifest, before: Found | None) -> None:
+    """Raises SetupError where a tool would take another's name: of Remit's own, or of another plugin."""
+    others = [each for each in _all() if each.manifest is not None and (before is None or each.name != before.name)]
+    used = {name: f"the plugin `{each.name}`" for each in others if each.manifest for name in _names(each.manifest)}
+    used |= dict.fromkeys((*TOOLS, FIND_TOOLS, READ_SKILL), "Remit")
+    for name in _names(manifest):
+        if name in used:
+            why = f"its tool `{name}` would have the name of one of {used[name]}"
+            raise SetupError("the plugin was not installed", why, "have its author give it another name")
+
+
+def _enable(arguments: argparse.Namespace) -> int:
+    """Takes a plugin as it is now, after what changed was shown; it can be called from then on."""
+    found = _named(arguments.name)
+    if found.record is None or found.files is None or found.manifest is None:
+        raise SetupError("the plugin was not enabled", found.life.reason, "correct that first, or install it again")
+    if found.life.usable:
+        print_json({"enabled": found.name}) if arguments.json else say(f"{found.name} is enabled already")
+        return DONE
+    changed = changed_files(found.record, found.files)
+    if not arguments.json:
+        say("\n".join((*_about(found.manifest), *_may(found.manifest))))
+        say(f"it was disabled: {visible_again(found.life.reason)}")
+        for line in differences(found.record, found.files):
+            say(visible(line))
+    question = "take it as it is now, and let models call it?" if changed else "let models call it again?"
+    if not arguments.yes and not _agrees(question):
+        return DENIED
+    # What was said of a tool that may be another one now does not count any more.
+    keep(found.place, taken(found.files, () if changed else found.record.reads_only))
+    print_json({"enabled": found.name, "changed": list(changed)}) if arguments.json else say(f"{found.name} is enabled")
+    return DONE
+
+
+def _declare_enable(parser: argparse.ArgumentParser) -> None:
+    _declare_name(parser)
+    parser.add_argument("--yes", action="store_true", help="take it as it is now, without asking")
+
+
+def _disable(arguments: argparse.Namespace) -> int:
+    """Has a plugin be called by nobody, until it is enabled."""
+    found = _named(arguments.name)
+    if found.record is None:
+        raise SetupError("the plugin was not disabled", found.life.reason, "it is not called as it is")
+    keep(found.place, found.record.model_copy(update={"enabled": False, "reason": ""}))
+    print_json({"disabled": found.name}) if arguments.json else say(f"{found.name} is disabled")
+    return DONE
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    name: str = arguments.name
+    try:
+        there = name in {each.name for each in _all()} and remove(config_folder(os.environ), name)
+    except OSError as error:
+        raise SetupError("the plugin was not removed", os_reason(error), "remove its folder by hand") from error
+    if not there:
+        raise _unknown(name)
+    print_json({"removed": name}) if arguments.json else say(f"removed {name}")
+    return DONE
+
+
+def _declare_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the plugin")
+
+
+def _all() -> tuple[Found, ...]:
+    return Plugins(config_folder(os.environ)).find()
+
+
+def _named(name: str) -> Found:
+    """Returns a plugin. Raises WrongUsage where there is none."""
+    found = next((each for each in _all() if each.name == name), None)
+    if found is None:
+        raise _unknown(name)
+    return found
+
+
+def _unknown(name: str) -> WrongUsage:
+    return WrongUsage("nothing was done", f"there is no plugin `{name[:100]}`", "see `remit plugin list`")
+
+
+def _names(manifest: Manifest) -> list[str]:
+    """Returns the names of its tools as they are called here; without those that would be too long."""
+    names: list[str] = []
+    for tool in manifest.tools:
+        try:
+            names.append(name_of(manifest.name, tool.name))
+        except ValueError:
+            continue
+    return names
+
+
+def _facts(found: Found) -> dict[str, object]:
+    told: dict[str, object] = {"name": found.name, "state": found.life.state, "place": str(found.place)}
+    if found.life.reason:
+        told["reason"] = found.life.reason
+    if (manifest := found.manifest) is not None:
+        told |= {"version": manifest.version, "tags": list(manifest.own_tags), "tools": _names(manifest)}
+        told |= {"capabilities": list(manifest.required_capabilities), "hosts": list(manifest.hosts)}
+    return told
+
+
+def _summary(found: Found) -> Iterator[str]:
+    mark = "" if found.life.usable else f"{style_text('✗', 'red')} "
+    version = f" {found.manifest.version}" if found.manifest else ""
+    yield f"{mark}{visible(found.name, 'show')}{version}: {found.life.state}"
+    if found.life.reason:
+        yield f"  {visible_again(found.life.reason)}"
+    if found.manifest is not None:
+        yield f"  {visible_again(found.manifest.words)}"
+        yield f"  tools: {', '.join(_names(found.manifest))}"
+
+
+def _about(manifest: Manifest) -> Iterator[str]:
+    author = f", by {visible(manifest.author, 'show')}" if manifest.author else ""
+    yield f"{manifest.name} {manifest.version}{author}: {visible_again(manifest.words)}"
+
+
+def _may(manifest: Manifest) -> Iterator[str]:
+    """Yields what a plugin may do, in words; nothing but that."""
+    may = [CAPABILITIES[each] for each in dict.fromkeys(manifest.required_capabilities)]
+    yield f"  runs: {manifest.entry}, by {manifest.runtime}, for at most {manifest.timeout_seconds} s"
+    yield f"  may: {', '.join(may) or 'nothing but compute'}"
+    yield f"  reaches: {', '.join(manifest.hosts) or 'nothing'}"
+    yield f"  reads besides: {', '.join(visible(str(path), 'show') for path in manifest.reads) or 'nothing'}"
+    if refused := [tag for tag in manifest.tags if tag not in manifest.own_tags]:
+        yield f"  does not get the tags: {', '.join(refused)}"
+    for tool in manifest.tools:
+        answers = ", proposes a patch" if tool.output == "patch" else ""
+        yield f"  {manifest.name} {tool.name}{answers}: {visible_again(' '.join(tool.description.split())[:200])}"
+
+
+def _denied(manifest: Manifest, workspace: Path) -> Iterator[str]:
+    """Yields what the policy in force denies it, whatever the person takes; each call is judged again."""
+    in_force = load_in_force(Settings.from_environment(workspace))
+    try:
+        for name in _names(manifest):
+            tags = tags_of("model", name) | OWN
+            asked = [("process.exec", Action("process.exec", tool=name, command=(name,), caller_tags=tags))]
+            asked += [(host, Action("net.connect", tool=name, host=host, caller_tags=tags)) for host in manifest.hosts]
+            denied = [what for what, action in asked if evaluate(in_force.policy, action).verdict is Verdict.DENY]
+            if denied:
+                yield f"  {style_text('!', 'yellow')} your policy denies {name}: {', '.join(denied)}"
+    finally:
+        in_force.close()
+
+
+def _agrees(question: str) -> bool:
+    """Returns what the person says. Raises SetupError where nobody can be asked."""
+    if not can_ask():
+        raise SetupError("nothing was done", "nobody could be asked", "say `--yes`")
+    sys.stdout.write(f"{question} [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _sdk(arguments: argparse.Namespace) -> int:
+    """Says where the Python SDK is, for an editor and a type checker."""
+    print_json({"folder": str(SDK)}) if arguments.json else say(str(SDK))
+    return DONE
+
+
+def _nothing(parser: argparse.ArgumentParser) -> None:
+    del parser
+
+
+PLUGINS: Mapping[str, Subcommand] = {
+    "list": Subcommand(_list, "show your plugins, and why one cannot be used", _declare_list),
+    "show": Subcommand(_show, "show a plugin, what it may do, and what changed since you took it", _declare_name),
+    "install": Subcommand(_install, "show what a plugin may do, and install it", _declare_install),
+    "enable": Subcommand(_enable, "take a plugin as it is now, and have its tools be offered", _declare_enable),
+    "disable": Subcommand(_disable, "have a plugin's tools be offered no more", _declare_name),
+    "remove": Subcommand(_remove, "take a plugin away", _declare_name),
+    "sdk": Subcommand(_sdk, "say where the Python SDK for plugins is", _nothing),
+}

@@ -1,0 +1,201 @@
+"""The registry of the person's plugins: a folder each, found, looked at, installed, and taken away again (PLG-02)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from remit_server.errors import SetupError, os_reason
+from remit_server.runtime.own_file_writer import rewrite
+from remit_server.tools.plugins.files import Files, manifest_of, read_files
+from remit_server.tools.plugins.life import Life, PluginState
+from remit_server.tools.plugins.manifest import NAME, Manifest, unusable
+from remit_server.tools.plugins.record import FILES, FOLDER, RECORD, Record, changed_files, read_record, spell, taken
+from remit_server.tools.plugins.rows import CallablePlugin
+
+CHANGED = "its files differ from what you took"
+BY_THE_PERSON = "you disabled it"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A plugin as it was found: all that could be read of it, and where it stands."""
+
+    name: str
+    place: Path
+    life: Life
+    manifest: Manifest | None = None
+    record: Record | None = None
+    files: Files | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where its own files are."""
+        return self.place / FILES
+
+
+class Plugins:
+    """The plugins of a person's configuration folder. What each has become is kept from one look to the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / FOLDER
+        self._lives: dict[str, Life] = {}
+
+    def find(self) -> tuple[Found, ...]:
+        """Looks at all plugins again; those that are gone are unloaded."""
+        found = tuple(self._look(place) for place in self.places())
+        for name in self._lives.keys() - {each.name for each in found}:
+            if (life := self._lives[name]).usable:
+                self._lives[name] = life.move(PluginState.UNLOADED, "it is gone")
+        return found
+
+    def places(self) -> tuple[Path, ...]:
+        """Returns the folder of each plugin."""
+        try:
+            return tuple(sorted(path for path in self.folder.iterdir() if not path.name.startswith(".")))
+        except OSError:
+            return ()
+
+    def life_of(self, name: str) -> Life:
+        """Returns where a plugin stands."""
+        return self._lives.get(name, Life())
+
+    def stamps(self) -> Iterator[tuple[object, ...]]:
+        """Yields what changes with each plugin, and whether it can be called."""
+        for place in self.places():
+            yield (place.name, self.life_of(place.name).usable)
+            for file in (place / RECORD, *_below(place / FILES)):
+                with contextlib.suppress(OSError):
+                    status = file.lstat()
+                    yield (str(file), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    def plugin(self, found: Found) -> CallablePlugin | None:
+        """Returns what makes the rows of a plugin; None where it cannot be called."""
+        if not found.life.usable or found.manifest is None or found.record is None:
+            return None
+        name = found.name
+        return CallablePlugin(
+            manifest=found.manifest,
+            folder=found.folder,
+            record=found.record,
+            changed=partial(self._why_not, found),
+            greeted=partial(self._greeted, name),
+            broke=partial(self._broke, found),
+        )
+
+    def _look(self, place: Path) -> Found:
+        before = self._lives.get(place.name)
+        found = _look_at(place, Life() if before is None else before.look_again())
+        self._lives[place.name] = found.life
+        return found
+
+    def _why_not(self, found: Found) -> str | None:
+        """Says why a plugin is not called, by what is there now."""
+        life = self.life_of(found.name)
+        if not life.usable:
+            return life.reason or f"it is {life.state}"
+        now = _look_at(found.place, Life())
+        if now.life.usable and now.record == found.record:
+            return None
+        why = now.life.reason or CHANGED
+        self._lives[found.name] = life.move(PluginState.DISABLED, why)
+        return why
+
+    def _greeted(self, name: str) -> None:
+        if self.life_of(name).state is PluginState.LOADED:
+            self._lives[name] = self._lives[name].move(PluginState.ACTIVE)
+
+    def _broke(self, found: Found, why: str) -> None:
+        """Disables a plugin that broke the protocol, until the person enables it again."""
+        reason = f"it broke the protocol: it sent {why}"
+        life = self.life_of(found.name)
+        if life.usable:
+            self._lives[found.name] = life.move(PluginState.DISABLED, reason)
+        with contextlib.suppress(OSError, SetupError):
+            record = read_record(found.place / RECORD)
+            keep(found.place, record.model_copy(update={"enabled": False, "reason": reason}))
+
+
+def _look_at(place: Path, life: Life) -> Found:
+    """Looks at one plugin's folder, and says where it stands by that."""
+    name, manifest, record, files = place.name, None, None, None
+    try:
+        if not NAME.fullmatch(name):
+            raise unusable(f"`{place}` has no name of a plugin", "small letters, digits, `-` and `_`; rename it")
+        record = read_record(place / RECORD)
+        files = read_files(place / FILES)
+        changed = changed_files(record, files)
+        try:
+            manifest = manifest_of(place / FILES, files)
+        except SetupError:
+            if not changed:
+                raise
+    except SetupError as error:
+        life = life.move(PluginState.REJECTED, f"{error.why}; {error.fix}")
+        return Found(name, place, life, manifest, record, files)
+    if not changed and manifest is not None and manifest.name != name:
+        life = life.move(PluginState.REJECTED, f"`{place}` is the plugin `{manifest.name}`; install it again")
+        return Found(name, place, life, manifest, record, files)
+    life = life.move(PluginState.REGISTERED)
+    if changed:
+        shown = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
+        fix = f"look at that with `remit plugin show {name}`, and take it with `remit plugin enable {name}`"
+        life = life.move(PluginState.DISABLED, f"{CHANGED}: {shown}; {fix}")
+    elif not record.enabled:
+        life = life.move(PluginState.DISABLED, record.reason or BY_THE_PERSON)
+    else:
+        life = life.move(PluginState.LOADED)
+    return Found(name, place, life, manifest, record, files)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for above, _, names in os.walk(folder):
+        yield Path(above)
+        yield from (Path(above, name) for name in sorted(names))
+
+
+def keep(place: Path, record: Record) -> None:
+    """Keeps the record of a plugin. Raises SetupError."""
+    text = spell(record)
+    try:
+        rewrite(place / RECORD, lambda _: text, lambda path: path.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        fix = "make its folder writable"
+        raise SetupError("the plugin was not kept", f"`{place / RECORD}`: {os_reason(error)}", fix) from error
+
+
+def install(folder: Path, name: str, files: Files, reads_only: Iterable[str]) -> Path:
+    """Puts the files of a plugin in its place, and keeps that they were taken; returns the place. Raises SetupError."""
+    place = folder / FOLDER / name
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Without its record it is nobody's: half of it is never run.
+        (place / RECORD).unlink(missing_ok=True)
+        shutil.rmtree(place / FILES, ignore_errors=True)
+        for relative, file in files.items():
+            target = place / FILES / relative
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            target.write_bytes(file.data)
+            target.chmod(0o700 if file.executable else 0o600)
+    except OSError as error:
+        fix = "make the folder of your configuration writable"
+        raise SetupError("the plugin was not installed", f"`{place}`: {os_reason(error)}", fix) from error
+    keep(place, taken(files, reads_only))
+    return place
+
+
+def remove(folder: Path, name: str) -> bool:
+    """Takes a plugin away; returns whether there was one. Raises OSError."""
+    place = folder / FOLDER / name
+    if not os.path.lexists(place):
+        return False
+    if place.is_symlink() or not place.is_dir():
+        place.unlink()
+    else:
+        shutil.rmtree(place)
+    return True

@@ -1,0 +1,151 @@
+"""What a plugin says of itself: `plugin.yaml` (PLG-01)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+
+from remit_governance.errors import PolicyError
+from remit_governance.hosts import parse_endpoint
+from remit_governance.policy.language.parse_form import parse_form
+from remit_governance.values import CALLER_TAGS
+from remit_governance.visible import without_hidden
+from remit_server.contract import ErrorCode
+from remit_server.errors import SetupError
+from remit_server.tools.external.declared import MAX_DESCRIPTION, schema_of
+
+MANIFEST = "plugin.yaml"
+API_VERSIONS = (1, 2)
+"""The versions of the protocol that are spoken: the one before, and the current one. 2 has patches."""
+
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_TOOL = r"^[a-z][a-z0-9_.-]{0,47}$"
+
+Capability = Literal["fs.read", "fs.write", "process.exec", "net.connect"]
+CAPABILITIES: Mapping[Capability, str] = {
+    "fs.read": "read the project",
+    "fs.write": "propose changes to the project",
+    "process.exec": "start other programs",
+    "net.connect": "reach the hosts that it names",
+}
+"""What a plugin may need, and what each is in words."""
+
+_ALSO = {"shell.run": "process.exec"}
+Runtime = Literal["python", "node", "deno", "program"]
+Output = Literal["full", "patch"]
+
+
+def _host(text: str) -> str:
+    return str(parse_endpoint(text))
+
+
+def _entry(text: str) -> str:
+    path = PurePosixPath(text)
+    if path.is_absolute() or ".." in path.parts or str(path) != text:
+        raise ValueError("it is no path of a file in the plugin's folder")
+    return text
+
+
+Capabilities = Annotated[
+    tuple[Annotated[Capability, BeforeValidator(lambda word: _ALSO.get(str(word), word))], ...], Field(max_length=8)
+]
+Tag = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PluginToolForm(_Form):
+    """One tool. `output` says how it answers: by what it found, and what it wrote in its sandbox, or by a patch.
+    `capabilities` are those of the plugin's that it needs, all of them where it names none."""
+
+    name: str = Field(pattern=_TOOL)
+    description: str = Field(min_length=1, max_length=4_000)
+    parameters: dict[str, JsonValue] = {}
+    output: Output = "full"
+    capabilities: Capabilities | None = None
+
+
+class Manifest(_Form):
+    """`plugin.yaml`. `hosts` are all that it reaches, `reads` what it may read besides the project and itself."""
+
+    name: str = Field(pattern=rf"^{NAME.pattern}$")
+    version: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+-]{0,63}$")
+    description: str = Field(min_length=1, max_length=1_000)
+    author: str = Field(default="", max_length=200)
+    runtime: Runtime
+    entry: Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_entry)]
+    sandbox_template: Literal["code-executor", "integration-test"] = "code-executor"
+    required_capabilities: Capabilities = ()
+    tags: tuple[Tag, ...] = Field(default=(), max_length=16)
+    hosts: tuple[Annotated[str, Field(max_length=300), AfterValidator(_host)], ...] = Field(default=(), max_length=16)
+    reads: tuple[Annotated[Path, AfterValidator(lambda path: path.expanduser())], ...] = Field(
+        default=(), max_length=16
+    )
+    timeout_seconds: int = Field(default=60, ge=1, le=600)
+    tools: tuple[PluginToolForm, ...] = Field(min_length=1, max_length=50)
+    min_api_version: int = Field(default=1, ge=1)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.min_api_version > API_VERSIONS[1]:
+            raise ValueError(f"it needs version {self.min_api_version} of the API, and this Remit speaks {spoken()}")
+        if bool(self.hosts) != ("net.connect" in self.required_capabilities):
+            raise ValueError("`hosts` and the capability `net.connect` go together: it names one without the other")
+        if self.hosts and self.sandbox_template != "integration-test":
+            raise ValueError("what reaches hosts has the `sandbox_template` `integration-test`")
+        if len({tool.name for tool in self.tools}) < len(self.tools):
+            raise ValueError("two of its tools have one name")
+        for tool in self.tools:
+            self._fits_tool(tool)
+        return self
+
+    def _fits_tool(self, tool: PluginToolForm) -> None:
+        more = set(tool.capabilities or ()) - set(self.required_capabilities)
+        if more:
+            raise ValueError(f"`{tool.name}` needs {', '.join(sorted(more))}, which the plugin does not require")
+        if tool.output == "patch" and not {"fs.read", "fs.write"} <= set(self.needs(tool)):
+            raise ValueError(f"`{tool.name}` answers by a patch, and needs `fs.read` and `fs.write` for that")
+        schema_of(tool.parameters)
+
+    def needs(self, tool: PluginToolForm) -> tuple[Capability, ...]:
+        """Returns what a tool of it needs."""
+        return self.required_capabilities if tool.capabilities is None else tool.capabilities
+
+    @property
+    def own_tags(self) -> tuple[str, ...]:
+        """The tags that it has: not one that says who calls, which is for Remit to give."""
+        return tuple(tag for tag in self.tags if tag not in CALLER_TAGS)
+
+    @property
+    def words(self) -> str:
+        """What it is for, in a line."""
+        return one_line(self.description)
+
+
+def spoken() -> str:
+    """Says which versions of the API there are."""
+    return " and ".join(map(str, API_VERSIONS))
+
+
+def one_line(text: str) -> str:
+    """Returns a description as it is told: in one line, bounded, with nothing in it that is not seen."""
+    return " ".join(without_hidden(text).split())[:MAX_DESCRIPTION]
+
+
+def parse_manifest(place: str, text: str) -> Manifest:
+    """Reads a manifest. Raises SetupError with the line of what is wrong."""
+    try:
+        return parse_form(place, text, Manifest, {"tools": PluginToolForm})[1]
+    except PolicyError as error:
+        raise unusable(error.why, error.fix) from error
+
+
+def unusable(why: str, fix: str) -> SetupError:
+    """Returns the error of a plugin that cannot be used."""
+    return SetupError("a plugin cannot be used", why, fix, code=ErrorCode.INVALID_REQUEST)

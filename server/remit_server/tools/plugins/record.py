@@ -1,0 +1,99 @@
+"""What the person took of a plugin, in a file beside it: the digest of each of its files, and what they said of it
+(PLG-02)."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from remit_server.errors import os_reason
+from remit_server.tools.plugins.files import Files, digest_of
+from remit_server.tools.plugins.manifest import unusable
+
+FOLDER, FILES, RECORD = "plugins", "files", "record.json"
+_MAX_TEXT = 100_000
+_MAX_TEXTS = 1_000_000
+_MAX_BYTES = 8 << 20
+
+
+class Record(BaseModel):
+    """`digests` are those of the files that were taken, `texts` what they said, to show what has changed since.
+    `reads_only` are the tools that the person said change nothing; `reason` says why it is not `enabled`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    digest: str
+    digests: Mapping[str, str]
+    texts: Mapping[str, str] = {}
+    reads_only: tuple[str, ...] = ()
+    enabled: bool = True
+    reason: str = ""
+
+
+def taken(files: Files, reads_only: Iterable[str]) -> Record:
+    """Returns the record of what a person takes now."""
+    texts: dict[str, str] = {}
+    room = _MAX_TEXTS
+    for name, file in files.items():
+        if len(file.data) <= min(_MAX_TEXT, room) and (text := _text(file.data)) is not None:
+            texts[name] = text
+            room -= len(file.data)
+    digests = {name: file.digest for name, file in files.items()}
+    return Record(digest=digest_of(files), digests=digests, texts=texts, reads_only=tuple(reads_only))
+
+
+def read_record(file: Path) -> Record:
+    """Reads a record. Raises SetupError, also where nobody has taken the plugin."""
+    fix = "take it with `remit plugin install FOLDER`, or remove its folder"
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise unusable(f"`{file}` is larger than {_MAX_BYTES >> 20} MiB", fix)
+        return Record.model_validate_json(data)
+    except FileNotFoundError as error:
+        raise unusable(f"nobody has taken the plugin in `{file.parent}`", fix) from error
+    except OSError as error:
+        raise unusable(f"`{file}`: {os_reason(error)}", fix) from error
+    except ValidationError as error:
+        raise unusable(f"`{file}` is no record of a plugin", fix) from error
+
+
+def spell(record: Record) -> str:
+    """Returns the text of a record's file."""
+    return json.dumps(record.model_dump(mode="json", exclude_defaults=True), indent=1, ensure_ascii=False) + "\n"
+
+
+def changed_files(record: Record, files: Files) -> tuple[str, ...]:
+    """Returns the names of what differs from what was taken, gone and new ones among them."""
+    now = {name: file.digest for name, file in files.items()}
+    return tuple(name for name in sorted(record.digests.keys() | now) if record.digests.get(name) != now.get(name))
+
+
+def differences(record: Record, files: Files) -> Iterator[str]:
+    """Yields the lines in which a plugin differs from what was taken of it."""
+    for name in changed_files(record, files):
+        before = record.texts.get(name) if name in record.digests else ""
+        after = _text(files[name].data) if name in files else ""
+        if before is None or after is None or before == after:
+            yield f"{name}: {_fate(name, record, files)}"
+            continue
+        old, new = f"{name}, as you took it", f"{name}, now" if name in files else "gone"
+        yield from difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
+
+
+def _fate(name: str, record: Record, files: Files) -> str:
+    if name not in files:
+        return "gone"
+    return "new" if name not in record.digests else f"changed, {len(files[name].data)} bytes now"
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,180 @@
+"""The frames between Remit and a plugin: four bytes of length, and that many of JSON (PLG-05).
+
+A frame is checked before anything of it is believed: who sent it, how long it is, what it says. The other end is
+`sdk/remit_plugin`, or any program that speaks the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from remit_server.json_bounds import has_too_many_values
+from remit_server.sandbox.channel import Holds
+
+MAX_FRAME = 2_000_000
+"""Bytes of one frame."""
+
+_CREDENTIALS = struct.Struct("=iII")
+_CHUNK = 1 << 16
+_MOST_VALUES = 50_000
+
+Breach = Literal["peer", "length", "truncated", "json", "message", "token", "identity", "id", "more", "patch"]
+"""How the protocol can be broken."""
+
+
+class ProtocolBreach(Exception):
+    """A plugin broke the protocol; `kind` says how."""
+
+    def __init__(self, kind: Breach, why: str) -> None:
+        super().__init__(why)
+        self.kind, self.why = kind, why
+
+
+class PeerEnded(Exception):
+    """The plugin ended between two frames."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Handshake(_Message):
+    """The first thing that a plugin says."""
+
+    type: Literal["handshake"]
+    plugin_name: str = Field(max_length=100)
+    plugin_version: str = Field(max_length=100)
+    syscall_api_version: int
+    token: str = Field(max_length=200)
+
+
+class PluginResult(_Message):
+    """What a call came to: `output` to be told, and from version 2 on a `patch` that is proposed."""
+
+    output: JsonValue = None
+    patch: str | None = None
+
+
+class PluginFailure(_Message):
+    """Why a call failed."""
+
+    code: str = Field(max_length=100)
+    message: str = Field(max_length=4_000)
+
+
+class PluginAnswer(_Message):
+    """The answer to a call: its result, or an error."""
+
+    type: Literal["response"]
+    id: str = Field(max_length=100)
+    result: PluginResult | None = None
+    error: PluginFailure | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.result is None) is (self.error is None):
+            raise ValueError("it has either a `result` or an `error`")
+        return self
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Wire:
+    """Frames on a socket whose data come with credentials: all of one process, which is one of the sandbox.
+
+    Of a process that has ended before it was looked at nothing is believed, but that it broke the protocol.
+    """
+
+    def __init__(self, ours: socket.socket, holds: Holds) -> None:
+        self._ours, self._holds = ours, holds
+        self._peer: tuple[int, int] | None = None
+        self._is_held = False
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Sends a frame; to nobody where the plugin has ended, which its answer says."""
+        body = json.dumps(message, ensure_ascii=False).encode()
+        with contextlib.suppress(OSError):
+            self._ours.sendall(struct.pack(">I", len(body)) + body)
+
+    def end(self, *, both: bool = False) -> None:
+        """Says that nothing more comes, and where that goes for both that nothing more is heard."""
+        with contextlib.suppress(OSError):
+            self._ours.shutdown(socket.SHUT_RDWR if both else socket.SHUT_WR)
+
+    def receive(self, kind: type[M]) -> M:
+        """Returns the next frame, which is of this kind. Raises ProtocolBreach, PeerEnded."""
+        head = self._exactly(4, first=True)
+        length: int = struct.unpack(">I", head)[0]
+        if not 0 < length <= MAX_FRAME:
+            raise ProtocolBreach("length", f"a frame of {length} bytes: 1 to {MAX_FRAME} are allowed")
+        body = self._exactly(length, first=False)
+        if has_too_many_values(body, _MOST_VALUES):
+            raise ProtocolBreach("json", f"a frame of more than {_MOST_VALUES} values")
+        try:
+            found = json.loads(body, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            raise ProtocolBreach("json", "a frame that is no JSON") from None
+        try:
+            message = kind.model_validate(found)
+        except (ValidationError, RecursionError):
+            raise ProtocolBreach("message", "a frame that is not the message that is due") from None
+        if not self._is_held:
+            raise PeerEnded
+        return message
+
+    def require_end(self) -> None:
+        """Waits for the plugin's end. Raises ProtocolBreach where something else comes."""
+        if self._some(1):
+            raise ProtocolBreach("more", "something after its answer")
+
+    def _exactly(self, count: int, *, first: bool) -> bytes:
+        data = bytearray()
+        while len(data) < count:
+            chunk = self._some(count - len(data))
+            if not chunk:
+                if first and not data:
+                    raise PeerEnded
+                raise ProtocolBreach("truncated", "a frame that ends before its end")
+            data += chunk
+        return bytes(data)
+
+    def _some(self, most: int) -> bytes:
+        """Returns some bytes, all of one sender's, nothing at the end. Raises ProtocolBreach where it is another."""
+        try:
+            # No room for descriptors: one that is sent is closed by the kernel, and the flag says so.
+            space = socket.CMSG_SPACE(_CREDENTIALS.size)
+            data, control, flags, _ = self._ours.recvmsg(min(most, _CHUNK), space)
+        except OSError:
+            return b""
+        if not data:
+            return b""
+        if flags & socket.MSG_CTRUNC:
+            raise ProtocolBreach("peer", "descriptors beside a frame")
+        self._require_peer(control)
+        return data
+
+    def _require_peer(self, control: list[tuple[int, int, bytes]]) -> None:
+        told = [data for level, kind, data in control if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS)]
+        if len(told) != 1 or len(told[0]) < _CREDENTIALS.size:
+            raise ProtocolBreach("peer", "the system does not say who sent it")
+        pid, uid, _ = _CREDENTIALS.unpack(told[0][: _CREDENTIALS.size])
+        if self._peer is None:
+            held = self._holds(pid)
+            if uid != os.geteuid() or held is False:
+                raise ProtocolBreach("peer", "what a process sent that is none of its sandbox")
+            self._peer, self._is_held = (pid, uid), bool(held)
+        elif self._peer != (pid, uid):
+            raise ProtocolBreach("peer", "what another process sent than the one that introduced itself")
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)
