@@ -585,6 +585,7 @@ export interface ProcessChanged {
   readonly turn_id: string;
   readonly time: string;
   readonly step: number;
+  readonly sub_agent?: string | null;
   readonly kind: "process_changed";
   readonly process: string;
   readonly state: "started" | "ready" | "published" | "ended";

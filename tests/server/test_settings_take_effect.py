@@ -286,6 +286,7 @@ RULE_KEYS: Mapping[str, tuple[Any, Action, Action]] = {
     "path_glob": ("a/**", Action("fs.write", path="a/b"), Action("fs.write", path="b")),
     "command": ("ls", Action("process.exec", command=("ls", "x")), Action("process.exec", command=("rm",))),
     "argv": (["ls"], Action("process.exec", command=("ls",)), Action("process.exec", command=("ls", "x"))),
+    "host": ("a.example", Action("net.connect", host="a.example"), Action("net.connect", host="b.example")),
     "cwd": ("a", Action("process.exec", command=command_words("ls"), cwd="a"), Action("process.exec", cwd="b")),
 }
 REVIEW = Decision(Verdict.REQUIRE_REVIEW, (Reason("rule_review", "m", Verdict.REQUIRE_REVIEW, "yaml", rule="r"),))

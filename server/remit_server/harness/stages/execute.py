@@ -155,7 +155,7 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
         in_force=inside.in_force,
     )
     # What is shown of the workspace and its repository is for a command in it: another one sees its own folder.
-    given_by = seen.given_to(spec) if spec.workspace == root else nullcontext(spec)
+    given_by = seen.given_to(spec) if spec.workspace == parts.workspace.root else nullcontext(spec)
     with show_live(record.show_output, parts.redactor.redact) as show, inside, given_by as given:
         output = inside.ended = await parts.sandbox.run(given, show if plan.streams else None)
     if plan.amend is not None:
