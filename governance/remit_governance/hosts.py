@@ -10,6 +10,9 @@ from dataclasses import dataclass
 DEFAULT_PORT = 443
 """The port that is meant where none is given."""
 
+THIS_MACHINE = "localhost"
+"""The name by which a port of this machine is reached, as it is; a name that only leads here is refused."""
+
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _MAX_NAME = 253

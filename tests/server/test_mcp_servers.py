@@ -286,6 +286,15 @@ def test_TOOL_18_a_server_is_reached_by_http(kind: str) -> None:
         assert asked_inside(url) == {"result": {"content": [{"type": "text", "text": "hello"}]}}
 
 
+def test_TOOL_18_a_server_on_a_port_of_this_machine_is_added_and_called(tmp_path: Path) -> None:
+    need_sandbox()
+    with serving("json") as url:
+        here = url.replace("127.0.0.1", "localhost")
+        assert remit(tmp_path, "add", "--json", "--yes", "--url", here, "web")["tools"] == ["web_echo"]
+        assert result(tmp_path, call("web_echo", text="hello"))["output"].startswith("hello")
+        assert remit(tmp_path, "add", "--json", "--yes", "--url", url, "plain", code=None).returncode == 2
+
+
 def test_THR_mcp_no_redirect_of_a_server_is_followed() -> None:
     with serving("redirect") as url:
         assert "HTTP 307" in asked_inside(url)["failed"]

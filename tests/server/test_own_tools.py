@@ -367,12 +367,18 @@ def test_TOOL_16_the_seeds_web_search_answers_and_says_what_went_wrong(tmp_path:
             {"query": "page"},
         ):
             assert ask(**wrong)["success"] is False
+        need_sandbox()
+        here = f"localhost:{server.server_port}"
+        tool(tmp_path, program.read_text().replace("https://searx.example.org", f"http://{here}"), "web_search")
+        written(tmp_path, f"tools:\n  web_search: {{hosts: ['{here}'], effect: read}}\n")
+        (said,) = results(tmp_path, call("web_search", "ANALYZE", query="x", max_results=1))
+        assert said["output"].startswith("Found 1 results:\n\n1. T0")
+        (tmp_path / "config" / "tools.yaml").unlink()
     finally:
         server.shutdown()
         server.server_close()
     assert ask(query="x")["error"].startswith("Network unavailable: ")
     tool(tmp_path, program.read_text(), "web_search")
-    need_sandbox()
     (said,) = results(tmp_path, call("web_search", query="x"))
     assert said["error"]["code"] == "command_failed"
     assert "tools.yaml" in said["error"]["fix"]

@@ -45,7 +45,7 @@ def refuse_ways_out(spec: CommandSpec, runtime: str) -> None:
             "install bubblewrap, whose commands have a socket of their own",
             code=ErrorCode.SANDBOX_UNAVAILABLE,
         )
-    if spec.network:
+    if spec.reached:
         raise ToolError(
             "cannot run the command",
             f"it lists hosts to connect to, and `{runtime}` gives a command no network",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from remit_governance.hosts import THIS_MACHINE, Endpoint
 from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.sandbox.channel import Channel
 from remit_server.sandbox.limits.limits import TemplateName
@@ -42,7 +43,8 @@ class CommandSpec:
     `hidden` are files of the workspace and of what is `readable` that it cannot open, and folders that it finds empty.
     With `writes`, what it writes there goes to a layer of its own, which the output hands over. `network` are the hosts
     it may reach, each `host` or `host:port`, by a proxy that says every attempt to `attempted`; where it is empty,
-    there is no network. `readable` are real files and folders outside the workspace that it may read: a tool or the
+    there is no network. `local` are ports of this machine's loopback that it finds on its own, each connection told to
+    `attempted` as well. `readable` are real files and folders outside the workspace that it may read: a tool or the
     harness names them, never a model. `in_place_of` are such files, each seen in the place of another, and
     `listed` folders above what it sees, of which it may ask what of that is in them.
     `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
@@ -66,6 +68,7 @@ class CommandSpec:
     writes: bool = False
     template: TemplateName = "code-executor"
     network: tuple[str, ...] = ()
+    local: tuple[int, ...] = ()
     attempted: Told | None = None
     readable: tuple[Path, ...] = ()
     listed: tuple[Path, ...] = ()
@@ -81,6 +84,11 @@ class CommandSpec:
     near: Near | None = None
     channel: Channel | None = None
     alone: bool = False
+
+    @property
+    def reached(self) -> tuple[str, ...]:
+        """All hosts that it may reach, as they were named."""
+        return (*self.network, *(str(Endpoint(THIS_MACHINE, port)) for port in self.local))
 
 
 @dataclass(frozen=True, slots=True)

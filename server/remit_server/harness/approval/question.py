@@ -138,7 +138,7 @@ def describe_question(
         argv=tuple(visible(word, "show") for word in command.spec.argv) if command else None,
         command=_command_text(plan),
         cwd=visible(str(command.spec.cwd), "show") if command else None,
-        hosts=tuple(visible(host, "show") for host in command.spec.network) if command else (),
+        hosts=tuple(visible(host, "show") for host in command.spec.reached) if command else (),
         risk=max(risks, key=RISKS.index),
         session_rule=sentence(offer.standing) or None,
         edits_rule=EVERY_EDIT if offer.edits else None,
@@ -189,7 +189,7 @@ def write_title(proposal: Proposal) -> str:
             what = "; ".join([*all_of_it[:MAX_NAMED], *([more] if len(all_of_it) > MAX_NAMED else [])])
             return f"keep what the command changed: {what}" if proposal.tool.effect is Effect.EXECUTE else what
         case CommandPlan(spec=spec, display=display):
-            hosts = [*spec.network[:3], *(["and more, shown below"] if len(spec.network) > 3 else [])]
+            hosts = [*spec.reached[:3], *(["and more, shown below"] if len(spec.reached) > 3 else [])]
             return f"run {_cut_for_title(display)}{' with network to ' if hosts else ''}{', '.join(hosts)}"
         case CommitPlan(message=message, where=where):
             subject = _cut_for_title(message.partition("\n")[0])

@@ -263,7 +263,7 @@ class Bubblewrap:
     ) -> Job:
         template = TEMPLATES[spec.template]
         limits = self._limits or template.limits
-        own = "alone" if spec.alone else "standard" if spec.network else template.seccomp
+        own = "alone" if spec.alone else "standard" if spec.reached else template.seccomp
         rules = profile_filter(own if stand_ins is None else "standard-unix")
         read_status, write_status = os.pipe()
         ours, held = make_hold()
@@ -383,13 +383,14 @@ def make_hold() -> tuple[socket.socket, int]:
 @asynccontextmanager
 async def open_proxy(spec: CommandSpec, shown: tuple[ReadOnlyMount, ...] = ()) -> AsyncGenerator[ProxyEndpoint]:
     """Yields the way in and out of a command that may reach something, or is to be reached."""
-    if not spec.network and spec.loopback is None and spec.near is None:
+    if not spec.reached and spec.loopback is None and spec.near is None:
         yield NO_ENDPOINT
         return
     listed = frozenset(map(parse_endpoint, spec.network))
     with closing(SandboxProcesses()) as inside, closing(spec.loopback or Loopback()) as loopback:
         proxy = Proxy(listed, spec.attempted or _ignore_attempt, inside.find, spec.in_force)
-        doors = [*([Door(PROXY_PORT, proxy.serving)] if listed else []), *_doors_to(spec.near)]
+        here = (Door(port, partial(proxy.serving, port=port)) for port in spec.local)
+        doors = [*([Door(PROXY_PORT, proxy.serving)] if listed else []), *here, *_doors_to(spec.near)]
 
         def begin(first: int) -> None:
             inside.begin(first)

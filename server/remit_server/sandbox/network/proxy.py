@@ -16,8 +16,9 @@ import ipaddress
 import socket
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
-from remit_governance.hosts import Endpoint, IPAddress, parse_endpoint
+from remit_governance.hosts import THIS_MACHINE, Endpoint, IPAddress, parse_endpoint
 from remit_server.errors import ToolError
 from remit_server.sandbox.network.client_hello import NoHello, check_hello, read_hello
 from remit_server.sandbox.network.sandbox_peer import Caller
@@ -109,9 +110,10 @@ class Proxy:
     _open: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     @contextlib.asynccontextmanager
-    async def serving(self, listener: socket.socket) -> AsyncGenerator[None]:
-        """Serve on this socket; at the end every connection is cut."""
-        server = await asyncio.start_server(self._accept, sock=listener, limit=MAX_HEAD)
+    async def serving(self, listener: socket.socket, port: int | None = None) -> AsyncGenerator[None]:
+        """Serve on this socket; at the end every connection is cut. With a `port`, each leads to that one of this
+        machine, and is no proxy's."""
+        server = await asyncio.start_server(partial(self._accept, port), sock=listener, limit=MAX_HEAD)
         try:
             yield
         finally:
@@ -120,19 +122,19 @@ class Proxy:
                 task.cancel()
             await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(self, port: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
         try:
             if len(self._open) <= MAX_OPEN:
                 with contextlib.suppress(OSError):
-                    await self._identify(reader, writer)
+                    await self._identify(port, reader, writer)
         finally:
             self._open.discard(task)
             writer.close()
 
-    async def _identify(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _identify(self, port: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves a process of the sandbox; one that is somewhere else is cut before a byte of it is read."""
         theirs, ours = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
         if theirs is None or ours is None:
@@ -142,7 +144,24 @@ class Proxy:
             why = "the process that connects is none of this sandbox"
             self._record_denial(Attempt("the proxy", allowed=False, why=why))
             return
-        await self._serve(reader, writer, by)
+        if port is None:
+            await self._serve(reader, writer, by)
+        else:
+            await self._lead_to(port, reader, writer, by)
+
+    async def _lead_to(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, by: Caller) -> None:
+        """Carries a connection to a port of this machine that was listed."""
+        target = str(Endpoint(THIS_MACHINE, port))
+        try:
+            self._tell(Attempt(target, allowed=True, by=by))
+            async with asyncio.timeout(_CONNECT_S):
+                outside = await asyncio.open_connection("127.0.0.1", port, limit=_CHUNK)
+        except (Denied, OSError, TimeoutError):
+            return
+        try:
+            await self._carry_on((reader, writer), outside, target, by)
+        finally:
+            outside[1].close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, by: Caller) -> None:
         try:
@@ -172,10 +191,7 @@ class Proxy:
                 return
             self._carried += len(hello)
             outside[1].write(hello)
-            await self._carry((reader, writer), outside, str(endpoint))
-            if not self.in_force(str(endpoint)):
-                why = "what allowed it was no longer in force, and its tunnel was cut"
-                self._record_denial(Attempt(str(endpoint), allowed=False, why=why, by=by))
+            await self._carry_on((reader, writer), outside, str(endpoint), by)
         finally:
             outside[1].close()
 
@@ -207,15 +223,20 @@ class Proxy:
         except ToolError as error:
             raise Denied(attempt.target, error.why) from error
 
-    async def _carry(
+    async def _carry_on(
         self,
         inside: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         outside: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         host: str,
+        by: Caller,
     ) -> None:
+        """Carries what both say to its end, or to the end of what allowed it."""
         async with asyncio.TaskGroup() as both:
             both.create_task(self._pass_on(inside[0], outside[1], host))
             both.create_task(self._pass_on(outside[0], inside[1], host))
+        if not self.in_force(host):
+            why = "what allowed it was no longer in force, and its tunnel was cut"
+            self._record_denial(Attempt(host, allowed=False, why=why, by=by))
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
         """One direction of a tunnel, until its end or the limit; what breaks on one side is cut on the other."""

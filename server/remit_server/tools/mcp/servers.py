@@ -41,7 +41,9 @@ class ServerForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     command: tuple[str, ...] = Field(default=(), max_length=64)
-    url: str | None = Field(default=None, pattern=r"^https://[^\s/?#@]+(/[^\s#]*)?$", max_length=2_000)
+    url: str | None = Field(
+        default=None, pattern=r"^(https://[^\s/?#@]+|http://localhost:[0-9]{1,5})(/[^\s#]*)?$", max_length=2_000
+    )
     headers: Mapping[str, str] = {}
     environment: Mapping[str, str] = {}
     hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = Field(default=(), max_length=32)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from remit_governance.hosts import Endpoint
+from remit_governance.hosts import THIS_MACHINE, Endpoint
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.sandbox.network.proxy_socket import network_environment
+from remit_server.sandbox.network.proxy_socket import PORT, network_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment, places_of
 from remit_server.sandbox.visible.toolchains import VENVS
@@ -28,19 +28,35 @@ _NO_NETWORK = re.compile(
 """What programs print where they reach nothing."""
 
 
+_FIRST_PORT = 1024
+"""Nobody in a sandbox may listen below it."""
+
+
 def host_targets(endpoints: Iterable[Endpoint]) -> tuple[Target, ...]:
     """Returns a target for each host that a command is to reach."""
     return tuple(Target("net.connect", host=str(endpoint)) for endpoint in endpoints)
 
 
 def with_hosts(spec: CommandSpec, endpoints: tuple[Endpoint, ...]) -> CommandSpec:
-    """Returns the command with a network to these hosts, of which its programs are told; without any, as it is."""
+    """Returns the command with a network to these hosts, of which its programs are told; without any, as it is. Raises
+    ToolError for a port of this machine that a sandbox cannot have."""
     if not endpoints:
         return spec
+    away = tuple(each for each in endpoints if each.host != THIS_MACHINE)
+    local = tuple(each.port for each in endpoints if each.host == THIS_MACHINE)
+    for port in local:
+        if port < _FIRST_PORT or port == PORT:
+            raise ToolError(
+                f"cannot reach `{THIS_MACHINE}:{port}`",
+                f"a sandbox has ports from {_FIRST_PORT} on, but for {PORT}, which is its proxy's",
+                "name another port, as in `localhost:8080`",
+                code=ErrorCode.INVALID_ARGUMENTS,
+            )
     return replace(
         spec,
-        environment={**spec.environment, **network_environment(endpoints)},
-        network=tuple(map(str, endpoints)),
+        environment={**spec.environment, **network_environment(away)} if away else spec.environment,
+        network=tuple(map(str, away)),
+        local=local,
         template="integration-test",
     )
 

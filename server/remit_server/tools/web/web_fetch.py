@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue
 
-from remit_governance.hosts import Endpoint, parse_endpoint
+from remit_governance.hosts import THIS_MACHINE, Endpoint, parse_endpoint
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -95,7 +95,9 @@ def endpoint_of(url: str) -> Endpoint:
             raise ValueError("it holds a name or a password")
         if any(char.isspace() or not char.isprintable() for char in url):
             raise ValueError("there is a space or a hidden character in it")
-        return parse_endpoint(parts.netloc)
+        if (endpoint := parse_endpoint(parts.netloc)).host == THIS_MACHINE:
+            raise ValueError("it is on this machine")
+        return endpoint
     except ValueError as error:
         raise ToolError(
             f"cannot fetch {url[:200]!r}",

@@ -1,0 +1,96 @@
+"""Ports of this machine that a command may reach: by name, judged, led to, recorded (BOX-03)."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from rule_programs import need_sandbox
+from threat_bench import LAX, result
+
+from remit_governance.audit.record import AuditKind
+
+NET = LAX + "  - { name: net, match: { syscall: net.connect, host: [HOST] }, action: allow }\n"
+GET = (
+    "import socket,sys\n"
+    "s = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5)\n"
+    "s.sendall(b'hello\\n'); s.shutdown(socket.SHUT_WR)\n"
+    "print('got', b''.join(iter(lambda: s.recv(99), b'')))\n"
+)
+
+
+@contextmanager
+def echo() -> Iterator[tuple[int, list[bytes]]]:
+    """A service that is no HTTP and no TLS, and says back what it heard."""
+    heard: list[bytes] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                one, _ = listener.accept()
+            except OSError:
+                return
+            with one:
+                data = b"".join(iter(lambda: one.recv(4096), b""))  # noqa: B023
+                heard.append(data)
+                one.sendall(data.upper())
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        yield listener.getsockname()[1], heard
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def records(bench: Any, kind: AuditKind) -> list[dict[str, str]]:
+    return [dict(each.event.metadata) for each in bench.audit() if each.event.kind is kind]
+
+
+async def asked(make_bench: Any, allowed: str, named: str, *target: str) -> tuple[Any, Any]:
+    """A command that connects to a target, with a network to what is `named`, where policy lets `allowed` be reached."""
+    need_sandbox()
+    bench = await make_bench(policy=NET.replace("HOST", f'"{allowed}"'))
+    (bench.workspace / "get.py").write_text(GET)
+    command = f"/usr/bin/python3 get.py {' '.join(target)}"
+    return bench, await result(bench, "run_command", command=command, network=[named])
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+async def test_BOX_03_a_port_of_this_machine_is_found_inside(make_bench: Any, name: str) -> None:
+    with echo() as (port, heard):
+        bench, said = await asked(make_bench, f"localhost:{port}", f"localhost:{port}", name, str(port))
+        assert "got b'HELLO\\n'" in said.output
+        assert heard == [b"hello\n"]
+        assert records(bench, AuditKind.NETWORK_ALLOWED) == [{"host": f"localhost:{port}"}]
+        assert f"network: allowed localhost:{port}" in said.output
+
+
+async def test_BOX_03_another_port_is_not(make_bench: Any) -> None:
+    """THR-sandbox-network: what is led in is the one port that was judged."""
+    with echo() as (port, _), echo() as (other, heard):
+        _, said = await asked(make_bench, f"localhost:{port}", f"localhost:{port}", "127.0.0.1", str(other))
+        assert "ConnectionRefusedError" in said.output
+        assert heard == []
+
+
+async def test_BOX_03_a_port_that_policy_does_not_allow_is_denied(make_bench: Any) -> None:
+    with echo() as (port, heard):
+        _, said = await asked(make_bench, "localhost:1", f"localhost:{port}", "127.0.0.1", str(port))
+        assert said.error.code == "denied"
+        assert heard == []
+
+
+@pytest.mark.parametrize("port", [80, 3128])
+async def test_BOX_03_a_port_that_no_sandbox_has_is_refused(make_bench: Any, port: int) -> None:
+    _, said = await asked(make_bench, f"localhost:{port}", f"localhost:{port}", "127.0.0.1", str(port))
+    assert said.error.code == "invalid_arguments"
+
+
+async def test_BOX_03_nobody_listens_there_and_that_is_seen(make_bench: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    _, said = await asked(make_bench, f"localhost:{port}", f"localhost:{port}", "localhost", str(port))
+    assert "got b''" in said.output or "ConnectionResetError" in said.output or "BrokenPipeError" in said.output
