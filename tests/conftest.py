@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
@@ -104,7 +105,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and session.config.rootpath == ROOT and not hasattr(session.config, "workerinput"):
         passed = (report for report in terminal.getreports("passed") if isinstance(report, pytest.TestReport))
-        note_durations((report.nodeid, report.duration) for report in passed)
+        with contextlib.suppress(PermissionError):  # a test that runs others as another user
+            note_durations((report.nodeid, report.duration) for report in passed)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -61,6 +61,7 @@ def candidates(platform: str, is_there: Callable[[str], bool]) -> tuple[RuntimeN
 def sandbox_named(name: RuntimeName, workspace: Path | None = None) -> Sandbox:
     """Returns that adapter, whatever else there is."""
     from remit_server.sandbox.containers.container_sandbox import Containers
+    from remit_server.sandbox.landlock.landlock_alone import LandlockAlone
     from remit_server.sandbox.seatbelt.seatbelt import Seatbelt
 
     match name:
@@ -68,6 +69,8 @@ def sandbox_named(name: RuntimeName, workspace: Path | None = None) -> Sandbox:
             return Bubblewrap(workspace=workspace)
         case "landlock":
             return Bubblewrap(workspace=workspace, builder=LAUNCHER)
+        case "landlock-alone":
+            return LandlockAlone(workspace)
         case "podman" | "docker":
             return Containers(name, workspace)
         case "seatbelt":

@@ -15,7 +15,7 @@ from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.network.proxy import InForce, Told, always_in_force
 from remit_server.scheduling.runner import Freezer
 
-RuntimeName = Literal["bubblewrap", "podman", "docker", "landlock", "seatbelt", "none"]
+RuntimeName = Literal["bubblewrap", "podman", "docker", "landlock", "landlock-alone", "seatbelt", "none"]
 Wait = Literal["queued", "started", "paused", "resumed"]
 Waits = Callable[[Wait], None]
 StreamName = Literal["stdout", "stderr"]
@@ -113,8 +113,10 @@ class CommandOutput:
 class Isolation:
     """What a sandbox really gives on this machine; `available` is false with `why` and `fix` where it gives nothing.
 
-    `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them. `processes`
-    is what bounds their number, in words.
+    `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them. `hosts`: a
+    command that lists hosts reaches them, by the proxy; else it is refused. `processes`
+    is what bounds their number, in words. `lacks` are properties by which `probe.py` knows them, that this sandbox
+    never has.
     """
 
     name: RuntimeName
@@ -122,7 +124,9 @@ class Isolation:
     why: str = ""
     fix: str = ""
     layers: bool = False
+    hosts: bool = False
     processes: str = ""
+    lacks: tuple[str, ...] = ()
 
 
 class Sandbox(Protocol):

@@ -9,7 +9,7 @@ import os
 import shlex
 import socket
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +33,11 @@ class Property:
     name: str
     holds: bool
     detail: str
+
+
+def broken_of(found: Iterable[Property], isolation: Isolation) -> tuple[Property, ...]:
+    """Returns those that do not hold, though this sandbox says that it has them (BOX-14)."""
+    return tuple(each for each in found if not each.holds and each.name not in isolation.lacks)
 
 
 # Name, what is tried in words, and a shell attempt that succeeds only where the property is broken.

@@ -27,7 +27,10 @@ def adapter(name: RuntimeName) -> Sandbox:
 @pytest.fixture(
     params=[
         "bubblewrap",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("landlock", "podman", "docker", "seatbelt")),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("landlock", "landlock-alone", "podman", "docker", "seatbelt")
+        ),
     ]
 )
 def runtime(request: pytest.FixtureRequest) -> RuntimeName:

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from remit_server.sandbox.bubblewrap.bubblewrap import program_of_ours
 from remit_server.sandbox.choose import sandbox_named
-from remit_server.sandbox.landlock import launch
 from remit_server.sandbox.limits.limits import processes_below
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's")]
 
-LAUNCH = launch.__file__
+ROOT = Path(__file__).parents[3]
+USER = 4242
 RESTRICTED = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import launch, os, socket
-launch._call("prctl", 38, 1, 0, 0, 0)
-launch.restrict_files([sys.argv[2]])
+import os, socket, sys
+sys.path.append(sys.argv[1])
+from remit_server.sandbox.landlock import kernel
+kernel.call("prctl", 38, 1, 0, 0, 0)
+kernel.restrict_files({"read": ["/"], "write": [sys.argv[2]]})
 def attempt(what):
     try:
         what()
@@ -37,6 +40,7 @@ def attempt(what):
 RUNNING = """
 import asyncio, sys
 from pathlib import Path
+from remit_server.sandbox.bubblewrap.bubblewrap import program_of_ours
 from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.ports import CommandSpec
 async def run():
@@ -59,13 +63,13 @@ def isolates() -> None:
 
 
 def tried_under_landlock(given: Path, code: str, *arguments: str) -> str:
-    words = [sys.executable, "-I", "-c", RESTRICTED + code, str(Path(LAUNCH).parent), str(given), *arguments]
+    words = [sys.executable, "-I", "-c", RESTRICTED + code, str(ROOT / "server"), str(given), *arguments]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def test_BOX_12_an_option_that_the_launcher_does_not_know_builds_nothing() -> None:
     ended = subprocess.run(
-        [sys.executable, "-I", LAUNCH, "--share-net", "--", "/bin/echo", "ran"], capture_output=True, check=False
+        [*program_of_ours("launch"), "--share-net", "--", "/bin/echo", "ran"], capture_output=True, check=False
     )
     assert (ended.returncode, ended.stdout) == (1, b"")
     assert b"`--share-net`" in ended.stderr
@@ -125,7 +129,11 @@ def test_BOX_12_with_any_process_of_the_launcher_the_command_dies(tmp_path: Path
     with subprocess.Popen([sys.executable, "-c", RUNNING, str(tmp_path), mark], stdout=subprocess.PIPE) as server:
         try:
             wait_until(lambda: any(argv[0] == "/bin/sleep" for argv in below(server.pid).values()))
-            tree = sorted(pid for pid, argv in below(server.pid).items() if any(LAUNCH in word for word in argv))
+            tree = sorted(
+                pid
+                for pid, argv in below(server.pid).items()
+                if any("sandbox.landlock.launch" in word for word in argv)
+            )
             (command,) = (pid for pid, argv in below(server.pid).items() if argv[0] == "/bin/sleep")
             dead = os.pidfd_open(command)
             os.kill(tree[0] if killed == "outer" else tree[1], signal.SIGKILL)
@@ -146,23 +154,36 @@ def test_BOX_12_however_servers_are_killed_nothing_of_them_is_left(tmp_path: Pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
-def test_BOX_12_a_user_without_any_privilege_has_it(tmp_path: Path) -> None:
+def test_BOX_12_a_user_without_any_privilege_has_it() -> None:
+    code = "from remit_server.cli.main import main; import sys; sys.exit(main(sys.argv[1:]))"
+    ended = as_another_user("-c", code, "sandbox", "check", "--runtime", "landlock")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
+def test_BOX_13_landlock_alone_holds_the_suite_for_a_user_without_any_privilege() -> None:
+    """As root it does not run: nothing would bound how many processes a command starts."""
+    refused = sandbox_named("landlock-alone").isolation()
+    assert (refused.available, refused.name) == (False, "landlock-alone")
+    suite = Path(__file__).parent
+    words = ["-q", "-n0", "-rs", "-p", "no:cacheprovider", "-k", "landlock-alone", "--basetemp=$HOME/base"]
+    files = [str(suite / "test_conformance.py"), str(suite / "test_left_behind.py")]
+    ended = as_another_user("-m", "pytest", *words, *files)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "skipped" not in ended.stdout.splitlines()[-1]
+
+
+def as_another_user(*words: str) -> subprocess.CompletedProcess[str]:
+    """Runs this Python as a user who owns nothing but a folder of their own, `$HOME`."""
     if shutil.which("setpriv") is None:
         pytest.skip("there is no setpriv: apt-get install util-linux")
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder != Path("/tmp") and folder.is_relative_to("/tmp"):
-            folder.chmod(0o755)
-    home = tmp_path / "home"
-    home.mkdir()
-    os.chown(home, 4242, 4242)
-    code = "from remit_server.cli.main import main; import sys; sys.exit(main(sys.argv[1:]))"
-    remit = [sys.executable, "-c", code, "sandbox", "check", "--runtime", "landlock"]
-    become = ["setpriv", "--reuid", "4242", "--regid", "4242", "--clear-groups", "--inh-caps=-all"]
-    environment = {**os.environ, "HOME": str(home), "TMPDIR": "/tmp"}
-    ended = subprocess.run([*become, *remit], cwd=home, env=environment, capture_output=True, text=True, check=False)
-    if "Permission denied" in ended.stderr:
-        pytest.skip("that user cannot read this Python")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    # Not below pytest's own folders, which each run of it closes to others.
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:
+        os.chown(home, USER, USER)
+        become = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "--inh-caps=-all"]
+        environment = {**os.environ, "HOME": home, "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
+        argv = [*become, sys.executable, *(word.replace("$HOME", home) for word in words)]
+        return subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 def arguments() -> dict[int, list[str]]:
@@ -181,8 +202,6 @@ def below(root: int) -> dict[int, list[str]]:
 
 
 def alive(pidfd: int) -> bool:
-    import select
-
     return not select.select([pidfd], [], [], 0)[0]
 
 

@@ -25,7 +25,7 @@ from remit_server.runtime.outcome import MIB, shortage
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
-from remit_server.sandbox.probe import probe
+from remit_server.sandbox.probe import broken_of, probe
 from remit_server.transports.lsp.editor import OWN_SERVER, Editor, ResponseError
 
 
@@ -84,7 +84,7 @@ def _sandbox(settings: Settings) -> Finding:
     isolation = sandbox.isolation()
     if not isolation.available:
         return Finding("sandbox", good=False, detail=isolation.why, fix=isolation.fix)
-    broken = [p.name for p in asyncio.run(probe(sandbox, Path.home(), os.getpid())) if not p.holds]
+    broken = [p.name for p in broken_of(asyncio.run(probe(sandbox, Path.home(), os.getpid())), isolation)]
     if broken:
         return Finding(
             "sandbox",

@@ -24,7 +24,7 @@ from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.sandbox.choose import RUNTIMES, choose_sandbox, sandbox_named
 from remit_server.sandbox.limits.limits import TEMPLATES
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
-from remit_server.sandbox.probe import probe
+from remit_server.sandbox.probe import broken_of, probe
 from remit_server.sandbox.visible.environment import command_environment, places_of
 from remit_server.sandbox.visible.toolchains import toolchain_mounts
 from remit_server.tools.run.run_command import RUN_COMMAND
@@ -70,10 +70,21 @@ def _check(arguments: argparse.Namespace) -> int:
         if not isolation.available:
             say(f"  fix: {isolation.fix}")
         for each in found:
-            say(f"  {style_text('✓', 'green') if each.holds else style_text('✗', 'red')} {each.name}: {each.detail}")
+            say(f"  {_mark(each.holds, lacked=each.name in isolation.lacks)} {each.name}: {each.detail}")
         if isolation.available:
+            written = (
+                "goes to a layer, and is judged" if isolation.layers else "fails in the workspace, which is read-only"
+            )
+            say(f"  what a command writes: {written}")
+            say(f"  hosts that a command lists: {'reached by the proxy' if isolation.hosts else 'refused'}")
             say(f"  your toolchains that commands can read: {', '.join(shown) or 'nothing'}")
-    return DONE if isolation.available and all(p.holds for p in found) else FAILED
+    return DONE if isolation.available and not broken_of(found, isolation) else FAILED
+
+
+def _mark(holds: bool, *, lacked: bool) -> str:
+    if holds:
+        return style_text("✓", "green")
+    return "– (not here)" if lacked else style_text("✗", "red")
 
 
 def _run(arguments: argparse.Namespace) -> int:

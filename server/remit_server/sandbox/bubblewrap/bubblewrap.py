@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import remit_server
 from remit_governance.hosts import parse_endpoint
 from remit_server.sandbox.advice import missing_advice, namespaces_advice, no_sandbox, sandbox_advice, this_machine
 from remit_server.sandbox.bubblewrap.apart import MOUNT_STAND_INS, foreign_folders, make_stand_ins
@@ -113,7 +114,7 @@ class Bubblewrap:
             ended, left, written = await self._layered(spec, found, progress)
         except OSError as error:
             raise no_sandbox(self._cannot_start(error, sandbox_advice(this_machine()))) from error
-        ended = _with_shell_exit_code(ended, spec.argv[0])
+        ended = with_shell_exit_code(ended, spec.argv[0])
         if has_never_begun(ended):
             raise no_sandbox(self._failed(ended))
         return command_output(ended, left, written)
@@ -152,7 +153,7 @@ class Bubblewrap:
             if ended.exit_code != 0:
                 return _Found(self._failed(ended))
             area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")), bounds=bounds)
-        isolation = Isolation(self.name, True, layers=area is not None, processes=_bound_name(ended))
+        isolation = Isolation(self.name, True, layers=area is not None, hosts=True, processes=_bound_name(ended))
         return _Found(isolation, area, bounds=bounds)
 
     async def _area_for_layers(self, trial: CommandSpec, *, bounds: bool) -> Path | None:
@@ -238,7 +239,7 @@ class Bubblewrap:
         stand_ins: dict[str, str] | None = None,
         bounds: bool,
     ) -> ProcessResult:
-        async with _open_control_group(TEMPLATES[spec.template]) as control:
+        async with open_control_group(TEMPLATES[spec.template]) as control:
             shown = visible_outside(spec)
             async with open_proxy(spec, shown) as door, open_channel(spec.channel) as end:
                 given = (replace(spec, environment={**spec.environment, **end.environment}), control, progress, layer)
@@ -319,7 +320,7 @@ class Bubblewrap:
 
 
 @asynccontextmanager
-async def _open_control_group(template: Template) -> AsyncGenerator[ControlGroup | None]:
+async def open_control_group(template: Template) -> AsyncGenerator[ControlGroup | None]:
     """Yields a control group for one command, gone with it; None where this user can make none, which takes no
     thread."""
     groups = find_parents()
@@ -361,10 +362,14 @@ def _bwrap_argv(layer: Layer | None) -> tuple[str, ...]:
 
 
 def _launcher_argv(layer: Layer | None) -> tuple[str, ...]:
-    """Returns how our launcher begins: nothing of the environment, or of what lies beside it, has a say."""
-    program = str(Path(__file__).parents[1] / "landlock" / "launch.py")
-    with_layer = () if layer is None else ("--layer", str(layer.folder))
-    return (str(runtime_folders()[0]), "-I", "-S", "-B", program, *with_layer)
+    return (*program_of_ours("launch"), *(() if layer is None else ("--layer", str(layer.folder))))
+
+
+def program_of_ours(name: str) -> tuple[str, ...]:
+    """Returns how a program of `landlock/` begins: isolated, with the standard library and nothing that lies beside."""
+    code = f"import sys; sys.path.append(sys.argv.pop(1)); from remit_server.sandbox.landlock.{name} import main; "
+    packages = str(Path(remit_server.__file__).parents[1])
+    return (str(runtime_folders()[0]), "-I", "-S", "-B", "-c", f"{code}sys.exit(main(sys.argv[1:]))", packages)
 
 
 BWRAP = Builder("bubblewrap", ("bwrap", "unshare"), _bwrap_argv)
@@ -416,7 +421,7 @@ def _ignore_attempt(attempt: Attempt) -> None:
     del attempt
 
 
-def _with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:
+def with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:
     """127 where there is no such program and 126 where it cannot be started, of which bwrap reports no code."""
     said = last_line(ended.stderr.value())
     if not (has_never_begun(ended) and said.startswith(f"bwrap: execvp {program}: ")):

@@ -17,6 +17,7 @@ from typing import Any
 from remit_server.errors import ToolError
 from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.spawn import Reading, Spawned, spawned
+from remit_server.sandbox.landlock.alone import end_below
 from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess, measure_usage, signal_tree
 from remit_server.sandbox.ports import Progress, StreamName
 from remit_server.scheduling.runner import Freezer, wait_first
@@ -36,6 +37,7 @@ class Job:
     no mount of those that are `unseen`. `layer` is the folder that fills with what the command writes to the workspace.
     `freezer` is what pauses it: by `freeze`, the control group's way, else by signals to all its processes.
     `begun` is told of its first process before the command begins; where it raises ToolError, it does not begin.
+    `sweeps`: no namespace ends with the first process, so all that descends from it is ended before it.
     """
 
     argv: Sequence[str]
@@ -53,6 +55,7 @@ class Job:
     freezer: Freezer | None = None
     freeze: Callable[[bool], None] | None = None
     begun: Callable[[int], None] | None = None
+    sweeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ async def run_contained(job: Job) -> ProcessResult:
         if job.freezer is not None:
             job.freezer.detach()
         try:
-            await finish_uninterrupted(_end(process, namespace, running.draining))
+            await finish_uninterrupted(_end(process, namespace, running.draining, sweeps=job.sweeps))
         finally:
             job.hold.close()
     return ProcessResult(
@@ -240,12 +243,18 @@ def _signal_all(init: int, stop: bool) -> None:
     signal_tree(init, signal.SIGSTOP if stop else signal.SIGCONT)
 
 
-async def _end(spawned: Spawned, namespace: _Namespace, draining: Sequence[asyncio.Future[None]]) -> None:
+async def _end(
+    spawned: Spawned, namespace: _Namespace, draining: Sequence[asyncio.Future[None]], *, sweeps: bool
+) -> None:
     """Kill bwrap and its namespace, and wait for both and for the last of their output."""
     with contextlib.suppress(TimeoutError):
         # Killed before it has told, it might leave a process that we do not know.
         async with asyncio.timeout(_HEARD_S):
             await namespace.heard.wait()
+    alive = sweeps and namespace.init is not None and not spawned.exited.done()
+    if alive and namespace.init is not None and await asyncio.to_thread(end_below, namespace.init):
+        # It takes up the dead, and ends itself then.
+        await asyncio.wait([spawned.exited], timeout=_DEATH_S)
     if not spawned.exited.done():
         # Not by `Popen`, which would reap it where it is dead already, and `exited` would never come.
         os.kill(spawned.process.pid, signal.SIGKILL)

@@ -16,7 +16,9 @@ from typing import Literal, assert_never
 # `strict` has one process and never another, and reaches none. `standard` speaks over IP, in a network of its own.
 # `standard-unix` has UNIX sockets too: only where every folder of the host is shown through an overlay (`apart.py`).
 # `alone` is `standard` with one process and never another.
-ProfileName = Literal["strict", "standard", "standard-unix", "alone"]
+# `unspaced` is where nothing has a namespace of its own: no socket, and nothing of the person's other processes; modes
+# and times are set by who supervises it.
+ProfileName = Literal["strict", "standard", "standard-unix", "alone", "unspaced"]
 
 # No way to other processes, mounts, namespaces, identities, keys, the clock, the kernel itself, or its tracing.
 _FORBIDDEN = (
@@ -36,6 +38,24 @@ _FORBIDDEN = (
 _ABSENT = (
     *("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "memfd_create", "memfd_secret"),
     *("shmget", "msgget"),
+)
+
+# What Landlock does not hold: attributes of files (a mode can be asked for; the rest programs do without), limits and
+# priorities of other processes, memory and queues that are shared by a number, who opens which files.
+_OWNERS = ("chown", "lchown", "fchown", "fchownat")
+_ATTRIBUTES = (
+    *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
+    *("removexattr", "lremovexattr", "fremovexattr", "removexattrat", "file_setattr"),
+)
+_MODES_AND_TIMES = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utimensat")
+_OLD_TIMES = ("utime", "utimes", "futimesat", "utimensat_time64")
+_SHARED = (
+    *("shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgsnd", "msgrcv", "msgctl"),
+    *("mq_open", "mq_unlink", "mq_notify", "mq_timedsend", "mq_timedreceive", "mq_getsetattr"),
+)
+_OF_OTHERS = (
+    *("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"),
+    *("migrate_pages", "move_pages"),
 )
 
 _NEW_NAMESPACE = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
@@ -71,10 +91,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a call is answered with, only where every one of its conditions holds."""
+    """What a call is answered with, only where every one of its conditions holds; None asks the supervisor."""
 
     call: str
-    answer: int = errno.EPERM
+    answer: int | None = errno.EPERM
     where: tuple[Condition, ...] = ()
 
 
@@ -107,7 +127,8 @@ def profile_filter(profile: ProfileName) -> bytes:
             continue
         compared = {"EQ": seccomp.EQ, "GT": seccomp.GT, "MASKED_EQ": seccomp.MASKED_EQ}
         arguments = [seccomp.Arg(each.index, compared[each.compare], *each.values) for each in rule.where]
-        made.add_rule(seccomp.ERRNO(rule.answer), rule.call, *arguments)
+        action = seccomp.NOTIFY if rule.answer is None else seccomp.ERRNO(rule.answer)
+        made.add_rule(action, rule.call, *arguments)
     with tempfile.TemporaryFile() as file:
         made.export_bpf(file)
         file.seek(0)
@@ -142,8 +163,29 @@ def _rules_of(profile: ProfileName) -> tuple[Rule, ...]:
             return (*_loopback_rules(), Rule("socket", errno.EAFNOSUPPORT, _family(_AF_UNIX)), *_no_datagram_pairs())
         case "standard-unix":
             return _loopback_rules()
+        case "unspaced":
+            return _unspaced_rules()
         case _:
             assert_never(profile)
+
+
+def _unspaced_rules() -> tuple[Rule, ...]:
+    """No socket but pairs of streams; nothing of a process by its number, or of a group or user; none of what is shared
+    by name; no attributes of files."""
+    return (
+        Rule("socket", errno.EAFNOSUPPORT),
+        Rule("socketpair", errno.EAFNOSUPPORT, _beyond(_AF_UNIX)),
+        *_no_datagram_pairs(),
+        *(Rule(call, where=(Condition(0, 0, "GT"),)) for call in _OF_OTHERS),
+        *(Rule(call, where=(_masked(0, kind, _LOW_32),)) for call in ("setpriority", "ioprio_set") for kind in (2, 3)),
+        *(Rule(call, where=(Condition(1, 0, "GT"),)) for call in ("setpriority", "ioprio_set")),
+        Rule("setpriority", where=(_masked(0, 1, _LOW_32),)),
+        *(Rule(call, None) for call in _MODES_AND_TIMES),
+        *(Rule(call) for call in (*_OLD_TIMES, *_OWNERS)),
+        *(Rule(call, errno.EOPNOTSUPP) for call in _ATTRIBUTES),
+        *(Rule(call, errno.ENOSYS) for call in _SHARED),
+        Rule("inotify_add_watch", errno.ENOSPC),
+    )
 
 
 def _process_rules() -> tuple[Rule, ...]:

@@ -1,6 +1,6 @@
 """Builds a sandbox from bwrap(1)'s options, with Landlock around the command, and becomes it. Standard library only.
 
-`python launch.py [--layer FOLDER] OPTIONS… -- COMMAND…`. It knows the options that Remit gives, and refuses any other.
+`[--layer FOLDER] OPTIONS… -- COMMAND…`. It knows the options that Remit gives, and refuses any other.
 The server does not import this file: it is a program of its own, which a user without any privilege can run (BOX-12).
 
 Three processes: the first waits and reports, the second is the first of a pid namespace, and with its death all others
@@ -21,30 +21,19 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, cast
+from typing import NoReturn
+
+from remit_server.sandbox.landlock import kernel
 
 _NEW_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _MNT_DETACH = 2
-# One number on every architecture, as of all calls since Linux 5.0.
-_MOUNT_SETATTR, _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 442, 444, 445, 446
+_MOUNT_SETATTR = 442
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "armv7l": 218, "ppc64le": 203, "s390x": 217}
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 24, 38
-_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL = 47, 4
-_CAPABILITY_VERSION_3 = 0x20080522
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _BASE, _OLD, _NEW = "/tmp", "/old", "/new"  # noqa: S108  mounted over, in a namespace of our own
-
-# landlock(7): rights over files, by the version of the kernel's interface that knows them first.
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
-_ALL_SINCE_1 = (1 << 13) - 1
-_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
-_SINCE = ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV))
-_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
-_READING = _EXECUTE | _READ_FILE | _READ_DIR
-_SCOPE_ABSTRACT_AND_SIGNALS, _SCOPED_SINCE = 3, 6
 
 # How many words an option takes.
 _ARITY = {
@@ -83,10 +72,6 @@ _ARITY = {
 }
 
 
-class LaunchFailed(Exception):
-    """The sandbox cannot be built; the message says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class BuildStep:
     """One option that builds: its words, of which the last is the place, and the mode and size that were set for it."""
@@ -113,7 +98,7 @@ class LaunchPlan:
 
 
 def parse(words: list[str]) -> LaunchPlan:
-    """Returns what is asked for. Raises LaunchFailed for an option that this program does not know."""
+    """Returns what is asked for. Raises kernel.LaunchFailed for an option that this program does not know."""
     end = words.index("--")
     options, plan = words[:end], LaunchPlan(words[end + 1 :])
     mode: int | None = None
@@ -121,7 +106,7 @@ def parse(words: list[str]) -> LaunchPlan:
     while options:
         name = options.pop(0)
         if name not in _ARITY:
-            raise LaunchFailed(f"there is no option `{name}`")
+            raise kernel.LaunchFailed(f"there is no option `{name}`")
         given = tuple(options.pop(0) for _ in range(_ARITY[name]))
         if name == "--perms":
             mode = int(given[0], 8)
@@ -144,7 +129,7 @@ class RootBuilder:
         self.writable: dict[str, None] = {}
 
     def carry_out(self, step: BuildStep) -> None:
-        """Raises OSError and LaunchFailed."""
+        """Raises OSError and kernel.LaunchFailed."""
         _STEPS[step.name](self, step)
 
     def ro_bind(self, step: BuildStep) -> None:
@@ -257,12 +242,12 @@ def main(words: list[str]) -> int:
     """Runs the command to its end, and returns its exit code. Says why on its error output where it did not begin."""
     try:
         plan = parse(words)
-        _die_with(os.getppid())
+        kernel.die_with(os.getppid(), signal.SIGKILL)
         _enter_namespaces(plan)
         if "--layer" in plan.single:
             _mount_layer(plan.single["--layer"])
         return _attend(plan)
-    except (LaunchFailed, OSError) as error:
+    except (kernel.LaunchFailed, OSError) as error:
         sys.stderr.write(f"bwrap: {error}\n")
         return 1
 
@@ -306,15 +291,15 @@ def _be_first(plan: LaunchPlan, alive: int, failures: int) -> NoReturn:
     """Builds what the command sees, waits until it may begin, starts it, and ends with it."""
     code = 1
     try:
-        _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        kernel.die_with(0, signal.SIGKILL)
         if select.select([alive], [], [], 0)[0]:
-            raise LaunchFailed("who started it is dead")
+            raise kernel.LaunchFailed("who started it is dead")
         os.close(int(plan.single["--json-status-fd"]))
         writable = _build(plan)
-        _drop_privileges()
+        kernel.drop_privileges()
         hold = int(plan.single["--block-fd"])
         if not os.read(hold, 16):
-            raise LaunchFailed("it was never let go")
+            raise kernel.LaunchFailed("it was never let go")
         os.close(hold)
         command = os.fork()
         if command == 0:
@@ -322,7 +307,7 @@ def _be_first(plan: LaunchPlan, alive: int, failures: int) -> NoReturn:
         os.close(failures)
         os.close(int(plan.single["--seccomp"]))
         code = _reap(command)
-    except (LaunchFailed, OSError) as error:
+    except (kernel.LaunchFailed, OSError) as error:
         os.write(failures, f"bwrap: {error}\n".encode())
     finally:
         os._exit(code)
@@ -347,13 +332,13 @@ def _become(plan: LaunchPlan, writable: list[str], failures: int) -> NoReturn:
             rules = source.read()
         for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and so by what it becomes
             signal.signal(ignored, signal.SIG_DFL)
-        restrict_files(writable)
-        _filter_calls(rules)
+        kernel.restrict_files({"read": ["/"], "use": ["/dev"], "write": writable})
+        kernel.filter_calls(rules)
         try:
             os.execvpe(program, plan.command, plan.environment)  # noqa: S606  the sandbox is around us
         except OSError as error:
-            raise LaunchFailed(f"execvp {program}: {error.strerror}") from None
-    except (LaunchFailed, OSError) as error:
+            raise kernel.LaunchFailed(f"execvp {program}: {error.strerror}") from None
+    except (kernel.LaunchFailed, OSError) as error:
         os.write(failures, f"bwrap: {error}\n".encode())
     finally:
         os._exit(1)
@@ -362,12 +347,12 @@ def _become(plan: LaunchPlan, writable: list[str], failures: int) -> NoReturn:
 def _enter_namespaces(plan: LaunchPlan) -> None:
     user, group = os.geteuid(), os.getegid()
     try:
-        _call("unshare", _NEW_NAMESPACES)
+        kernel.call("unshare", _NEW_NAMESPACES)
     except OSError as error:
-        raise LaunchFailed(f"no new namespace: {error.strerror}") from None
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{plan.single['--uid']} {user} 1")
-    _write("/proc/self/gid_map", f"{plan.single['--gid']} {group} 1")
+        raise kernel.LaunchFailed(f"no new namespace: {error.strerror}") from None
+    kernel.write("/proc/self/setgroups", "deny")
+    kernel.write("/proc/self/uid_map", f"{plan.single['--uid']} {user} 1")
+    kernel.write("/proc/self/gid_map", f"{plan.single['--gid']} {group} 1")
     if "--hostname" in plan.single:
         socket.sethostname(plan.single["--hostname"])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -376,19 +361,23 @@ def _enter_namespaces(plan: LaunchPlan) -> None:
 
 
 def _mount_layer(folder: str) -> None:
-    """Lays the layer over the workspace, and its empty layers over what stands for folders of the host."""
-    parts = f"lowerdir={folder}/lower,upperdir={folder}/upper,workdir={folder}/work,userxattr"
-    _mount("overlay", f"{folder}/merged", "overlay", 0, parts)
-    shown = f"{folder}/shown"
-    for name in sorted(os.listdir(shown)) if os.path.isdir(shown) else ():  # noqa: PTH112, PTH208
-        lower = f"lowerdir={shown}/{name}/from:{folder}/empty"
-        _mount("overlay", f"{shown}/{name}/at", "overlay", 0, lower)
+    """Lays the layer over the workspace, others over folders whose content is thrown away, and empty ones over what
+    stands for folders of the host."""
+    for place in (folder, *_folders_in(f"{folder}/scratch")):
+        parts = f"lowerdir={place}/lower,upperdir={place}/upper,workdir={place}/work,userxattr"
+        _mount("overlay", f"{place}/merged", "overlay", 0, parts)
+    for place in _folders_in(f"{folder}/shown"):
+        _mount("overlay", f"{place}/at", "overlay", 0, f"lowerdir={place}/from:{folder}/empty")
+
+
+def _folders_in(folder: str) -> list[str]:
+    return [f"{folder}/{name}" for name in sorted(os.listdir(folder))] if os.path.isdir(folder) else []  # noqa: PTH112, PTH208
 
 
 def _build(plan: LaunchPlan) -> list[str]:
     """Makes a new root of what was asked for, and leaves the old one; returns what can be written to."""
     with contextlib.suppress(OSError):  # where it is not ours to set, the filter of calls refuses them all the same
-        _write("/proc/sys/user/max_user_namespaces", "0")
+        kernel.write("/proc/sys/user/max_user_namespaces", "0")
     _mount("tmpfs", _BASE, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755")
     os.mkdir(_BASE + _OLD)  # noqa: PTH102
     os.mkdir(_BASE + _NEW)  # noqa: PTH102
@@ -401,11 +390,11 @@ def _build(plan: LaunchPlan) -> list[str]:
     for step in plan.steps:
         builder.carry_out(step)
     os.umask(0o022)
-    _call("umount2", _OLD.encode(), _MNT_DETACH)
+    kernel.call("umount2", _OLD.encode(), _MNT_DETACH)
     # A second time: what lay around the new root is gone then, too.
     os.chdir(_NEW)
     _pivot(".", ".")
-    _call("umount2", b".", _MNT_DETACH)
+    kernel.call("umount2", b".", _MNT_DETACH)
     os.chdir("/")
     return list(builder.writable)
 
@@ -413,69 +402,10 @@ def _build(plan: LaunchPlan) -> list[str]:
 def _pivot(new: str, old: str) -> None:
     number = _PIVOT_ROOT.get(os.uname().machine)
     if number is None:
-        raise LaunchFailed(f"`{os.uname().machine}` is not known here")
-    _call("syscall", ctypes.c_long(number), new.encode(), old.encode())
+        raise kernel.LaunchFailed(f"`{os.uname().machine}` is not known here")
+    kernel.call("syscall", ctypes.c_long(number), new.encode(), old.encode())
     if old != ".":
         os.chdir("/")
-
-
-def _drop_privileges() -> None:
-    for capability in range(64):
-        if _libc().prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
-            break
-    _call("prctl", _PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
-    head = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
-    _call("capset", ctypes.create_string_buffer(head), ctypes.create_string_buffer(bytes(24)))
-    _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def restrict_files(writable: list[str]) -> None:
-    """Lets this process and all that it starts read what there is, and write only there; for good (landlock(7)).
-
-    Signals and abstract sockets stay among them, where the kernel has that. Raises OSError and LaunchFailed.
-    """
-    version = _libc().syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), ctypes.c_uint(1))
-    if version < 1:
-        raise LaunchFailed("the kernel has no Landlock")
-    every = _ALL_SINCE_1 | sum(right for since, right in _SINCE if version >= since)
-    scoped = _SCOPE_ABSTRACT_AND_SIGNALS if version >= _SCOPED_SINCE else 0
-    rules = struct.pack("QQQ", every, 0, scoped)[: 24 if version >= _SCOPED_SINCE else 16 if version >= 4 else 8]
-    number = ctypes.c_long(_LANDLOCK_CREATE)
-    ruleset = _call("syscall", number, rules, ctypes.c_size_t(len(rules)), ctypes.c_uint(0))
-    try:
-        _allow(ruleset, "/", _READING)
-        _allow(ruleset, "/dev", every & _OF_FILES & ~_EXECUTE)
-        for place in writable:
-            _allow(ruleset, place, every)
-        _call("syscall", ctypes.c_long(_LANDLOCK_RESTRICT), ctypes.c_int(ruleset), ctypes.c_uint(0))
-    finally:
-        os.close(ruleset)
-
-
-def _allow(ruleset: int, place: str, rights: int) -> None:
-    fd = os.open(place, os.O_PATH | os.O_CLOEXEC)
-    try:
-        rule = struct.pack("=Qi", rights, fd)
-        number = ctypes.c_long(_LANDLOCK_ADD)
-        _call("syscall", number, ctypes.c_int(ruleset), ctypes.c_uint(1), rule, ctypes.c_uint(0))
-    finally:
-        os.close(fd)
-
-
-def _filter_calls(rules: bytes) -> None:
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("rules", ctypes.c_void_p))
-
-    held = ctypes.create_string_buffer(rules, len(rules))
-    program = Program(len(rules) // 8, ctypes.addressof(held))
-    _call("prctl", _PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0)
-
-
-def _die_with(parent: int) -> None:
-    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        raise LaunchFailed("who started it is dead")
 
 
 def _make_parents(place: str) -> None:
@@ -485,42 +415,13 @@ def _make_parents(place: str) -> None:
 def _mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
     words = (source and source.encode(), target.encode(), kind and kind.encode())
     try:
-        _call("mount", *words, ctypes.c_ulong(flags), options and options.encode())
+        kernel.call("mount", *words, ctypes.c_ulong(flags), options and options.encode())
     except OSError as error:
-        raise LaunchFailed(f"cannot mount `{target.removeprefix(_NEW)}`: {error.strerror}") from None
+        raise kernel.LaunchFailed(f"cannot mount `{target.removeprefix(_NEW)}`: {error.strerror}") from None
 
 
 def _set_attributes(target: str, attributes: int, *, recursive: bool) -> None:
     wanted = struct.pack("QQQQ", attributes, 0, 0, 0)
     flags = ctypes.c_uint(_AT_RECURSIVE if recursive else 0)
     arguments = (ctypes.c_int(_AT_FDCWD), target.encode(), flags, wanted, ctypes.c_size_t(len(wanted)))
-    _call("syscall", ctypes.c_long(_MOUNT_SETATTR), *arguments)
-
-
-def _write(path: str, text: str) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(fd, text.encode())
-    finally:
-        os.close(fd)
-
-
-def _call(name: str, *arguments: Any) -> int:
-    result = int(getattr(_libc(), name)(*arguments))
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"{name}: {os.strerror(code)}")
-    return result
-
-
-_opened: list[Any] = []
-
-
-def _libc() -> Any:
-    if not _opened:
-        _opened.append(cast("Any", ctypes.CDLL(None, use_errno=True)))
-    return _opened[0]
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    kernel.call("syscall", ctypes.c_long(_MOUNT_SETATTR), *arguments)

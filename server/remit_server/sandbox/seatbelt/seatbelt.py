@@ -81,7 +81,7 @@ class Seatbelt:
             ended = await self._contained(trial)
         if ended.exit_code != 0:
             return _no_isolation(last_line(ended.stderr.value()) or "sandbox-exec did not run a command")
-        return Isolation("seatbelt", available=True)
+        return Isolation("seatbelt", available=True, lacks=("memory", "itself"))
 
     async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> ProcessResult:
         template = TEMPLATES[spec.template]

@@ -1,0 +1,244 @@
+"""Landlock and a filter of calls behind the port, without any namespace: less, for who asks for it (BOX-13)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from remit_server.sandbox.advice import missing_advice, no_sandbox, sandbox_advice, this_machine
+from remit_server.sandbox.bubblewrap.bubblewrap import (
+    make_hold,
+    memory_file,
+    open_control_group,
+    program_of_ours,
+    with_shell_exit_code,
+)
+from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, hidden_paths_below
+from remit_server.sandbox.bubblewrap.layer import Layer
+from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
+from remit_server.sandbox.bubblewrap.seccomp import profile_filter
+from remit_server.sandbox.findings import circumstances, find_once, wait_for
+from remit_server.sandbox.landlock.alone import signal_below
+from remit_server.sandbox.landlock.kernel import SCOPED_SINCE, Rights, landlock_version
+from remit_server.sandbox.limits.cgroup import ControlGroup
+from remit_server.sandbox.limits.limits import TEMPLATES, tasks_of
+from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, refuse_ways_out, trusted_path
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
+from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
+from remit_server.sandbox.visible.environment import SYSTEM_FOLDERS, command_environment, visible_outside
+from remit_server.sandbox.visible.toolchains import ReadOnlyMount
+from remit_server.uninterrupted import lent
+
+LACKS = ("itself",)
+"""What a command does not have here that the probe looks for: a loopback of its own."""
+
+_TRIAL_S = 20.0
+_KILLED = 137
+_MOST_PLACES = 20_000
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+# The machine's own; git ends where it may not read its settings for all users.
+_SETTINGS = ("/etc/passwd", "/etc/group", "/etc/hosts", "/etc/gitconfig")
+# Of the machine as a whole; nothing of /proc that is about a process.
+_KERNEL = tuple(
+    f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "version", "filesystems", "loadavg", "uptime")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    isolation: Isolation
+
+
+@dataclass(slots=True)
+class _Tree:
+    """The processes of one command, by the one that supervises them, which is never paused: it hears of the end."""
+
+    first: list[int] = field(default_factory=list[int])
+
+    def freeze(self, stop: bool) -> None:
+        """Pauses all below it, or lets them go on."""
+        for pid in self.first:
+            signal_below(pid, stop=stop)
+
+
+class LandlockAlone:
+    """Runs each command as its person, who reads the system and the workspace, and writes to a scratch folder alone."""
+
+    name: RuntimeName = "landlock-alone"
+
+    def __init__(self, workspace: Path | None = None) -> None:
+        self._workspace = workspace
+        self._found: _Found | None = None
+
+    def isolation(self) -> Isolation:
+        """Returns what isolates here, found out by one real run in this process."""
+        return wait_for(self._find).isolation
+
+    async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
+        """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
+        found = await self._find()
+        if not found.isolation.available:
+            raise no_sandbox(found.isolation)
+        refuse_ways_out(spec, self.name)
+        if not spec.workspace.name:
+            raise no_sandbox(_nothing("the workspace is the whole file system", "open a folder of it instead"))
+        if spec.in_place_of or spec.scratch or spec.loopback or spec.near or spec.alone:
+            why = "it gives no command a loopback, a folder of the workspace, or a file in the place of another"
+            raise no_sandbox(_nothing(why, sandbox_advice(this_machine())))
+        try:
+            ended = with_shell_exit_code(await self._contained(spec, progress), spec.argv[0])
+        except OSError as error:
+            raise no_sandbox(_nothing(f"it cannot start: {error}", sandbox_advice(this_machine()))) from error
+        if has_never_begun(ended):
+            raise no_sandbox(_failed(ended))
+        return command_output(ended)
+
+    async def _find(self) -> _Found:
+        if self._found is None or not self._found.isolation.available:
+            here = circumstances(self.name, (), trusted_path(self._workspace))
+            self._found = await find_once(here, self._try)
+        return self._found
+
+    async def _try(self) -> _Found:
+        if os.geteuid() == 0:
+            return _Found(_nothing("it bounds no processes of root's", "run the server as another user"))
+        version = landlock_version() if os.uname().sysname == "Linux" else 0
+        if version < SCOPED_SINCE:
+            why = "the kernel's Landlock does not keep signals apart" if version > 0 else "the kernel has no Landlock"
+            return _Found(_nothing(f"{why}; Linux 6.12 does", sandbox_advice(this_machine())))
+        try:
+            profile_filter("unspaced")
+        except (ImportError, RuntimeError, OSError) as error:
+            return _Found(_nothing(f"libseccomp cannot be used: {error}", missing_advice(this_machine(), "libseccomp")))
+        await asyncio.to_thread(clear_leftovers, Path(tempfile.gettempdir()))
+        with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
+            here = _real(folder)
+            trial = CommandSpec(("/bin/sh", "-c", "exit 7"), here, here, command_environment({}), _TRIAL_S)
+            try:
+                ended = await self._contained(trial)
+            except OSError as error:
+                return _Found(_nothing(f"it cannot start: {error}", sandbox_advice(this_machine())))
+        if ended.exit_code != 7:
+            return _Found(_failed(ended))
+        tasks = TEMPLATES[trial.template].limits.tasks
+        return _Found(
+            Isolation(self.name, True, processes=f"RLIMIT_NPROC, {tasks} beside the person's own", lacks=LACKS)
+        )
+
+    async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> ProcessResult:
+        template = TEMPLATES[spec.template]
+        async with open_control_group(template) as control, lent(_make_scratch, _remove_scratch) as scratch:
+            files = await asyncio.to_thread(files_given, spec, scratch)
+            others = await asyncio.to_thread(tasks_of, os.geteuid())
+            job = self._job(spec, control, scratch, files=files, others=others)
+            ended = await run_contained(replace(job, progress=progress))
+            why = control.stopped() if control and ended.exit_code == _KILLED else None
+            return replace(ended, exit_code=None, stopped=why) if why else ended
+
+    def _job(
+        self,
+        spec: CommandSpec,
+        control: ControlGroup | None,
+        scratch: Path,
+        *,
+        files: dict[Rights, list[str]],
+        others: int,
+    ) -> Job:
+        """Opens descriptors, which are the job's; `others` are the threads that the person has besides."""
+        limits = TEMPLATES[spec.template].limits
+        limits = replace(limits, tasks=limits.tasks + others)
+        read_status, write_status = os.pipe()
+        ours, held = make_hold()
+        rules = memory_file(profile_filter("unspaced"))
+        given = {
+            "argv": spec.argv,
+            "cwd": str(spec.cwd),
+            "environment": {**spec.environment, "HOME": str(scratch), "TMPDIR": str(scratch)},
+            "files": files,
+            "scratch": str(scratch),
+            "seccomp": rules,
+            "status": write_status,
+            "hold": held,
+        }
+        config = memory_file(json.dumps(given).encode())
+        tree = _Tree()
+        return Job(
+            argv=[*(control.joining() if control else ()), *program_of_ours("alone"), str(config)],
+            path=trusted_path(spec.workspace, self._workspace),
+            descriptors=(config, rules, write_status, held),
+            status=read_status,
+            hold=ours,
+            timeout_s=spec.timeout_s,
+            max_output_bytes=spec.max_output_bytes,
+            limits=limits,
+            layer=scratch,
+            freezer=spec.freezer,
+            begun=partial(_begin, tree, spec),
+            freeze=control.freeze if control else tree.freeze,
+            sweeps=True,
+        )
+
+
+def files_given(spec: CommandSpec, scratch: Path) -> dict[Rights, list[str]]:
+    """Returns what a command has of the file system. Looks at what exists; raises OSError where that is too much to be
+    told one by one."""
+    shown = visible_outside(spec)
+    hidden = frozenset((*hidden_paths_below(spec), *_private(shown)))
+    folders = [spec.workspace, *(each.source for each in shown)]
+    system = (*SYSTEM_FOLDERS, *(f"/etc/{name}" for name in ETC), *_SETTINGS, *_KERNEL)
+    read = [*filter(os.path.exists, system), *(str(each) for top in folders for each in places_without(top, hidden))]
+    if len(read) > _MOST_PLACES:
+        raise OSError(f"there are more than {_MOST_PLACES} files beside what is hidden")
+    listed = [str(top) for top in folders if any(each.is_relative_to(top) for each in hidden) and top.is_dir()]
+    return {"read": read, "list": listed, "use": [*filter(os.path.exists, _DEVICES)], "write": [str(scratch)]}
+
+
+def places_without(top: Path, hidden: Iterable[Path]) -> Iterator[Path]:
+    """Yields the folders and files that hold all of `top` but for what is hidden, each real, as Landlock takes them."""
+    inside = [path for path in hidden if path.is_relative_to(top)]
+    if not inside:
+        yield top
+    elif top not in inside:
+        with os.scandir(top) as entries:
+            below = [Path(entry.path) for entry in entries if not entry.is_symlink()]
+        for each in below:
+            yield from places_without(each, inside)
+
+
+def _private(shown: Iterable[ReadOnlyMount]) -> Iterator[Path]:
+    return (each.source / path.relative_to(each.place) for each in shown for path in each.private)
+
+
+def _make_scratch() -> Path:
+    """Raises OSError."""
+    return _real(tempfile.mkdtemp(prefix=prefix_of("scratch")))
+
+
+def _real(folder: str) -> Path:
+    """Without links: the supervisor compares where a file really is."""
+    return Path(folder).resolve()
+
+
+def _remove_scratch(scratch: Path) -> None:
+    Layer(scratch, scratch).remove()
+
+
+def _begin(tree: _Tree, spec: CommandSpec, first: int) -> None:
+    tree.first.append(first)
+    if spec.begun is not None:
+        spec.begun(first)
+
+
+def _failed(ended: ProcessResult) -> Isolation:
+    why = last_line(ended.stderr.value()) or ended.stopped or "it did not start a command"
+    return _nothing(why, sandbox_advice(this_machine()))
+
+
+def _nothing(why: str, fix: str) -> Isolation:
+    return Isolation("landlock-alone", False, why, fix)
