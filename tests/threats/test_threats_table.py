@@ -63,6 +63,7 @@ def test_the_table_has_every_section_and_says_each_threat_once() -> None:
         "Hooks",
         "MCP servers",
         "Pages of the web",
+        "Background",
         "Queue",
     ]
     assert [what for what, count in Counter(threat.what for threat in TABLE).items() if count > 1] == []
