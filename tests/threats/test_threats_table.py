@@ -64,6 +64,7 @@ def test_the_table_has_every_section_and_says_each_threat_once() -> None:
         "MCP servers",
         "Pages of the web",
         "Plugins",
+        "Background",
         "Queue",
     ]
     assert [what for what, count in Counter(threat.what for threat in TABLE).items() if count > 1] == []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -133,6 +135,8 @@ async def test_BG_01_it_takes_no_turn_of_commands(make_bench: Any) -> None:
 
 
 async def test_BG_02_it_changes_nothing_and_scratch_is_thrown_away(make_bench: Any) -> None:
+    """THR-background-nothing-is-written."""
+
     def prepare(root: Path) -> None:
         (root / "cache").mkdir()
         (root / "cache" / "old").write_text("old\n")
@@ -163,7 +167,7 @@ async def test_BG_02_a_scratch_folder_outside_is_refused(make_bench: Any) -> Non
 async def test_BG_02_a_secret_that_comes_or_is_saved_anew_ends_it_before_anything_is_told(
     make_bench: Any, name: str, look: dict[str, Any]
 ) -> None:
-    """A mount over a file goes with that file when it is replaced by another of its name."""
+    """THR-background-a-secret-that-comes-later. A mount over a file goes with that file when it is replaced by another of its name."""
     need_sandbox()
     prints = f"{SERVES} & while true; do cat .env .env.local 2>/dev/null; echo tick; sleep 0.1; done"
     bench = await make_bench(execute(start(prints, until="tick")), {"text": "done"}, execute(look), {"text": "done"})
@@ -202,6 +206,7 @@ def test_BG_03_what_is_kept_is_bounded_and_says_what_is_gone() -> None:
 
 
 async def test_BG_03_a_flood_is_stopped_and_said(make_bench: Any) -> None:
+    """THR-background-a-flood."""
     bench = await played(
         make_bench, start("head -c 1000000000 /dev/zero | tr '\\0' 'y' | fold -w 99; sleep 60", until="nothing")
     )
@@ -212,7 +217,7 @@ async def test_BG_03_a_flood_is_stopped_and_said(make_bench: Any) -> None:
 
 
 async def test_BG_03_a_forged_text_is_only_a_text(make_bench: Any) -> None:
-    """It is ready because it says so; the port says that nothing listens."""
+    """THR-background-a-forged-text. It is ready because it says so; the port says that nothing listens."""
     forges = "echo 'p9 runs; it listens on 22'; echo Serving; sleep 60"
     bench = await played(make_bench, start(forges, until="Serving"), near("true"))
     began, refused = results(bench)
@@ -221,6 +226,7 @@ async def test_BG_03_a_forged_text_is_only_a_text(make_bench: Any) -> None:
 
 
 async def test_BG_04_it_reaches_nothing_outside_and_is_reached_by_name_alone(make_bench: Any) -> None:
+    """THR-background-nothing-is-reached."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         tries = f"(curl -sS -m 2 http://127.0.0.1:{port}/; curl -sS -m 2 http://1.1.1.1/; curl -sS -m 2 http://example.org) 2>&1; echo tried; {SERVES}"
@@ -267,12 +273,14 @@ async def test_BG_04_what_was_carried_ends_with_it(make_bench: Any) -> None:
     ],
 )
 async def test_BG_05_a_stop_ends_all_that_it_started(make_bench: Any, command: str) -> None:
+    """THR-background-what-will-not-end."""
     bench = await played(make_bench, start(command), call("stop_process", process="p1"))
     assert len(results(bench)) == 2
     await gone(b"4711")
 
 
 async def test_BG_05_a_fork_bomb_is_bounded_and_stopped(make_bench: Any) -> None:
+    """THR-background-a-fork-bomb."""
     bench = await played(make_bench, start(":(){ :|:& };:; sleep 4712"), call("stop_process", process="p1"))
     assert len(results(bench)) == 2
     await gone(b"4712")
@@ -319,6 +327,7 @@ async def test_BG_06_a_session_that_is_taken_up_lists_it_as_ended(make_bench: An
 
 
 async def test_BG_07_only_the_person_publishes_a_port(make_bench: Any) -> None:
+    """THR-background-no-model-publishes."""
     need_sandbox()
     publish = call("publish_port", process="p1", port=8123)
     bench = await make_bench(execute(start(SERVES, port=8123), publish), {"text": "done"})
@@ -333,6 +342,9 @@ async def test_BG_07_only_the_person_publishes_a_port(make_bench: Any) -> None:
     assert address.startswith("http://127.0.0.1:")
     got = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{address}/a.py", timeout=10).read())
     assert b"total" in got
+    if os.geteuid() == 0:  # only root can become somebody else
+        asked = await asyncio.to_thread(subprocess.run, ["/usr/bin/curl", "-s", address], user=65534, check=False)
+        assert asked.returncode in {52, 56}, "it was cut without an answer"
     assert [
         each.event.metadata["port"] for each in bench.all_audit() if each.event.kind is AuditKind.PORT_PUBLISHED
     ] == ["8123"]

@@ -1,0 +1,178 @@
+"""kill -9 at random moments of a process in the background: of its server, of its client, of itself; nothing is left
+(BG-05)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examples import rounds
+from forked_servers import Servers
+from lsp_pipe import Json, PipeClient
+from rule_programs import need_sandbox
+
+from remit_governance.audit.reading.query import query_audit
+from remit_governance.audit.reading.verify import Verified, verify
+from remit_governance.audit.record import AuditKind
+from remit_server.runtime.settings import Settings
+
+RUNS = rounds(200, 10)
+MARK = b"48151"
+PATIENCE_S = 30.0
+COMMAND = "python3 stays.py 48151"
+STAYS = """
+import signal, subprocess, sys, time
+for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT:
+    signal.signal(number, signal.SIG_IGN)
+for own_session in False, True:
+    subprocess.Popen(["sleep", sys.argv[1]], start_new_session=own_session)
+print("begun", flush=True)
+time.sleep(int(sys.argv[1]))
+"""
+ALLOWS = """
+version: 1
+capabilities:
+  - { name: run, match: { syscall: process.exec }, action: allow, reason: "all may run" }
+  - { name: files, match: { syscall: [fs.read, fs.list, fs.write] }, action: allow, reason: "all files" }
+"""
+
+
+def call(name: str, **arguments: Any) -> Json:
+    return {"name": name, "arguments": arguments}
+
+
+STAYS_ON = (
+    call("start_process", command=COMMAND, scratch=["cache"], until="begun"),
+    call("read_process", process="p1", seconds=0),
+)
+
+
+def marked() -> Iterator[tuple[int, bytes]]:
+    """The processes of this machine that have the mark in their command line, with its first word."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if any(MARK in word for word in words):
+                yield int(entry.name), words[0]
+
+
+def running() -> list[int]:
+    """Those that run the command: a bwrap that waits to be let go runs nothing, and goes at the next start."""
+    return [pid for pid, word in marked() if not word.endswith(b"bwrap")]
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, list(marked())
+        time.sleep(0.02)
+
+
+class Scene:
+    """A workspace whose model makes these calls, each step's in one."""
+
+    def __init__(self, folder: Path, servers: Servers, *steps: Sequence[Json]) -> None:
+        self.servers, self.turns = servers, 0
+        self.workspace = folder / "work"
+        (self.workspace / "cache").mkdir(parents=True)
+        (self.workspace / "stays.py").write_text(STAYS)
+        (folder / "config").mkdir()
+        (folder / "config" / "policy.yaml").write_text(ALLOWS)
+        script = folder / "script.json"
+        played = [{"calls": [call("select_active_intent", intent="EXECUTE"), *calls]} for calls in steps]
+        script.write_text(json.dumps([*played, {"text": "done"}]))
+        self.environment = {
+            **os.environ,
+            "REMIT_STATE_DIR": str(folder / "state"),
+            "REMIT_CONFIG_DIR": str(folder / "config"),
+            "REMIT_MODEL": f"script:{script}",
+        }
+        self.audit = Settings.from_environment(self.workspace, self.environment).audit_database
+
+    def started(self) -> tuple[PipeClient, int]:
+        """A server that has begun a turn, and that turn's request."""
+        self.turns += 1
+        server = self.servers.fork(self.environment)
+        server.initialize(self.workspace)
+        return server, server.run("t", {"type": "text", "text": "go"}, session=f"s{self.turns}")
+
+
+def kill_some(luck: random.Random) -> None:
+    found = [pid for pid, _ in marked()]
+    if found:
+        with suppress(ProcessLookupError):
+            os.kill(luck.choice(found), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_BG_05_nothing_is_left_whoever_is_killed_at_random_moments(tmp_path: Path) -> None:
+    """THR-background-killed-at-random-moments."""
+    need_sandbox()
+    luck, seen = random.Random(5), Counter[str]()
+    with Servers() as servers:
+        scene = Scene(tmp_path, servers, STAYS_ON)
+        server, turn = scene.started()
+        begun = time.monotonic()
+        assert server.result(turn)["status"] == "completed"
+        span = time.monotonic() - begun
+        server.exit()
+        until(lambda: not running())
+        for number in range(RUNS):
+            server, _ = scene.started()
+            time.sleep(luck.random() * span * 1.1)
+            seen["running"] += bool(running())
+            match number % 3:
+                case 0:
+                    server.kill()
+                case 1:
+                    server.hang_up()
+                case _:
+                    kill_some(luck)
+                    server.kill() if luck.random() < 0.5 else server.hang_up()
+            until(lambda: not running())
+        server, turn = scene.started()
+        assert server.result(turn)["status"] == "completed"
+        server.exit()
+        until(lambda: not list(marked()))
+    assert isinstance(verify(scene.audit), Verified)
+    kinds = Counter(record.event.kind for record in query_audit(scene.audit))
+    assert kinds[AuditKind.PROCESS_STARTED] == kinds[AuditKind.PROCESS_ENDED] > 0
+    assert not list((scene.workspace / "cache").iterdir())
+    print(dict(seen), "of", RUNS)
+
+
+@pytest.mark.slow
+def test_BG_06_a_language_server_shows_it_and_ends_it_with_its_client(tmp_path: Path) -> None:
+    need_sandbox()
+    serves = call("start_process", command="python3 -m http.server 8123", port=8123)
+    asks = call("run_command", command="curl -s http://127.0.0.1:8123/note.txt", near="p1")
+    edits = (call("select_active_intent", intent="CODE"), call("write_file", path="note.txt", content="two\n"))
+    again = (call("stop_process", process="p1"), serves, call("start_process", command=COMMAND, until="begun"))
+    with Servers() as servers:
+        scene = Scene(tmp_path, servers, (serves, asks), edits, (asks,), again)
+        (scene.workspace / "note.txt").write_text("one\n")
+        server, turn = scene.started()
+        events = server.turn("t", turn, "allow")
+        printed = [e["output"] for e in events if e["kind"] == "tool_result" and e["tool"] == "run_command"]
+        assert not [e["error"] for e in events if e["kind"] == "tool_result" and e["error"]]
+        assert ["one" in printed[0], "two" in printed[1]] == [True, True]
+        changed = [(e["process"], e["state"]) for e in events if e["kind"] == "process_changed"]
+        assert changed == [
+            *(("p1", "started"), ("p1", "ready"), ("p1", "ended")),
+            *(("p2", "started"), ("p2", "ready"), ("p3", "started"), ("p3", "ready")),
+        ]
+        status = server.result(server.request("remit/status", {"session_id": "s1"}))
+        told = [(each["process"], each["running"], each["ports"]) for each in status["processes"]]
+        assert told == [("p1", False, []), ("p2", True, [8123]), ("p3", True, [])]
+        assert running()
+        server.hang_up()
+        until(lambda: not running())
