@@ -18,6 +18,8 @@ Globs = tuple[str, ...]
 
 LOOKING = frozenset({"fs.read", "fs.list"})
 """What is also done to the folders on the way to a path: what is told of them is judged path by path."""
+_OF_COMMANDS = "process."
+"""How system calls begin that run a command, or have to do with one that runs."""
 _WILD = frozenset("*?[]\\!")
 
 T = TypeVar("T")
@@ -84,9 +86,9 @@ EVERYTHING = Authority()
 def beyond_authority(action: Action) -> str | None:
     """Returns why an action is beyond what its caller was left, in words; None where it is not.
 
-    Where only some paths are left no command runs: it would see all files.
+    Where only some paths are left no command runs, and none that runs is looked at: it sees all files.
     """
-    if action.within and action.syscall == "process.exec":
+    if action.within and action.syscall.startswith(_OF_COMMANDS):
         return f"a command sees every file, and only {_spell(action.within)} was left to this sub-agent"
     if action.within and action.path is not None and not is_within(action.within, action.syscall, action.path):
         return f"only {_spell(action.within)} was left to this sub-agent"

@@ -100,7 +100,7 @@ class Replaying:
     def _call(self, record: CallMade | CallEnded | FilesChanged) -> Iterator[Update]:
         match record:
             case CallMade():
-                yield call_begun(self.root, record.id, record.name, record.arguments)
+                yield call_begun(self.root, record.id, record.name, record.arguments, record.parent)
             case FilesChanged():
                 self._changed.setdefault(record.call_id, []).extend(record.files)
             case CallEnded():
