@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -27,7 +27,7 @@ from remit_server.tools.external.declared import schema_of
 from remit_server.tools.external.row import MAX_SHOWN_CHARS
 from remit_server.tools.plugins.conversation import Broken, Conversation, Unheld
 from remit_server.tools.plugins.manifest import Manifest, PluginToolForm, one_line
-from remit_server.tools.plugins.record import Record
+from remit_server.tools.plugins.record import CallablePlugin
 from remit_server.tools.plugins.wire import PluginFailure, PluginResult
 from remit_server.tools.run.command_parts import failure_of, host_targets, with_hosts
 from remit_server.tools.run.run_command import head_and_tail
@@ -37,19 +37,6 @@ from remit_server.workspace.content.files import is_executable
 MAX_NAME = 64
 SDK = Path(__file__).parent / "sdk"
 """What a plugin in Python imports, as each sees it."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallablePlugin:
-    """A plugin that can be called. `changed` says why it is not the one that was taken any more; `greeted` is told that
-    it answered its handshake, and `broke` how it broke the protocol."""
-
-    manifest: Manifest
-    folder: Path
-    record: Record
-    changed: Callable[[], str | None]
-    greeted: Callable[[], None]
-    broke: Callable[[str], None]
 
 
 def rows_of(plugin: CallablePlugin) -> Iterator[AnyTool | str]:
