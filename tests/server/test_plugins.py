@@ -369,7 +369,7 @@ def test_PLG_05_this_version_of_the_api_and_the_one_before_are_spoken(version: i
 BREACHES = {
     **dict.fromkeys(("long", "huge", "negative", "empty"), "length"),
     **dict.fromkeys(("truncated", "half-a-head"), "truncated"),
-    **dict.fromkeys(("no-json", "nan", "deep", "many"), "json"),
+    **dict.fromkeys(("no-json", "nan", "deep", "deep-answer", "many"), "json"),
     **dict.fromkeys(("a-list", "more-fields", "a-word-for-a-number", "an-answer-first", "both", "again"), "message"),
     **dict.fromkeys(("no-token", "another-token"), "token"),
     **dict.fromkeys(("another-name", "another-version"), "identity"),
@@ -472,6 +472,16 @@ def test_THR_plugins_a_plugin_reaches_nothing_that_it_was_not_given(
 
 
 @slow
+def test_THR_plugins_a_plugin_reaches_no_host_but_those_that_were_taken(tmp_path: Path) -> None:
+    need_sandbox()
+    needs = {"hosts": ["named.example"], "sandbox_template": "integration-test"}
+    add(tmp_path, "asks-the-proxy", ["net.connect"], **needs)
+    assert " 403 " in result(tmp_path, call())["output"]
+    (denied,) = audited(tmp_path, "network_denied")
+    assert "other.example" in json.dumps(denied)
+
+
+@slow
 def test_THR_plugins_nothing_of_a_plugin_outlives_its_call(tmp_path: Path) -> None:
     need_sandbox()
     add(tmp_path, "stays")
@@ -507,6 +517,21 @@ def test_THR_plugins_what_changes_after_it_was_taken_is_not_called(tmp_path: Pat
     assert [each["ok"] for each in said] == [True, False]
     assert said[1]["error"]["code"] in {"stale", "tool_not_allowed_for_intent"}
     assert state(tmp_path) == "disabled"
+
+
+@slow
+def test_THR_plugins_what_changes_while_its_call_is_asked_about_does_not_begin(tmp_path: Path) -> None:
+    need_sandbox()
+    add(tmp_path, "write-and-answer")
+    with opened("stdio", tmp_path, call(), {"text": "done"}) as door:
+        name = door.run(request("t"))
+        asked = door.question(name)
+        (tmp_path / "config" / "plugins" / "raw" / "files" / "kind").write_text("tries")
+        door.approve(asked)
+        door.result(name)
+        (said,) = [event for event in door.events(name) if event["kind"] == "tool_result"]
+    assert said["error"]["code"] == "stale"
+    assert audited(tmp_path, "sandbox_created") == []
 
 
 @slow
@@ -747,7 +772,7 @@ def test_PLG_09_a_rule_that_differs_from_what_was_taken_is_a_mistake_in_the_poli
     assert explained(tmp_path, "theirs.py")["error"]["code"] == "policy_invalid"
     (place / "record.json").write_text("{}")
     assert explained(tmp_path, "theirs.py")["error"]["code"] == "policy_invalid"
-    taken(tmp_path, tmp_path / "rule-no-friday")
+    remit(tmp_path, "install", "--yes", str(tmp_path / "rule-no-friday"))
     assert explained(tmp_path, "theirs.py")["verdict"] == "deny"
     remit(tmp_path, "disable", "no-friday")
     assert explained(tmp_path, "theirs.py")["verdict"] == "require_review"

@@ -270,7 +270,11 @@ _USE: Mapping[Kind, str] = {"tools": "let models call its tools", "rules": "ask 
 
 def _denied(manifest: Manifest, workspace: Path) -> Iterator[str]:
     """Yields what the policy in force denies it, whatever the person takes; each call is judged again."""
-    in_force = load_in_force(Settings.from_environment(workspace))
+    try:
+        in_force = load_in_force(Settings.from_environment(workspace))
+    except SetupError as error:  # it may be this very plugin that is to be mended
+        yield f"  {style_text('!', 'yellow')} {visible_again(error.what)}: {visible_again(error.why)}"
+        return
     try:
         for name in _names(manifest):
             tags = tags_of("model", name) | OWN
