@@ -148,6 +148,10 @@ given = request["params"]["arguments"]
 
 if KIND == "echo":
     answer(given)
+elif KIND == "deep-answer":
+    one = {"type": "response", "id": request["id"], "result": {"output": "HERE"}}
+    send(json.dumps(one).replace('"HERE"', "[" * 500 + "]" * 500).encode())
+    receive()
 elif KIND == "long-answer":
     answer("y" * 100_000)
 elif KIND == "endless":
@@ -195,6 +199,10 @@ elif KIND == "bombs":
                 time.sleep(600)
         except OSError:
             time.sleep(0.01)
+elif KIND == "asks-the-proxy":
+    proxy = socket.create_connection(("127.0.0.1", 3128), timeout=5)
+    proxy.sendall(b"CONNECT other.example:443 HTTP/1.1\r\n\r\n")
+    answer(proxy.recv(100).decode().split("\r\n")[0])
 elif KIND == "tries":
     outside = given["outside"]
     found = {

@@ -15,8 +15,17 @@ from remit_server.runtime.own_file_writer import rewrite
 from remit_server.tools.plugins.files import Files, manifest_of, read_files
 from remit_server.tools.plugins.life import Life, PluginState
 from remit_server.tools.plugins.manifest import NAME, Manifest, unusable
-from remit_server.tools.plugins.record import FILES, FOLDER, RECORD, Record, changed_files, read_record, spell, taken
-from remit_server.tools.plugins.rows import CallablePlugin
+from remit_server.tools.plugins.record import (
+    FILES,
+    FOLDER,
+    RECORD,
+    CallablePlugin,
+    Record,
+    changed_files,
+    read_record,
+    spell,
+    taken,
+)
 
 CHANGED = "its files differ from what you took"
 BY_THE_PERSON = "you disabled it"
@@ -48,18 +57,11 @@ class Plugins:
 
     def find(self) -> tuple[Found, ...]:
         """Looks at all plugins again; those that are gone are unloaded."""
-        found = tuple(self._look(place) for place in self.places())
+        found = tuple(self._look(place) for place in places(self.folder))
         for name in self._lives.keys() - {each.name for each in found}:
             if (life := self._lives[name]).usable:
                 self._lives[name] = life.move(PluginState.UNLOADED, "it is gone")
         return found
-
-    def places(self) -> tuple[Path, ...]:
-        """Returns the folder of each plugin."""
-        try:
-            return tuple(sorted(path for path in self.folder.iterdir() if not path.name.startswith(".")))
-        except OSError:
-            return ()
 
     def life_of(self, name: str) -> Life:
         """Returns where a plugin stands."""
@@ -67,7 +69,7 @@ class Plugins:
 
     def stamps(self) -> Iterator[tuple[object, ...]]:
         """Yields what changes with each plugin, and whether it can be called."""
-        for place in self.places():
+        for place in places(self.folder):
             yield (place.name, self.life_of(place.name).usable)
             for file in (place / RECORD, *_below(place / FILES)):
                 with contextlib.suppress(OSError):
@@ -90,7 +92,7 @@ class Plugins:
 
     def _look(self, place: Path) -> Found:
         before = self._lives.get(place.name)
-        found = _look_at(place, Life() if before is None else before.look_again())
+        found = look_at(place, Life() if before is None else before.look_again())
         self._lives[place.name] = found.life
         return found
 
@@ -99,7 +101,7 @@ class Plugins:
         life = self.life_of(found.name)
         if not life.usable:
             return life.reason or f"it is {life.state}"
-        now = _look_at(found.place, Life())
+        now = look_at(found.place, Life())
         if now.life.usable and now.record == found.record:
             return None
         why = now.life.reason or CHANGED
@@ -121,12 +123,22 @@ class Plugins:
             keep(found.place, record.model_copy(update={"enabled": False, "reason": reason}))
 
 
-def _look_at(place: Path, life: Life) -> Found:
+def places(folder: Path) -> tuple[Path, ...]:
+    """Returns the folder of each plugin."""
+    try:
+        return tuple(sorted(path for path in folder.iterdir() if not path.name.startswith(".")))
+    except OSError:
+        return ()
+
+
+def look_at(place: Path, life: Life) -> Found:
     """Looks at one plugin's folder, and says where it stands by that."""
     name, manifest, record, files = place.name, None, None, None
     try:
         if not NAME.fullmatch(name):
             raise unusable(f"`{place}` has no name of a plugin", "small letters, digits, `-` and `_`; rename it")
+        if place.is_symlink() or (place / FILES).is_symlink():
+            raise unusable(f"`{place}` is a link, or its files are", "install it again")
         record = read_record(place / RECORD)
         files = read_files(place / FILES)
         changed = changed_files(record, files)
@@ -169,9 +181,9 @@ def keep(place: Path, record: Record) -> None:
         raise SetupError("the plugin was not kept", f"`{place / RECORD}`: {os_reason(error)}", fix) from error
 
 
-def install(folder: Path, name: str, files: Files, reads_only: Iterable[str]) -> Path:
+def install(folder: Path, manifest: Manifest, files: Files, reads_only: Iterable[str]) -> Path:
     """Puts the files of a plugin in its place, and keeps that they were taken; returns the place. Raises SetupError."""
-    place = folder / FOLDER / name
+    place = folder / FOLDER / manifest.name
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Without its record it is nobody's: half of it is never run.
@@ -185,7 +197,7 @@ def install(folder: Path, name: str, files: Files, reads_only: Iterable[str]) ->
     except OSError as error:
         fix = "make the folder of your configuration writable"
         raise SetupError("the plugin was not installed", f"`{place}`: {os_reason(error)}", fix) from error
-    keep(place, taken(files, reads_only))
+    keep(place, taken(manifest.kind, files, reads_only))
     return place
 
 

@@ -33,7 +33,7 @@ class Channel(Protocol):
     """Speaks with one command after another."""
 
     def begin(self) -> Mapping[str, str]:
-        """Returns the variables that the next command is given."""
+        """Returns the variables that the next command is given. Raises ToolError where it is not to begin."""
         ...
 
     def serve(self, ours: socket.socket, holds: Holds) -> None:
@@ -59,15 +59,15 @@ class ChannelEnd:
 async def open_channel(channel: Channel | None) -> AsyncGenerator[ChannelEnd]:
     """Yields the end of one command; behind us what it has said is heard to the end.
 
-    The descriptor is whoever's who starts the command.
+    The descriptor is whoever's who starts the command. Raises ToolError where it is not to begin.
     """
     if channel is None:
         yield ChannelEnd()
         return
+    given = await asyncio.to_thread(channel.begin)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with ours, closing(SandboxProcesses()) as inside:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        given = channel.begin()
         serving = _serve(channel, ours, inside)
         inherited = theirs.detach()
         try:

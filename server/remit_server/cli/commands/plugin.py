@@ -24,7 +24,7 @@ from remit_server.runtime.settings import Settings
 from remit_server.tools.external.find_tools import FIND_TOOLS
 from remit_server.tools.plugins.files import manifest_of, read_files
 from remit_server.tools.plugins.life import PluginState
-from remit_server.tools.plugins.manifest import CAPABILITIES, Manifest
+from remit_server.tools.plugins.manifest import CAPABILITIES, Kind, Manifest
 from remit_server.tools.plugins.record import changed_files, differences, taken
 from remit_server.tools.plugins.rows import SDK, name_of
 from remit_server.tools.skills.read_skill import READ_SKILL
@@ -96,9 +96,9 @@ def _install(arguments: argparse.Namespace) -> int:
         if before is not None and before.record is not None:
             lines = [visible(line) for line in differences(before.record, files)]
             say("\n".join(lines) or "its files are those that you took")
-    if not arguments.yes and not _agrees("install it, and let models call its tools?"):
+    if not arguments.yes and not _agrees(f"install it, and {_USE[manifest.kind]}?"):
         return DENIED
-    place = install(config_folder(os.environ), manifest.name, files, arguments.reads_only)
+    place = install(config_folder(os.environ), manifest, files, arguments.reads_only)
     if arguments.json:
         print_json({"installed": manifest.name, "place": str(place), "tools": _names(manifest)})
     else:
@@ -149,11 +149,12 @@ def _enable(arguments: argparse.Namespace) -> int:
         say(f"it was disabled: {visible_again(found.life.reason)}")
         for line in differences(found.record, found.files):
             say(visible(line))
-    question = "take it as it is now, and let models call it?" if changed else "let models call it again?"
+    use = _USE[found.manifest.kind]
+    question = f"take it as it is now, and {use}?" if changed else f"{use} again?"
     if not arguments.yes and not _agrees(question):
         return DENIED
     # What was said of a tool that may be another one now does not count any more.
-    keep(found.place, taken(found.files, () if changed else found.record.reads_only))
+    keep(found.place, taken(found.manifest.kind, found.files, () if changed else found.record.reads_only))
     print_json({"enabled": found.name, "changed": list(changed)}) if arguments.json else say(f"{found.name} is enabled")
     return DONE
 
@@ -221,7 +222,12 @@ def _facts(found: Found) -> dict[str, object]:
     if found.life.reason:
         told["reason"] = found.life.reason
     if (manifest := found.manifest) is not None:
-        told |= {"version": manifest.version, "tags": list(manifest.own_tags), "tools": _names(manifest)}
+        told |= {
+            "kind": manifest.kind,
+            "version": manifest.version,
+            "tags": list(manifest.own_tags),
+            "tools": _names(manifest),
+        }
         told |= {"capabilities": list(manifest.required_capabilities), "hosts": list(manifest.hosts)}
     return told
 
@@ -234,7 +240,7 @@ def _summary(found: Found) -> Iterator[str]:
         yield f"  {visible_again(found.life.reason)}"
     if found.manifest is not None:
         yield f"  {visible_again(found.manifest.words)}"
-        yield f"  tools: {', '.join(_names(found.manifest))}"
+        yield f"  tools: {', '.join(_names(found.manifest))}" if found.manifest.tools else "  a rule"
 
 
 def _about(manifest: Manifest) -> Iterator[str]:
@@ -244,6 +250,9 @@ def _about(manifest: Manifest) -> Iterator[str]:
 
 def _may(manifest: Manifest) -> Iterator[str]:
     """Yields what a plugin may do, in words; nothing but that."""
+    if manifest.kind == "rules":
+        yield f"  is a rule: {manifest.entry} can deny calls, or have you asked about them; it allows none"
+        return
     may = [CAPABILITIES[each] for each in dict.fromkeys(manifest.required_capabilities)]
     yield f"  runs: {manifest.entry}, by {manifest.runtime}, for at most {manifest.timeout_seconds} s"
     yield f"  may: {', '.join(may) or 'nothing but compute'}"
@@ -256,9 +265,16 @@ def _may(manifest: Manifest) -> Iterator[str]:
         yield f"  {manifest.name} {tool.name}{answers}: {visible_again(' '.join(tool.description.split())[:200])}"
 
 
+_USE: Mapping[Kind, str] = {"tools": "let models call its tools", "rules": "ask it about calls from now on"}
+
+
 def _denied(manifest: Manifest, workspace: Path) -> Iterator[str]:
     """Yields what the policy in force denies it, whatever the person takes; each call is judged again."""
-    in_force = load_in_force(Settings.from_environment(workspace))
+    try:
+        in_force = load_in_force(Settings.from_environment(workspace))
+    except SetupError as error:  # it may be this very plugin that is to be mended
+        yield f"  {style_text('!', 'yellow')} {visible_again(error.what)}: {visible_again(error.why)}"
+        return
     try:
         for name in _names(manifest):
             tags = tags_of("model", name) | OWN

@@ -36,6 +36,7 @@ from remit_server.cli.usage import Subcommand, whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.policy.past_calls import CALLS, CountedRules, count_rules
+from remit_server.runtime.policy.plugin_rules import load_plugin_rules
 from remit_server.runtime.policy.policies import as_setup_error, load_permissions, own_sources, problems_of_rules
 from remit_server.runtime.settings import Settings
 
@@ -100,7 +101,9 @@ def _wrong_file(settings: Settings, file: Path) -> list[str]:
 def _wrong_rules(settings: Settings, files: Iterable[Path], *, in_force: bool) -> list[str]:
     """Returns what is wrong with extension rules: with these files, or with those in force."""
     try:
-        rules = load_rules(settings.person_rules) if in_force else tuple(load_rule(file) for file in files)
+        rules = tuple(load_rule(file) for file in files)
+        if in_force:
+            rules = (*load_rules(settings.person_rules), *load_plugin_rules(settings.person_policy.parent))
     except PolicyError as error:
         return [str(problem) for problem in error.problems]
     return [str(problem) for problem in problems_of_rules(rules, settings)]

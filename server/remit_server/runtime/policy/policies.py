@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from remit_governance.errors import ExtensionError, PolicyError, Problem
@@ -35,6 +36,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.extensions.host import ExtensionHost
 from remit_server.runtime.folder_record import read_trust, workspace_identity
+from remit_server.runtime.policy.plugin_rules import RuleHosts, brings_rules, load_plugin_rules
 from remit_server.runtime.settings import Settings
 
 
@@ -62,15 +64,15 @@ def load_in_force(settings: Settings, *, hooks: bool = False) -> InForce:
     try:
         here = workspace_identity(settings.workspace, settings.state)
         permissions = holding_in(load_permissions(settings.person_permissions), here)
-        rules = load_rules(settings.person_rules)
+        rules, brought = load_rules(settings.person_rules), load_plugin_rules(settings.person_policy.parent)
 
         def load() -> Policy:
             programs = load_programs(settings.person_programs, settings.project_programs)
             return load_policy(person, project, settings.own_paths, _told_items(settings), programs, hooks=hooks)
 
-        if not rules:
+        if not (rules or brought):
             return InForce(load(), here, permissions)
-        in_force = _with_programs(rules, settings, load, here)
+        in_force = _with_programs(rules, brought, settings, load, here)
         return replace(in_force, permissions=permissions)
     except PolicyError as error:
         raise SetupError(error.what, error.why, error.fix, code=ErrorCode.POLICY_INVALID) from error
@@ -83,7 +85,7 @@ def what_they_say(settings: Settings) -> tuple[object, ...] | None:
     own = (settings.person_policy, settings.person_permissions, settings.person_programs)
     files = (*own, settings.project_policy, settings.project_programs, settings.work_items)
     try:
-        if is_given(settings.person_rules):
+        if is_given(settings.person_rules) or brings_rules(settings.person_policy.parent):
             return None
         here = workspace_identity(settings.workspace, settings.state)
         return (*map(_digest, files), read_trust(settings.workspace), here)
@@ -130,17 +132,23 @@ def load_permissions(file: Path) -> PermissionConfig:
 
 
 def _with_programs(
-    rules: tuple[ExtensionRule, ...], settings: Settings, load: Callable[[], Policy], here: WorkspaceIdentity
+    rules: tuple[ExtensionRule, ...],
+    brought: tuple[ExtensionRule, ...],
+    settings: Settings,
+    load: Callable[[], Policy],
+    here: WorkspaceIdentity,
 ) -> InForce:
-    """Returns the policy of `load` with these rules, whose process starts while it is loaded. Raises PolicyError."""
-    host = ExtensionHost(rules, settings.workspace, settings.extension_timeout_s)
+    """Returns the policy of `load` with these rules and those of plugins, whose processes start while it is loaded.
+    Raises PolicyError."""
+    made = partial(ExtensionHost, workspace=settings.workspace, call_s=settings.extension_timeout_s)
+    hosts = RuleHosts.start(rules, brought, made)
     try:
-        policy = with_extension(load(), rules, host.ask)
-        host.check()
+        policy = with_extension(load(), (*rules, *brought), hosts.ask)
+        hosts.check()
     except BaseException:
-        host.close()
+        hosts.close()
         raise
-    return InForce(policy, here, close=host.close, unanswerable=host.unanswerable)
+    return InForce(policy, here, close=hosts.close, unanswerable=hosts.unanswerable)
 
 
 def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> tuple[Problem, ...]:

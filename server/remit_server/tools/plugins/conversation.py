@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from remit_server import __version__
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
 from remit_server.sandbox.channel import Holds
 from remit_server.tools.plugins.manifest import API_VERSIONS, Manifest, spoken
 from remit_server.tools.plugins.wire import (
@@ -46,15 +48,26 @@ class Unheld:
     stale: bool = False
 
 
+def not_called(name: str, unheld: Unheld) -> ToolError:
+    """Returns the refusal of a call that did not leave."""
+    return ToolError(
+        f"`{name}` was not called",
+        unheld.why,
+        "go on without it; the person can look at it with `remit plugin list`",
+        code=ErrorCode.STALE if unheld.stale else ErrorCode.TOOL_UNAVAILABLE,
+    )
+
+
 Came = PluginResult | PluginFailure | Broken | Unheld | None
 """What a call came to; None where the plugin ended without an answer."""
 
 
 @dataclass(slots=True)
 class Conversation:
-    """Makes a call. `changed` is asked before the call leaves, and says why it may not; `greeted` is told that the
-    handshake was held."""
+    """Makes a call of the tool `name`. `changed` is asked before the plugin starts and before the call leaves, and
+    says why it may not; `greeted` is told that the handshake was held."""
 
+    name: str
     manifest: Manifest
     call: Mapping[str, JsonValue]
     patches: bool
@@ -64,7 +77,9 @@ class Conversation:
     _token: str | None = field(default=None, repr=False)
 
     def begin(self) -> Mapping[str, str]:
-        """Returns the token of the next command."""
+        """Returns the token of the next command. Raises ToolError where the plugin is another one by now."""
+        if (why := self.changed()) is not None:
+            raise not_called(self.name, Unheld(why, stale=True))
         self.came, self._token = None, secrets.token_urlsafe(32)
         return {TOKEN: self._token}
 

@@ -35,6 +35,7 @@ CAPABILITIES: Mapping[Capability, str] = {
 """What a plugin may need, and what each is in words."""
 
 _ALSO = {"shell.run": "process.exec"}
+Kind = Literal["tools", "rules"]
 Runtime = Literal["python", "node", "deno", "program"]
 Output = Literal["full", "patch"]
 
@@ -48,6 +49,13 @@ def _entry(text: str) -> str:
     if path.is_absolute() or ".." in path.parts or str(path) != text:
         raise ValueError("it is no path of a file in the plugin's folder")
     return text
+
+
+def _place(path: Path) -> Path:
+    place = path.expanduser()
+    if not place.is_absolute() or place == Path(place.anchor) or ".." in place.parts:
+        raise ValueError("name a folder or file below the root, from there or from `~`")
+    return place
 
 
 Capabilities = Annotated[
@@ -72,29 +80,33 @@ class PluginToolForm(_Form):
 
 
 class Manifest(_Form):
-    """`plugin.yaml`. `hosts` are all that it reaches, `reads` what it may read besides the project and itself."""
+    """`plugin.yaml`. `kind` is what it brings: tools, or one rule, whose file is `entry`. `hosts` are all that it
+    reaches, `reads` what it may read besides the project and itself."""
 
     name: str = Field(pattern=rf"^{NAME.pattern}$")
     version: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+-]{0,63}$")
     description: str = Field(min_length=1, max_length=1_000)
     author: str = Field(default="", max_length=200)
+    kind: Kind = "tools"
     runtime: Runtime
     entry: Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_entry)]
     sandbox_template: Literal["code-executor", "integration-test"] = "code-executor"
     required_capabilities: Capabilities = ()
     tags: tuple[Tag, ...] = Field(default=(), max_length=16)
     hosts: tuple[Annotated[str, Field(max_length=300), AfterValidator(_host)], ...] = Field(default=(), max_length=16)
-    reads: tuple[Annotated[Path, AfterValidator(lambda path: path.expanduser())], ...] = Field(
-        default=(), max_length=16
-    )
+    reads: tuple[Annotated[Path, AfterValidator(_place)], ...] = Field(default=(), max_length=16)
     timeout_seconds: int = Field(default=60, ge=1, le=600)
-    tools: tuple[PluginToolForm, ...] = Field(min_length=1, max_length=50)
+    tools: tuple[PluginToolForm, ...] = Field(default=(), max_length=50)
     min_api_version: int = Field(default=1, ge=1)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.min_api_version > API_VERSIONS[1]:
             raise ValueError(f"it needs version {self.min_api_version} of the API, and this Remit speaks {spoken()}")
+        if bool(self.tools) is (self.kind == "rules"):
+            raise ValueError("a plugin of `kind: tools` has `tools`, and one of `kind: rules` has none")
+        if self.kind == "rules" and (self.runtime != "python" or self.required_capabilities or self.reads):
+            raise ValueError("a rule is a file of Python, and needs nothing")
         if bool(self.hosts) != ("net.connect" in self.required_capabilities):
             raise ValueError("`hosts` and the capability `net.connect` go together: it names one without the other")
         if self.hosts and self.sandbox_template != "integration-test":

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from remit_server.errors import os_reason
 from remit_server.tools.plugins.files import Files, digest_of
-from remit_server.tools.plugins.manifest import unusable
+from remit_server.tools.plugins.manifest import Kind, Manifest, unusable
 
 FOLDER, FILES, RECORD = "plugins", "files", "record.json"
 _MAX_TEXT = 100_000
@@ -22,10 +23,12 @@ _MAX_BYTES = 8 << 20
 
 class Record(BaseModel):
     """`digests` are those of the files that were taken, `texts` what they said, to show what has changed since.
-    `reads_only` are the tools that the person said change nothing; `reason` says why it is not `enabled`."""
+    `kind` is what it brings. `reads_only` are the tools that the person said change nothing; `reason` says why it is
+    not `enabled`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    kind: Kind
     digest: str
     digests: Mapping[str, str]
     texts: Mapping[str, str] = {}
@@ -34,7 +37,20 @@ class Record(BaseModel):
     reason: str = ""
 
 
-def taken(files: Files, reads_only: Iterable[str]) -> Record:
+@dataclass(frozen=True, slots=True)
+class CallablePlugin:
+    """A plugin that can be called. `changed` says why it is not the one that was taken any more; `greeted` is told that
+    it answered its handshake, and `broke` how it broke the protocol."""
+
+    manifest: Manifest
+    folder: Path
+    record: Record
+    changed: Callable[[], str | None]
+    greeted: Callable[[], None]
+    broke: Callable[[str], None]
+
+
+def taken(kind: Kind, files: Files, reads_only: Iterable[str]) -> Record:
     """Returns the record of what a person takes now."""
     texts: dict[str, str] = {}
     room = _MAX_TEXTS
@@ -43,7 +59,7 @@ def taken(files: Files, reads_only: Iterable[str]) -> Record:
             texts[name] = text
             room -= len(file.data)
     digests = {name: file.digest for name, file in files.items()}
-    return Record(digest=digest_of(files), digests=digests, texts=texts, reads_only=tuple(reads_only))
+    return Record(kind=kind, digest=digest_of(files), digests=digests, texts=texts, reads_only=tuple(reads_only))
 
 
 def read_record(file: Path) -> Record:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -25,9 +25,9 @@ from remit_server.tools.edit.patch.parse import parse_diff
 from remit_server.tools.external.arguments import arguments_of, as_json
 from remit_server.tools.external.declared import schema_of
 from remit_server.tools.external.row import MAX_SHOWN_CHARS
-from remit_server.tools.plugins.conversation import Broken, Conversation, Unheld
+from remit_server.tools.plugins.conversation import Broken, Conversation, Unheld, not_called
 from remit_server.tools.plugins.manifest import Manifest, PluginToolForm, one_line
-from remit_server.tools.plugins.record import Record
+from remit_server.tools.plugins.record import CallablePlugin
 from remit_server.tools.plugins.wire import PluginFailure, PluginResult
 from remit_server.tools.run.command_parts import failure_of, host_targets, with_hosts
 from remit_server.tools.run.run_command import head_and_tail
@@ -37,19 +37,6 @@ from remit_server.workspace.content.files import is_executable
 MAX_NAME = 64
 SDK = Path(__file__).parent / "sdk"
 """What a plugin in Python imports, as each sees it."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallablePlugin:
-    """A plugin that can be called. `changed` says why it is not the one that was taken any more; `greeted` is told that
-    it answered its handshake, and `broke` how it broke the protocol."""
-
-    manifest: Manifest
-    folder: Path
-    record: Record
-    changed: Callable[[], str | None]
-    greeted: Callable[[], None]
-    broke: Callable[[str], None]
 
 
 def rows_of(plugin: CallablePlugin) -> Iterator[AnyTool | str]:
@@ -100,11 +87,11 @@ def _row(plugin: CallablePlugin, form: PluginToolForm, name: str) -> AnyTool:
 
     async def prepare(arguments: BaseModel, ctx: ToolContext) -> Plan:
         if (why := plugin.changed()) is not None:
-            raise _unheld(name, Unheld(why, stale=True))
+            raise not_called(name, Unheld(why, stale=True))
         given = cast("JsonValue", arguments.model_dump(mode="json"))
         called: dict[str, JsonValue] = {"tool": form.name, "arguments": given, "output": form.output}
         patches = form.output == "patch" and effect is Effect.EXECUTE
-        talk = Conversation(manifest, called, patches, plugin.changed, plugin.greeted)
+        talk = Conversation(name, manifest, called, patches, plugin.changed, plugin.greeted)
         made = _Answer(plugin, name, talk, ctx)
         seconds = min(manifest.timeout_seconds, ctx.command_limit_s)
         root = ctx.workspace.root if "fs.read" in needs else plugin.folder
@@ -170,6 +157,8 @@ class _Answer:
         data: dict[str, JsonValue] = {"plugin": self.plugin.manifest.name, "truncated": len(text) > MAX_SHOWN_CHARS}
         if isinstance(came, Broken):
             data["breach"] = came.kind
+        if isinstance(came, PluginFailure):
+            data["code"] = came.code
         return Outcome(
             text=head_and_tail(text, MAX_SHOWN_CHARS),
             summary=str(failure) if failure else f"{self.name}: {len(text)} characters",
@@ -182,7 +171,7 @@ class _Answer:
         came = self.talk.came
         said = self.ctx.redact(output.stderr.decode(errors="replace")).strip()[-1_000:]
         if isinstance(came, Unheld):
-            return _unheld(self.name, came)
+            return not_called(self.name, came)
         if isinstance(came, Broken):
             why = f"it broke the protocol: it sent {came.why}; the person has to enable it again"
         elif isinstance(came, PluginFailure):
@@ -204,15 +193,6 @@ class _Answer:
             "ask it for less, or go on without it",
             code=ErrorCode.TIMED_OUT,
         )
-
-
-def _unheld(name: str, unheld: Unheld) -> ToolError:
-    return ToolError(
-        f"`{name}` was not called",
-        unheld.why,
-        "go on without it; the person can look at it with `remit plugin list`",
-        code=ErrorCode.STALE if unheld.stale else ErrorCode.TOOL_UNAVAILABLE,
-    )
 
 
 def _patched(patch: str, ctx: ToolContext) -> list[FileChange]:

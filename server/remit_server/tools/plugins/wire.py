@@ -25,6 +25,7 @@ MAX_FRAME = 2_000_000
 _CREDENTIALS = struct.Struct("=iII")
 _CHUNK = 1 << 16
 _MOST_VALUES = 50_000
+_DEEPEST = 64
 
 Breach = Literal["peer", "length", "truncated", "json", "message", "token", "identity", "id", "more", "patch"]
 """How the protocol can be broken."""
@@ -123,6 +124,8 @@ class Wire:
             found = json.loads(body, parse_constant=_refuse)
         except (ValueError, RecursionError):
             raise ProtocolBreach("json", "a frame that is no JSON") from None
+        if _is_deeper(found, _DEEPEST):
+            raise ProtocolBreach("json", f"a frame of values in values, more than {_DEEPEST} deep")
         try:
             message = kind.model_validate(found)
         except (ValidationError, RecursionError):
@@ -174,6 +177,16 @@ class Wire:
             self._peer, self._is_held = (pid, uid), bool(held)
         elif self._peer != (pid, uid):
             raise ProtocolBreach("peer", "what another process sent than the one that introduced itself")
+
+
+def _is_deeper(value: JsonValue, most: int) -> bool:
+    level: list[JsonValue] = [value]
+    for _ in range(most):
+        lists = [each for each in level if isinstance(each, list | dict)]
+        level = [inner for each in lists for inner in (each.values() if isinstance(each, dict) else each)]
+        if not level:
+            return False
+    return True
 
 
 def _refuse(word: str) -> None:
