@@ -16,7 +16,7 @@ from remit_server.sandbox.bubblewrap.seccomp import Condition, ProfileName, Rule
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="seccomp is Linux's")
 
-PROFILES = ("strict", "standard", "standard-unix")
+PROFILES = ("strict", "standard", "standard-unix", "alone")
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x00000000
 _OURS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _I386 = 0x40000003
@@ -115,7 +115,7 @@ def _refused(profile: ProfileName, call: str, *arguments: int) -> bool:
     return answer(profile_filter(profile), number, [*arguments, 0, 0, 0, 0, 0, 0][:6]) != _ALLOW
 
 
-@pytest.mark.parametrize("profile", ["standard", "standard-unix"])
+@pytest.mark.parametrize("profile", ["standard", "standard-unix", "alone"])
 def test_BOX_03_of_all_sockets_only_those_of_an_own_network_are_there(profile: ProfileName) -> None:
     """Every family, kind and protocol, in the low half of an argument, which is all that the kernel looks at."""
     unix, inet, inet6, netlink = 1, 2, 10, 16
@@ -140,4 +140,11 @@ def test_BOX_03_of_all_sockets_only_those_of_an_own_network_are_there(profile: P
     for odd in (inet | 1 << 32, netlink | 1 << 32, 40 | 1 << 32):
         assert _refused(profile, "socket", odd, stream, 0)
     assert _refused(profile, "socket", inet, raw | 0o2000000, 0)
-    assert _refused(profile, "socketpair", unix, datagram) == (profile == "standard")
+    assert _refused(profile, "socketpair", unix, datagram) == (profile != "standard-unix")
+
+
+def test_PLG_04_what_runs_alone_starts_no_process_and_has_threads() -> None:
+    thread, child = 0x10000 | 0x100, 0x11
+    assert all(_refused("alone", call) for call in ("fork", "vfork"))
+    assert _refused("alone", "clone", child)
+    assert not _refused("alone", "clone", thread)
