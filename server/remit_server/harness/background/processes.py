@@ -142,9 +142,12 @@ class SessionProcesses:
         """Returns what is new of its output, once what is awaited came, it ended, or the time is over."""
         found = self._get(process)
         met = await _wait(found, awaited)
-        await _end_if_bare(found)
         data, lost = found.printed.since(found.read)
         found.read = found.printed.total
+        # After it was taken: what the look does not find was not there to be printed.
+        await _end_if_bare(found)
+        if found.why == _LAID_BARE:
+            data, lost, met = b"", 0, False
         text = await asyncio.to_thread(_text, found, data)
         return NewOutput(found.seen(), text, lost, met)
 

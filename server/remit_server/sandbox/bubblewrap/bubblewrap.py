@@ -25,7 +25,7 @@ from remit_server.sandbox.bubblewrap.apart import MOUNT_STAND_INS, foreign_folde
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options, etc_options
 from remit_server.sandbox.bubblewrap.layer import MOUNT_SCRATCH, Layer, LayerChange
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
-from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
+from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, Job, ProcessResult, run_contained
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter, standard_filter
 from remit_server.sandbox.channel import ChannelEnd, open_channel
 from remit_server.sandbox.findings import circumstances, find_once, wait_for
@@ -48,6 +48,8 @@ from remit_server.uninterrupted import lent
 
 _PROBE_S = 20.0
 _KILLED = 137
+_WATCH_BACKGROUND_S = 1.0
+"""What goes on for hours is looked at less often: each look reads of all processes of the machine."""
 _LAYER = (
     'mount -t overlay overlay -o "lowerdir=$layer/lower,upperdir=$layer/upper,workdir=$layer/work,userxattr" '
     '"$layer/merged" || exit; '
@@ -305,6 +307,7 @@ class Bubblewrap:
             freezer=spec.freezer,
             begun=partial(_begin, (door.begin, end.begin, spec.begun)),
             freeze=control.freeze if control else None,
+            watch_s=_WATCH_BACKGROUND_S if spec.background else WATCH_S,
         )
 
     def _nothing(self, why: str, fix: str) -> Isolation:

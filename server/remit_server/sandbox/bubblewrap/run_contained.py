@@ -23,7 +23,7 @@ from remit_server.sandbox.ports import Progress, StreamName
 from remit_server.scheduling.runner import Freezer, wait_first
 from remit_server.uninterrupted import finish_uninterrupted
 
-_FIRST_WATCH_S, _WATCH_S = 0.01, 0.1
+_FIRST_WATCH_S, WATCH_S = 0.01, 0.1
 _HEARD_S = 5.0
 _DEATH_S = 10.0
 _NICER = 10
@@ -38,6 +38,7 @@ class Job:
     `freezer` is what pauses it: by `freeze`, the control group's way, else by signals to all its processes.
     `begun` is told of its first process before the command begins; where it raises ToolError, it does not begin.
     `sweeps`: no namespace ends with the first process, so all that descends from it is ended before it.
+    Its totals are looked at every `watch_s` seconds, sooner at first.
     """
 
     argv: Sequence[str]
@@ -56,6 +57,7 @@ class Job:
     freeze: Callable[[bool], None] | None = None
     begun: Callable[[int], None] | None = None
     sweeps: bool = False
+    watch_s: float = WATCH_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +280,7 @@ async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) 
         # First: when bwrap has just told of it, the command has not even begun. Soon again: what starts processes as
         # fast as it can has thousands of them, and all processors, within a tenth of a second.
         await asyncio.sleep(pause)
-        pause = min(2 * pause, _WATCH_S)
+        pause = min(2 * pause, job.watch_s)
         reason = measure_usage(namespace.init).beyond(job.limits)
         if reason is None and job.layer is not None:
             reason = await asyncio.to_thread(layer_excess, job.layer, job.limits, free_before)
