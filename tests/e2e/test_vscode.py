@@ -87,6 +87,12 @@ def test_CLI_09_the_chats_commands_work_in_vscode(node: str, chromium: str, code
     drive("run_chat_commands.mjs", node, chromium, code_server, vsix)
 
 
+def test_BG_06_a_dev_server_is_started_edited_under_and_ended_in_vscode(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    drive("run_background.mjs", node, chromium, code_server, vsix)
+
+
 def test_FLW_06_and_FLW_10_strict_mode_from_the_request_to_the_commit_in_vscode(
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:
