@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -51,7 +52,8 @@ class ChatScreen:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.child.close(force=True)
+        with suppress(pexpect.ExceptionPexpect):  # it looks once after each signal, and a busy machine takes longer
+            self.child.close(force=True)
 
     def send(self, text: str) -> None:
         """Types it."""
