@@ -94,3 +94,14 @@ async def test_BOX_03_nobody_listens_there_and_that_is_seen(make_bench: Any) -> 
         port = taken.getsockname()[1]
     _, said = await asked(make_bench, f"localhost:{port}", f"localhost:{port}", "localhost", str(port))
     assert "got b''" in said.output or "ConnectionResetError" in said.output or "BrokenPipeError" in said.output
+
+
+async def test_BOX_03_a_command_with_hosts_ignores_no_signal_that_others_do_not(make_bench: Any) -> None:
+    """What `yes | head -1` ends by."""
+    need_sandbox()
+    bench = await make_bench(policy=NET.replace("HOST", '"localhost:2000"'))
+    said = [
+        await result(bench, "run_command", command="grep SigIgn /proc/self/status", network=network)
+        for network in ([], ["localhost:2000"])
+    ]
+    assert said[0].output == said[1].output

@@ -9,6 +9,7 @@ it is the text that the sandboxed Python runs.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 
@@ -23,6 +24,8 @@ def main(descriptor: int, ports: str, sockets: int, command: list[str]) -> None:
         socket.send_fds(outside, [b"door"], [each.fileno() for each in made])
     for each in made:
         each.close()
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and so by what it becomes
+        signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606  the sandbox is around us
     except OSError as error:
