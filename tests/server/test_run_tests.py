@@ -17,7 +17,7 @@ from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.run.testing.report import OFFLINE
 
 SYSTEM = "/usr/bin:/bin"
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")]
 needs_python = pytest.mark.skipif(shutil.which("python3", path=SYSTEM) is None, reason="there is no system Python")
 needs_cargo = pytest.mark.skipif(
     shutil.which("cargo", path=command_environment(os.environ)["PATH"]) is None, reason="no cargo that a sandbox shows"

@@ -21,6 +21,8 @@ from remit_server.harness.commands import live_output
 from remit_server.harness.commands.live_output import MAX_KEY_LINES, MAX_SHOWN, SHOWN_WHOLE, LiveOutput
 from remit_server.sandbox.ports import StreamName
 
+pytestmark = pytest.mark.slow
+
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
 
 POLICY = "capabilities:\n  - { name: run, match: { syscall: process.exec }, action: allow }\n"

@@ -17,6 +17,8 @@ from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
 
+pytestmark = pytest.mark.slow
+
 
 def typed(command: str, **more: Any) -> dict[str, Any]:
     arguments = {"command": command, **more}
