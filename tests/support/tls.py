@@ -18,35 +18,25 @@ from cryptography.x509.oid import NameOID
 @cache
 def server_context() -> ssl.SSLContext:
     """A server with a certificate of its own."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    now = dt.datetime.now(dt.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with TemporaryDirectory() as folder:
-        file = Path(folder, "pem")
-        file.write_bytes(secret + certificate.public_bytes(pem))
-        context.load_cert_chain(file)
-    return context
+        return _context(Path(folder, "pem"), *_signed("test"))
 
 
 def context_of(folder: Path) -> tuple[ssl.SSLContext, Path]:
     """A server at 127.0.0.1, and the file of the certificate that whoever is to believe it has to name."""
+    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    secret, certificate = _signed("127.0.0.1", here, x509.BasicConstraints(ca=True, path_length=None))
+    believed = folder / "authority.pem"
+    believed.write_bytes(certificate)
+    return _context(folder / "server.pem", secret, certificate), believed
+
+
+def _signed(called: str, *more: x509.ExtensionType) -> tuple[bytes, bytes]:
+    """A key, and a certificate that it signed itself."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, called)])
     now = dt.datetime.now(dt.UTC)
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -54,18 +44,20 @@ def context_of(folder: Path) -> tuple[ssl.SSLContext, Path]:
         .serial_number(1)
         .not_valid_before(now - dt.timedelta(days=1))
         .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
     )
+    for each in more:
+        builder = builder.add_extension(each, critical=isinstance(each, x509.BasicConstraints))
     pem = serialization.Encoding.PEM
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    believed, whole = folder / "authority.pem", folder / "server.pem"
-    believed.write_bytes(certificate.public_bytes(pem))
-    whole.write_bytes(secret + certificate.public_bytes(pem))
+    return secret, builder.sign(key, hashes.SHA256()).public_bytes(pem)
+
+
+def _context(file: Path, secret: bytes, certificate: bytes) -> ssl.SSLContext:
+    """A server's, by way of a file: the library takes nothing else."""
+    file.write_bytes(secret + certificate)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(whole)
-    return context, believed
+    context.load_cert_chain(file)
+    return context
 
 
 def client_context() -> ssl.SSLContext:
