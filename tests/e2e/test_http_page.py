@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from command_line import REMIT
 from doors import HttpDoor, opened
+from npm_packages import install_packages
 
 ROOT = Path(__file__).parents[2]
 MODULES = ROOT / "tests" / "e2e" / "vscode"
@@ -35,8 +36,7 @@ def test_TRN_40_TRN_41_TRN_42_the_page_asks_shows_and_takes_answers_in_a_browser
     node = shutil.which("npm") and shutil.which("node")
     if chromium is None or node is None:
         pytest.skip("there is no chromium, or no Node.js with npm")
-    if not (MODULES / "node_modules").is_dir():
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=MODULES, check=True)
+    install_packages(MODULES)
     with opened("http", tmp_path, options=("--model", "built-in")) as door:
         environment = os.environ | {
             "REMIT_URL": f"http://{door.host}/#{door.token}",

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from npm_packages import install_packages
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "client-vscode"
@@ -42,8 +43,7 @@ def node() -> str:
 def vsix(node: str) -> Path:
     """The extension, packaged from the sources as they are now."""
     for folder in (CLIENT, DRIVER):
-        if not (folder / "node_modules").is_dir():
-            subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=folder, check=True)
+        install_packages(folder)
     subprocess.run(["npm", "run", "package"], cwd=CLIENT, check=True)
     return CLIENT / "remit.vsix"
 

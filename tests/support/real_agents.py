@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import platform
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from npm_packages import install_packages
 
 FOLDER = Path(__file__).parents[1] / "e2e" / "hooks"
 MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), "other")
@@ -24,8 +24,4 @@ def installed() -> Path:
         pytest.skip("there is no Node.js with npm")
     if sys.platform != "linux":
         pytest.skip("the agents are driven on Linux alone")
-    modules = FOLDER / "node_modules"
-    if not (modules / ".package-lock.json").is_file():
-        command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-        subprocess.run(command, cwd=FOLDER, check=True)
-    return modules
+    return install_packages(FOLDER, scripts=False)
