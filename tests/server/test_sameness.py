@@ -30,6 +30,16 @@ def test_MOD_22_it_is_found_as_the_obvious_way_finds_it(piece: str, more: int, b
     assert goes_on_alike(text, least) == is_alike(text, least)
 
 
+@given(st.text("abcd(\n ", min_size=9, max_size=60), st.integers(0, 10_000), st.integers(0, 20))
+def test_MOD_22_the_smallest_models_are_not_heard_while_they_count(piece: str, first: int, behind: int) -> None:
+    """Larger ones are: a table of a program may be so long. So is a list of nothing but numbers."""
+    text = "".join(f"{piece}{first + number}" for number in range(400))
+    cut = text[: len(text) - behind]
+    assert goes_on_alike(cut, TINY.alike) == (sum(map(str.isalpha, piece)) >= 8)
+    assert not goes_on_alike(cut, ENOUGH)
+    assert not goes_on_alike(f"{cut} and so on", TINY.alike)
+
+
 def test_MOD_22_it_is_not_looked_for_with_every_token() -> None:
     heard = Sameness()
     looked = [heard.take(TextDelta("a")) for _ in range(2 * ENOUGH)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ ENOUGH = 1_500
 """Characters that are alike: no table and no rule of a text is so long, hardly ever."""
 _LOOKED_AT = 64
 """Characters between two looks."""
+_NUMBER = re.compile(r"\d+")
+_WORDS = 8
+"""Letters in a piece that counts: a list of numbers has none."""
 
 
 @dataclass(slots=True)
@@ -63,10 +67,25 @@ async def end_where_alike(events: AsyncGenerator[T], least: int, end: Callable[[
 def goes_on_alike(text: str, least: int = ENOUGH) -> bool:
     """Returns whether the last `least` characters are one piece over and over, at least `TIMES`, of up to
     `LONGEST_PERIOD` characters.
+
+    Where fewer than `ENOUGH` are enough, a piece with words in it is the same with another number: the smallest models
+    count on for ever.
     """
     if len(text) < least:
         return False
     tail = text[-least:]
-    longest = min(LONGEST_PERIOD, least // TIMES)
-    period = (tail + tail).find(tail[: least - longest], 1)
-    return 0 < period <= longest and tail[period:] == tail[:-period]
+    return _find_period(tail) is not None or (least < ENOUGH and _counts_on(tail))
+
+
+def _counts_on(text: str) -> bool:
+    """Returns whether numbers alone differ in the pieces that a text is made of."""
+    counted = _NUMBER.sub("0", text.lstrip("0123456789"))
+    period = _find_period(counted)
+    return period is not None and sum(map(str.isalpha, counted[:period])) >= _WORDS
+
+
+def _find_period(text: str) -> int | None:
+    """Returns how long the piece is that a text is made of, over and over."""
+    longest = min(LONGEST_PERIOD, len(text) // TIMES)
+    period = (text + text).find(text[: len(text) - longest], 1)
+    return period if 0 < period <= longest and text[period:] == text[:-period] else None
