@@ -75,7 +75,7 @@ def first_change(request: pytest.FixtureRequest, shop: Path) -> Iterator[tuple[s
         (shop / "src/cart.py").read_text(),
         {"path": "src/cart.py", "old_text": "total", "new_text": "subtotal"},
     )
-    edit = {"tool": "edit_file", "intent": "CODE", "arguments": given | {"replace_all": True}}
+    edit = {"edit_file": "CODE", **given, "replace_all": True}
     shape = getattr(request, "param", "llama.cpp")
     with small_server(edit, {"answer": "It is called subtotal."}, shape=shape) as reference:
         yield reference, old.replace("total", "subtotal")

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 END = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-TRIAL: Mapping[str, Any] = {"tool": "read_file", "intent": "ANALYZE", "arguments": {"path": "README.md"}}
+TRIAL: Mapping[str, Any] = {"read_file": "ANALYZE", "path": "README.md"}
 """The step by which a model is tried before it is kept (MOD-27)."""
 
 

@@ -23,7 +23,7 @@ def remit(tmp_path: Path) -> CommandLine:
 
 
 def search(pattern: str) -> dict[str, Any]:
-    return {"tool": "search_files", "intent": "ANALYZE", "arguments": {"pattern": pattern}}
+    return {"search_files": "ANALYZE", "pattern": pattern}
 
 
 def results(remit: CommandLine, sentence: str, *steps: dict[str, Any]) -> list[tuple[str, bool]]:

@@ -115,7 +115,7 @@ async def test_AGT_15_as_many_sessions_are_kept_as_are_set(make_bench: Any, most
     assert sum(isinstance(each, UserSaid) for each in bench.runtime.sessions.read(kept[0])) == kept[0].turns == 1
 
 
-CUT = '{"tool": "write_file", "intent": "WRITE_FILE", "arguments": {"path": "b.py", "content": "'
+CUT = '{"write_file": "WRITE_FILE", "path": "b.py", "content": "'
 LEFT_OFF = {
     "cut": (Said(CUT + "x = 1", reason="length"), "length", 3),
     "alike": (Said(CUT + "x = 1; " * 300), "alike", None),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from bench_runtime import call, intent
 from jsonschema import Draft202012Validator
+from pydantic import JsonValue
 from rows import rows
 
 from remit_governance.intents import INTENT_TOOLS, SELECT_INTENT
@@ -22,6 +23,7 @@ from remit_server.agent.context.window import Window
 from remit_server.errors import SetupError
 from remit_server.models.ports import (
     AssistantMessage,
+    CallProposed,
     GenerateRequest,
     Message,
     Nameable,
@@ -43,8 +45,8 @@ from remit_server.models.profile import (
     chosen_profile,
     named_parameters,
 )
-from remit_server.models.steps.held import StepReader, spell_conversation
-from remit_server.models.steps.schema import Form, step_schema
+from remit_server.models.steps.held import StepReader, spell_conversation, spell_step
+from remit_server.models.steps.schema import Form, nested_tools, step_schema
 from remit_server.models.steps.telling import DIALOGUES, FILES, standing_messages
 from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS, TOOLS
 
@@ -149,7 +151,7 @@ def test_MOD_21_the_instructions_are_short_and_the_same_each_time() -> None:
 def test_MOD_21_a_step_is_an_answer_alone_where_only_that_may_be(must_answer: bool) -> None:
     request = GenerateRequest("s", (), OFFER, must_answer=must_answer)
     judge = Draft202012Validator(step_schema(request, Form.TOOL_FIRST))  # type: ignore[arg-type]
-    call = {"tool": "read_file", "intent": "ANALYZE", "arguments": {"path": "a.py"}}
+    call = {"read_file": "ANALYZE", "path": "a.py"}
     assert judge.is_valid(call) == (not must_answer)
     assert judge.is_valid({"answer": "It defines f."})
 
@@ -158,11 +160,11 @@ def test_MOD_21_only_files_that_are_there_can_be_named_and_any_file_written() ->
     paths = PathsOnOffer(FILE_ARGUMENTS, never)
     schema = step_schema(GenerateRequest("s", (), OFFER, paths=paths), Form.TOOL_FIRST, Nameable(frozenset({"a.py"})))
     judge = Draft202012Validator(schema)  # type: ignore[arg-type]
-    step = {"tool": "read_file", "intent": "ANALYZE", "arguments": {"path": "b.py"}}
+    step = {"read_file": "ANALYZE", "path": "b.py"}
     assert not judge.is_valid(step)
-    assert judge.is_valid({**step, "arguments": {"path": "a.py"}})
-    assert judge.is_valid({"tool": "write_file", "intent": "CODE", "arguments": {"path": "b.py", "content": "x"}})
-    assert not judge.is_valid({"tool": "write_file", "intent": "ANALYZE", "arguments": {"path": "b.py", "content": ""}})
+    assert judge.is_valid({**step, "path": "a.py"})
+    assert judge.is_valid({"write_file": "CODE", "path": "b.py", "content": "x"})
+    assert not judge.is_valid({"write_file": "ANALYZE", "path": "b.py", "content": ""})
 
 
 def test_MOD_21_a_tiny_model_makes_only_files_that_the_person_named() -> None:
@@ -171,8 +173,8 @@ def test_MOD_21_a_tiny_model_makes_only_files_that_the_person_named() -> None:
     judge = Draft202012Validator(schema)  # type: ignore[arg-type]
 
     def makes(name: str) -> tuple[bool, bool]:
-        write = {"tool": "write_file", "intent": "CODE", "arguments": {"path": name, "content": "x"}}
-        move = {"tool": "move_file", "intent": "CODE", "arguments": {"path": "a.py", "new_path": name}}
+        write = {"write_file": "CODE", "path": name, "content": "x"}
+        move = {"move_file": "CODE", "path": "a.py", "new_path": name}
         return judge.is_valid(write), judge.is_valid(move)
 
     assert makes("new.py") == (True, True)
@@ -193,7 +195,7 @@ def test_MOD_21_who_names_a_file_does_not_ask_for_a_list() -> None:
 
     def lists(*said: Message) -> bool:
         schema = step_schema(GenerateRequest("s", said, OFFER, paths=paths), Form.TOOL_FIRST, there)
-        return Draft202012Validator(schema).is_valid({"tool": "list_files", "intent": "ANALYZE", "arguments": {}})  # type: ignore[arg-type]
+        return Draft202012Validator(schema).is_valid({"list_files": "ANALYZE"})  # type: ignore[arg-type]
 
     assert lists(UserMessage("which files are there?"))
     assert lists(UserMessage("which files are there?\n\nWhat the editor shows:\nopen document: shop/a.py"))
@@ -306,8 +308,11 @@ def test_MOD_21_what_a_step_did_is_told_as_steps_of_one_call_each() -> None:
         AssistantMessage,
     ]
     steps = [json.loads(each.text) for each in told if isinstance(each, AssistantMessage)]
-    assert [step.get("tool") for step in steps] == ["read_file", "list_files", None]
-    assert {step.get("intent") for step in steps[:2]} == {"ANALYZE"}
+    assert [next(iter(step.items())) for step in steps] == [
+        ("read_file", "ANALYZE"),
+        ("list_files", "ANALYZE"),
+        ("answer", "It is empty."),
+    ]
     refused = (*said[:2], AssistantMessage("", calls[:2]), ToolMessage("1", SELECT_INTENT, "error denied: …"))
     assert any("error denied" in each.text for each in spell_conversation(refused, (), Form.TOOL_FIRST))
 
@@ -315,7 +320,8 @@ def test_MOD_21_what_a_step_did_is_told_as_steps_of_one_call_each() -> None:
 @rows("form", Form)
 def test_MOD_21_a_step_is_read_in_either_form_and_declares_first(form: Form) -> None:
     call = {"tool": "read_file", "arguments": {"path": "a.py"}}
-    step = {"intent": "ANALYZE", "calls": [call]} if form is Form.INTENT_FIRST else {**call, "intent": "ANALYZE"}
+    whole = {"intent": "ANALYZE", "calls": [call]}
+    step = whole if form is Form.INTENT_FIRST else {"read_file": "ANALYZE", "path": "a.py"}
     reader = StepReader()
     assert list(reader.feed(json.dumps(step))) == []
     first, second = (event.call for event in reader.finish("stop"))  # type: ignore[union-attr]
@@ -380,3 +386,29 @@ async def test_AGT_09_what_condensing_would_not_shorten_is_sent_as_it_is() -> No
     await window.fit(OFFER)
     assert [event.kind for event in told] == ["context_condensed"]
     assert len(window.conversation.sent) < len(said)
+
+
+def test_MOD_21_arguments_stand_beside_the_intent_or_apart_where_they_could_be_mistaken() -> None:
+    """A tool from outside may name an argument as a part of a step is named, or describe it by definitions."""
+    plain = ToolSpec("p", "", {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
+    named = ToolSpec("n", "", {"type": "object", "properties": {"intent": {"type": "string"}, "q": {"type": "string"}}})
+    defined = ToolSpec(
+        "d", "", {"type": "object", "properties": {"at": {"$ref": "#/$defs/at"}}, "$defs": {"at": {"type": "string"}}}
+    )
+    offer = {Intent.ANALYZE: [plain, named, defined]}
+    judge = Draft202012Validator(step_schema(GenerateRequest("s", (), offer), Form.TOOL_FIRST))  # type: ignore[arg-type]
+    assert nested_tools(offer) == {"n", "d"}
+    given: dict[str, dict[str, JsonValue]] = {"p": {"city": "Ulm"}, "n": {"intent": "x"}}
+    declared = ProposedCall("1", SELECT_INTENT, {"intent": "ANALYZE"})
+    for name, arguments in (*given.items(), ("n", {"q": "x"}), ("d", {})):
+        message = AssistantMessage("", (declared, ProposedCall("2", name, arguments)))
+        text = spell_step(message, Form.TOOL_FIRST, nested_tools(offer))
+        assert ("arguments" in json.loads(text)) == (name != "p")
+        assert list(judge.iter_errors(json.loads(text))) == []
+        reader = StepReader()
+        read = [*reader.feed(text), *reader.finish("stop")]
+        calls = [each.call for each in read if isinstance(each, CallProposed)]
+        assert [(each.name, each.arguments) for each in calls] == [
+            (SELECT_INTENT, {"intent": "ANALYZE"}),
+            (name, arguments),
+        ]

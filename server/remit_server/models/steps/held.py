@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from remit_governance.intents import SELECT_INTENT
+from remit_governance.values import Intent
 from remit_server.errors import ModelFailed
 from remit_server.models.ports import (
     UNREADABLE_CALL,
@@ -30,7 +31,7 @@ from remit_server.models.ports import (
     new_call_id,
 )
 from remit_server.models.profile import Profile
-from remit_server.models.steps.schema import MOST_PATHS, Form, step_schema
+from remit_server.models.steps.schema import MOST_PATHS, NAMED, Form, nested_tools, step_schema
 from remit_server.models.steps.telling import FORMS, standing_messages
 
 
@@ -50,7 +51,7 @@ def held_request(
     standing = standing_messages(profile, system, request.intents)
     return replace(
         request,
-        messages=spell_conversation(messages, standing, form),
+        messages=spell_conversation(messages, standing, form, nested_tools(request.intents)),
         intents={},
         paths=None,
         answer_schema=step_schema(request, form, nameable, most_paths),
@@ -69,9 +70,11 @@ def fit(request: GenerateRequest, profile: Profile) -> GenerateRequest:
 _RESULT = "Result of "
 
 
-def spell_conversation(messages: Sequence[Message], standing: Sequence[Message], form: Form) -> tuple[Message, ...]:
+def spell_conversation(
+    messages: Sequence[Message], standing: Sequence[Message], form: Form, nested: frozenset[str] = frozenset()
+) -> tuple[Message, ...]:
     """Returns the conversation as it is sent: the `standing` messages in place of the first one, steps as JSON, results
-    in the person's turn."""
+    in the person's turn. The arguments of `nested` tools stand in an object of their own."""
     spelled: list[Message] = []
     begun = messages[1:] if messages and isinstance(messages[0], SystemMessage) else messages
     for message in _one_by_one((*standing, *begun)) if form is Form.TOOL_FIRST else (*standing, *begun):
@@ -79,7 +82,7 @@ def spell_conversation(messages: Sequence[Message], standing: Sequence[Message],
             case SystemMessage():
                 spelled.append(message)
             case AssistantMessage():
-                spelled.append(AssistantMessage(spell_step(message, form)))
+                spelled.append(AssistantMessage(spell_step(message, form, nested)))
             case ToolMessage(tool=tool, text=text):
                 # Where a step has one call, it is that one's.
                 of = "Result" if form is Form.TOOL_FIRST else f"{_RESULT}{tool}"
@@ -133,19 +136,21 @@ def _tells_more(declared: ProposedCall, result: ToolMessage) -> bool:
     return declared.arguments.get("work_item") is not None or result.text.startswith("error")
 
 
-def spell_step(message: AssistantMessage, form: Form) -> str:
+def spell_step(message: AssistantMessage, form: Form, nested: frozenset[str] = frozenset()) -> str:
     """Returns what the model would have written."""
     if not message.calls:
         return _json({"answer": message.text})
     none: Mapping[str, JsonValue] = {}
     declared = next((call.arguments for call in message.calls if call.name == SELECT_INTENT), none)
-    intent: dict[str, JsonValue] = {"intent": declared.get("intent")}
+    intent = declared.get("intent")
     item: dict[str, JsonValue] = {"work_item": named} if (named := declared.get("work_item")) is not None else {}
     calls = [call for call in message.calls if call.name != SELECT_INTENT]
     if form is Form.TOOL_FIRST and len(calls) == 1:
-        return _json({"tool": calls[0].name, **intent, **item, "arguments": dict(calls[0].arguments)})
+        given = dict(calls[0].arguments)
+        apart = calls[0].name in nested or not (NAMED | {calls[0].name}).isdisjoint(given)
+        return _json({calls[0].name: intent, **item, **({"arguments": given} if apart else given)})
     listed: list[JsonValue] = [{"tool": call.name, "arguments": dict(call.arguments)} for call in calls]
-    return _json({**intent, **item, "calls": listed})
+    return _json({"intent": intent, **item, "calls": listed})
 
 
 def _json(value: JsonValue) -> str:
@@ -234,16 +239,31 @@ class StepReader:
             case {"answer": str(answer)}:
                 if len(answer) > self.shown:
                     yield TextDelta(answer[self.shown :])
-            case {"intent": str()} if ended != "stop":  # whole as JSON, for something closed it: its texts are not
+            case dict() if value and ended != "stop":  # whole as JSON, for something closed it: its texts are not
                 yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": _ENDED[ended]}))
             case {"intent": str(intent), "calls": [*calls], **more}:
                 yield _declared(intent, more.get("work_item"))
                 yield from map(CallProposed, map(_call, calls))
-            case {"intent": str(intent), "tool": str(), **more}:
-                yield _declared(intent, more.get("work_item"))
-                yield CallProposed(_call(value))
+            case dict():
+                yield from _one_call(value, whole)
             case _:
                 raise _no_step(whole)
+
+
+_INTENTS = frozenset(intent.value for intent in Intent)
+
+
+def _one_call(step: dict[str, JsonValue], whole: str) -> Iterator[CallProposed]:
+    """Yields the declaration and the call of a step that names a tool first; its arguments stand beside that, or in an
+    object of their own."""
+    tool = next(iter(step), "")
+    intent, item, beside = step.pop(tool, None), step.pop("work_item", None), step
+    if tool in NAMED or not isinstance(intent, str) or intent not in _INTENTS:
+        raise _no_step(whole)
+    yield _declared(intent, item)
+    apart = beside.get("arguments")
+    given = apart if beside.keys() == {"arguments"} and isinstance(apart, dict) else beside
+    yield CallProposed(ProposedCall(new_call_id(), tool, given))
 
 
 def _declared(intent: str, item: object) -> CallProposed:

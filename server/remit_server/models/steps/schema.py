@@ -34,8 +34,9 @@ class Form(StrEnum):
     INTENT_FIRST = "intent first"
     """An intent, then up to `MOST_CALLS` calls."""
     TOOL_FIRST = "tool first"
-    """One tool, the intent, then the arguments: for small models, which choose among tools better than among intents.
-    Nothing runs before all of it is there, so the dispatcher gets the intent first, as ever."""
+    """One tool with its intent, `{"read_file": "ANALYZE", "path": "a.py"}`: for small models, which choose among tools
+    better than among intents, and are slow to write. Nothing runs before all of it is there, so the dispatcher gets the
+    intent first, as ever."""
 
 
 def step_schema(
@@ -95,18 +96,43 @@ def _calls_of(intent: Intent, tools: Sequence[ToolSpec], work_items: Sequence[st
 
 
 def _tool_first(intents: Intents, work_items: Sequence[str]) -> list[JsonValue]:
-    tools = {tool.name: tool for offered in intents.values() for tool in offered}
-    return [
-        _object(
-            {
-                "tool": {"const": tool.name},
-                "intent": {"enum": [intent.value for intent in opening(intents, tool.name)]},
-                **_item(work_items),
-                "arguments": plain(tool.parameters),
-            }
-        )
-        for tool in tools.values()
-    ]
+    tools = {tool.name: tool for offered in intents.values() for tool in offered if tool.name not in NAMED}
+    nested = nested_tools(intents)
+    return [_step_of(tool, opening(intents, tool.name), work_items, tool.name in nested) for tool in tools.values()]
+
+
+def _step_of(tool: ToolSpec, opened_by: Sequence[Intent], work_items: Sequence[str], nested: bool) -> JsonValue:
+    named: dict[str, JsonValue] = {
+        tool.name: {"enum": [intent.value for intent in opened_by]},
+        **_item(work_items),
+    }
+    parameters = plain(tool.parameters)
+    if nested:
+        return _object({**named, "arguments": parameters})
+    properties, required = parameters.get("properties"), parameters.get("required")
+    return {
+        **parameters,
+        "properties": {**named, **(properties if isinstance(properties, dict) else {})},
+        "required": [*named, *(required if isinstance(required, list) else ())],
+        "additionalProperties": False,
+    }
+
+
+NAMED = frozenset({"answer", "intent", "work_item", "arguments"})
+"""What a step names besides a tool and its arguments; no tool of this name is offered to a small model."""
+_FLAT = frozenset({"type", "properties", "required", "additionalProperties"})
+
+
+def nested_tools(intents: Intents) -> frozenset[str]:
+    """Returns the tools whose arguments cannot stand beside the intent: one is named as a part of a step is, or what
+    they may be is told by more than their names."""
+    return frozenset(tool.name for offered in intents.values() for tool in offered if _is_nested(tool))
+
+
+def _is_nested(tool: ToolSpec) -> bool:
+    properties = tool.parameters.get("properties")
+    names = properties.keys() if isinstance(properties, dict) else ()
+    return not plain(tool.parameters).keys() <= _FLAT or not (NAMED | {tool.name}).isdisjoint(names)
 
 
 def opening(intents: Intents, tool: str) -> tuple[Intent, ...]:
