@@ -11,7 +11,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.bubblewrap.layer import LayerChange
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
-from remit_server.sandbox.ports import CommandOutput, CommandSpec
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 
 
 def command_output(
@@ -35,9 +35,9 @@ def has_never_begun(ended: ProcessResult) -> bool:
     return ended.exit_code is None and not ended.timed_out and ended.stopped is None
 
 
-def refuse_ways_out(spec: CommandSpec, runtime: str) -> None:
+def refuse_ways_out(spec: CommandSpec, runtime: str, isolation: Isolation | None = None) -> None:
     """Raises ToolError where a command wants hosts, or somebody to speak with, and this adapter has neither for it
-    (PLG-08)."""
+    (PLG-08). `isolation` is what it found, where it may have hosts."""
     if spec.channel is not None:
         raise ToolError(
             "cannot run the plugin",
@@ -45,10 +45,11 @@ def refuse_ways_out(spec: CommandSpec, runtime: str) -> None:
             "install bubblewrap, whose commands have a socket of their own",
             code=ErrorCode.SANDBOX_UNAVAILABLE,
         )
-    if spec.reached:
+    if spec.reached and not (isolation and isolation.hosts):
+        because = f" here: {isolation.offline}" if isolation and isolation.offline else ""
         raise ToolError(
             "cannot run the command",
-            f"it lists hosts to connect to, and `{runtime}` gives a command no network",
+            f"it lists hosts to connect to, and `{runtime}` gives a command no network{because}",
             "run it without hosts (`network` of a command, the person's `workflow.test_hosts` of tests), "
             "or install bubblewrap, whose commands have a proxy",
             code=ErrorCode.SANDBOX_UNAVAILABLE,

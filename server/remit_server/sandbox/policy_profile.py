@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
 
 from remit_server.sandbox.bubblewrap.bubblewrap_options import CONFINED
-from remit_server.sandbox.visible.toolchains import system_options
+from remit_server.sandbox.visible.toolchains import ReadOnlyMount, system_options
 
 PROGRAM = "/program.py"
 MEMORY_BYTES = 128 * 1024 * 1024
@@ -47,12 +48,18 @@ def runtime_folders() -> tuple[Path, ...]:
     return tuple(path for path in map(Path, parts) if path.is_absolute() and path.exists())
 
 
+def runtime_beside(seen: Iterable[Path]) -> tuple[ReadOnlyMount, ...]:
+    """Returns what of them is not in folders that are seen anyway, without what is installed beside the library."""
+    folders = tuple(seen)
+    own = [path for path in runtime_folders() if not any(map(path.is_relative_to, folders))]
+    return tuple(ReadOnlyMount(path, path, _packages_in(path)) for path in own)
+
+
 def package_covers(folder: Path) -> list[str]:
     """Returns an empty folder over what is installed beside the standard library."""
-    covered = [folder / name for name in ("site-packages", "dist-packages")]
-    return [
-        option
-        for path in covered
-        if path.is_dir() and not path.is_symlink()
-        for option in ("--tmpfs", str(path), "--remount-ro", str(path))
-    ]
+    return [option for path in _packages_in(folder) for option in ("--tmpfs", str(path), "--remount-ro", str(path))]
+
+
+def _packages_in(folder: Path) -> tuple[Path, ...]:
+    covered = (folder / name for name in ("site-packages", "dist-packages"))
+    return tuple(path for path in covered if path.is_dir() and not path.is_symlink())

@@ -114,9 +114,10 @@ class Isolation:
     """What a sandbox really gives on this machine; `available` is false with `why` and `fix` where it gives nothing.
 
     `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them. `hosts`: a
-    command that lists hosts reaches them, by the proxy; else it is refused. `processes`
-    is what bounds their number, in words. `lacks` are properties by which `probe.py` knows them, that this sandbox
-    never has.
+    command that lists hosts reaches them, by the proxy; else it is refused. `read_only` and `offline` say why there is
+    no such thing, where this sandbox may have it, and how to get it. `background`: a process can go on in it, and be
+    reached. `processes` is what bounds their number, in words. `lacks` are properties by which `probe.py` knows them,
+    that this sandbox never has.
     """
 
     name: RuntimeName
@@ -125,6 +126,9 @@ class Isolation:
     fix: str = ""
     layers: bool = False
     hosts: bool = False
+    background: bool = False
+    read_only: str = ""
+    offline: str = ""
     processes: str = ""
     lacks: tuple[str, ...] = ()
 
@@ -132,7 +136,7 @@ class Isolation:
 class Sandbox(Protocol):
     """Runs commands where they see no network but what was listed, and cannot change the workspace.
 
-    An adapter that has no proxy runs a command with `network` where there is none, and none with a `channel`.
+    An adapter that has no proxy runs no command with `network`, and one without a socket for it none with a `channel`.
     """
 
     @property

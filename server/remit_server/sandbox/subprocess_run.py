@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from remit_server.sandbox.bounded_output import BoundedOutput
-from remit_server.sandbox.bubblewrap.run_contained import ProcessResult, drain_to
+from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, ProcessResult, drain_to
 from remit_server.sandbox.ports import Progress, StreamName
 from remit_server.scheduling.runner import Freezer, wait_first
 from remit_server.uninterrupted import finish_uninterrupted
@@ -23,7 +23,8 @@ class Invocation:
     """A program to run; at most `most_output` bytes are drained from each of its streams, and `kept` of them held.
 
     `end` ends whatever it has started, in any state and any number of times; `began` goes on beside it until then.
-    `freezer` pauses it by `freeze`. `begun` is told of it when it is there; where that raises, it is ended.
+    `freezer` pauses it by `freeze`. `begun` is told of it when it is there; where that raises, it is ended. `beyond`
+    says in words which limit is passed, and is asked ten times a second, on a thread.
     """
 
     argv: Sequence[str]
@@ -37,6 +38,7 @@ class Invocation:
     freezer: Freezer | None = None
     freeze: Callable[[bool], None] | None = None
     begun: Callable[[int], None] | None = None
+    beyond: Callable[[], str | None] | None = None
 
 
 async def run_subprocess(errand: Invocation) -> ProcessResult:
@@ -61,7 +63,8 @@ async def run_subprocess(errand: Invocation) -> ProcessResult:
         for name, stream, kept in streams
     ]
     exited = asyncio.create_task(process.wait())
-    beside = asyncio.create_task(errand.began(process)) if errand.began else None
+    beside = [asyncio.create_task(errand.began(process))] if errand.began else []
+    beside += [asyncio.create_task(_watch(errand.beyond, overrun))] if errand.beyond else []
     try:
         ends: set[asyncio.Future[Any]] = {exited, overrun}
         if errand.begun is not None:
@@ -74,8 +77,8 @@ async def run_subprocess(errand: Invocation) -> ProcessResult:
     finally:
         if errand.freezer is not None:
             errand.freezer.detach()
-        if beside:
-            beside.cancel()
+        for task in beside:
+            task.cancel()
         await finish_uninterrupted(_end(errand, process, draining))
     return ProcessResult(
         exit_code=process.returncode if by_itself else None,
@@ -84,6 +87,13 @@ async def run_subprocess(errand: Invocation) -> ProcessResult:
         stdout=stdout,
         stderr=stderr,
     )
+
+
+async def _watch(beyond: Callable[[], str | None], overrun: asyncio.Future[str]) -> None:
+    while not overrun.done():
+        await asyncio.sleep(WATCH_S)
+        if (reason := await asyncio.to_thread(beyond)) is not None and not overrun.done():
+            overrun.set_result(reason)
 
 
 async def _drain(stream: asyncio.StreamReader | None, take: Callable[[bytes], None]) -> None:

@@ -105,6 +105,30 @@ def test_mounts_are_read_only_whatever_a_path_holds(tmp_path: Path) -> None:
     assert options(argv, "--userns") == ["keep-id"]
 
 
+@pytest.mark.parametrize("program", ["podman", "docker"])
+@pytest.mark.parametrize("place", [HERE, HERE / "build"])
+def test_BOX_05_what_may_be_written_to_is_an_overlay_and_the_rest_is_read_only(
+    program: ProgramName, place: Path
+) -> None:
+    layer = (place, Path("/layer"))
+    mounted = run_argv(container(program, overlays=(layer,), mounted=True), SPEC, TEMPLATES["code-executor"])
+    own = run_argv(container(program, overlays=(layer,)), SPEC, TEMPLATES["code-executor"])
+    bind = ["type=bind", "src=/layer/merged", f"dst={place}", "bind-nonrecursive=true"]
+    assert bind in [next(csv.reader([mount])) for mount in options(mounted, "--mount")]
+    for argv in (mounted, own):
+        mounts = [next(csv.reader([mount])) for mount in options(argv, "--mount")]
+        assert [mount for mount in mounts if f"src={HERE}" in mount and "readonly=true" not in mount] == []
+        assert [f"src={HERE}" in mount for mount in mounts].count(True) == (place != HERE)
+    if program == "podman":
+        (volume,) = options(own, "--volume")
+        assert volume == f"/layer/lower:{place}:O,upperdir=/layer/upper,workdir=/layer/work"
+    else:
+        all_mounts = [next(csv.reader([mount])) for mount in options(own, "--mount")]
+        (volume,) = [mount for mount in all_mounts if "type=volume" in mount]
+        parts = "lowerdir=/layer/lower,upperdir=/layer/upper,workdir=/layer/work"
+        assert {f"dst={place}", "volume-nocopy=true", f"volume-opt=o={parts},userxattr,nosuid,nodev"} <= {*volume}
+
+
 @rows(
     ("version", "option"),
     [
@@ -157,8 +181,10 @@ def test_bubblewrap_reads_toolchains_in_folders_that_cannot_be_listed() -> None:
 
 
 def test_the_other_calls() -> None:
-    assert containers.remove_argv("podman", ["a", "b"]) == ["podman", "rm", "--force", "--time", "0", "a", "b"]
-    assert containers.remove_argv("docker", ["a"]) == ["docker", "rm", "--force", "a"]
+    assert containers.remove_argv("podman", ["a", "b"]) == [
+        *("podman", "rm", "--force", "--volumes", "--time", "0", "a", "b")
+    ]
+    assert containers.remove_argv("docker", ["a"]) == ["docker", "rm", "--force", "--volumes", "a"]
     assert containers.list_argv("docker")[3:5] == ["--filter", "label=remit.server"]
 
 

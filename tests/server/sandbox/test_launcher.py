@@ -69,7 +69,7 @@ def tried_under_landlock(given: Path, code: str, *arguments: str) -> str:
 
 def test_BOX_12_an_option_that_the_launcher_does_not_know_builds_nothing() -> None:
     ended = subprocess.run(
-        [*program_of_ours("launch"), "--share-net", "--", "/bin/echo", "ran"], capture_output=True, check=False
+        [*program_of_ours("landlock.launch"), "--share-net", "--", "/bin/echo", "ran"], capture_output=True, check=False
     )
     assert (ended.returncode, ended.stdout) == (1, b"")
     assert b"`--share-net`" in ended.stderr

@@ -72,11 +72,11 @@ def _check(arguments: argparse.Namespace) -> int:
         for each in found:
             say(f"  {_mark(each.holds, lacked=each.name in isolation.lacks)} {each.name}: {each.detail}")
         if isolation.available:
-            written = (
-                "goes to a layer, and is judged" if isolation.layers else "fails in the workspace, which is read-only"
-            )
-            say(f"  what a command writes: {written}")
-            say(f"  hosts that a command lists: {'reached by the proxy' if isolation.hosts else 'refused'}")
+            because = f": {isolation.read_only}" if isolation.read_only else ""
+            read_only = f"fails in the workspace, which is read-only{because}"
+            say(f"  what a command writes: {'goes to a layer, and is judged' if isolation.layers else read_only}")
+            because = f": {isolation.offline}" if isolation.offline else ""
+            say(f"  hosts that a command lists: {'reached by the proxy' if isolation.hosts else f'refused{because}'}")
             say(f"  your toolchains that commands can read: {', '.join(shown) or 'nothing'}")
     return DONE if isolation.available and not broken_of(found, isolation) else FAILED
 

@@ -23,8 +23,9 @@ def describe_read_only(actions: Sequence[Action], sandbox: str) -> tuple[str, ..
 
 def explain_read_only(output: CommandOutput, sandbox: Sandbox) -> tuple[str, ...]:
     """Says after a command ran that something failed for being inside; starts nothing that was not started before."""
-    if _READ_ONLY not in output.stdout + output.stderr or sandbox.isolation().layers:
+    if _READ_ONLY not in output.stdout + output.stderr or (isolation := sandbox.isolation()).layers:
         return ()
     why = f"a command sees the workspace read-only in `{sandbox.name}` here"
-    fix = "write files by the tools for that, or have the person install bubblewrap"
+    helps = isolation.read_only or "install bubblewrap"
+    fix = f"write files by the tools for that, or have the person see `remit sandbox check`: {helps}"
     return (f"something was not written, for {why}: {fix}",)

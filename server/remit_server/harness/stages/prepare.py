@@ -78,7 +78,7 @@ async def _has_layers(plan: Plan, parts: Parts) -> bool:
     isolation = await asyncio.to_thread(parts.sandbox.isolation)
     if not isolation.available:
         raise no_sandbox(isolation)
-    if isinstance(plan, StartPlan) and not isolation.hosts:  # a process is reached by the way that a proxy is
+    if isinstance(plan, StartPlan) and not isolation.background:
         why = f"`{isolation.name}` keeps none in the background, which bubblewrap does"
         raise no_sandbox(
             replace(isolation, why=why, fix="run it by `run_command`, or have the person install bubblewrap")

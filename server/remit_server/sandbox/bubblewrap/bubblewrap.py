@@ -12,14 +12,13 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import remit_server
-from remit_governance.hosts import parse_endpoint
 from remit_server.sandbox.advice import missing_advice, namespaces_advice, no_sandbox, sandbox_advice, this_machine
 from remit_server.sandbox.bubblewrap.apart import MOUNT_STAND_INS, foreign_folders, make_stand_ins
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options, etc_options
@@ -32,14 +31,11 @@ from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.cgroup import ControlGroup, clear_groups, find_parents
 from remit_server.sandbox.limits.limits import TEMPLATES, Limits, Template
-from remit_server.sandbox.network.loopback import Loopback
-from remit_server.sandbox.network.proxy import Attempt, Proxy
-from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, Door, ProxyEndpoint, open_endpoint, relay_text
-from remit_server.sandbox.network.proxy_socket import PORT as PROXY_PORT
-from remit_server.sandbox.network.sandbox_peer import SandboxProcesses
+from remit_server.sandbox.network.doors import open_doors
+from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, ProxyEndpoint, open_endpoint, relay_text
 from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, trusted_path
 from remit_server.sandbox.policy_profile import runtime_folders
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Near, Progress, RuntimeName
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
 from remit_server.sandbox.probe import listening_in, trial_argv
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
 from remit_server.sandbox.visible.environment import command_environment, visible_outside
@@ -155,7 +151,8 @@ class Bubblewrap:
             if ended.exit_code != 0:
                 return _Found(self._failed(ended))
             area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")), bounds=bounds)
-        isolation = Isolation(self.name, True, layers=area is not None, hosts=True, processes=_bound_name(ended))
+        bound = _bound_name(ended)
+        isolation = Isolation(self.name, True, layers=area is not None, hosts=True, background=True, processes=bound)
         return _Found(isolation, area, bounds=bounds)
 
     async def _area_for_layers(self, trial: CommandSpec, *, bounds: bool) -> Path | None:
@@ -365,12 +362,12 @@ def _bwrap_argv(layer: Layer | None) -> tuple[str, ...]:
 
 
 def _launcher_argv(layer: Layer | None) -> tuple[str, ...]:
-    return (*program_of_ours("launch"), *(() if layer is None else ("--layer", str(layer.folder))))
+    return (*program_of_ours("landlock.launch"), *(() if layer is None else ("--layer", str(layer.folder))))
 
 
 def program_of_ours(name: str) -> tuple[str, ...]:
-    """Returns how a program of `landlock/` begins: isolated, with the standard library and nothing that lies beside."""
-    code = f"import sys; sys.path.append(sys.argv.pop(1)); from remit_server.sandbox.landlock.{name} import main; "
+    """Returns how a program of this package begins: isolated, with the standard library and nothing that is beside."""
+    code = f"import sys; sys.path.append(sys.argv.pop(1)); from remit_server.sandbox.{name} import main; "
     packages = str(Path(remit_server.__file__).parents[1])
     return (str(runtime_folders()[0]), "-I", "-S", "-B", "-c", f"{code}sys.exit(main(sys.argv[1:]))", packages)
 
@@ -391,37 +388,18 @@ def make_hold() -> tuple[socket.socket, int]:
 @asynccontextmanager
 async def open_proxy(spec: CommandSpec, shown: tuple[ReadOnlyMount, ...] = ()) -> AsyncGenerator[ProxyEndpoint]:
     """Yields the way in and out of a command that may reach something, or is to be reached."""
-    if not spec.reached and spec.loopback is None and spec.near is None:
-        yield NO_ENDPOINT
-        return
-    listed = frozenset(map(parse_endpoint, spec.network))
-    with closing(SandboxProcesses()) as inside, closing(spec.loopback or Loopback()) as loopback:
-        proxy = Proxy(listed, spec.attempted or _ignore_attempt, inside.find, spec.in_force)
-        here = (Door(port, partial(proxy.serving, port=port)) for port in spec.local)
-        doors = [*([Door(PROXY_PORT, proxy.serving)] if listed else []), *here, *_doors_to(spec.near)]
-
-        def begin(first: int) -> None:
-            inside.begin(first)
-            loopback.begin(first)
-
-        async with open_endpoint(doors, spec.loopback, memory_file(relay_text()), shown, begin) as endpoint:
+    async with open_doors(spec) as doors:
+        if doors is None:
+            yield NO_ENDPOINT
+            return
+        async with open_endpoint(doors, memory_file(relay_text()), shown) as endpoint:
             yield endpoint
-
-
-def _doors_to(near: Near | None) -> Iterator[Door]:
-    """Yields a door to each port of a process in another sandbox."""
-    if near is not None:
-        yield from (Door(port, partial(near.loopback.serving, port=port)) for port in near.ports)
 
 
 def _begin(told: tuple[Callable[[int], None] | None, ...], first: int) -> None:
     for begun in told:
         if begun is not None:
             begun(first)
-
-
-def _ignore_attempt(attempt: Attempt) -> None:
-    del attempt
 
 
 def with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:

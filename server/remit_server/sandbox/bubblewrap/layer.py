@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
+from remit_server.sandbox.landlock import kernel
+
 MAX_FILES = 2_000
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 100
@@ -25,6 +27,7 @@ MAX_PATH_BYTES = 3_000
 _OPAQUE = "user.overlay.opaque"
 _TOO_MUCH = f"it changed more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB"
 _NO_FILE = "it is a link, a pipe or a device"
+_MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 _PARTS = ("upper", "work", "merged")
 MOUNT_SCRATCH = (
     'for each in "$layer"/scratch/*/; do [ -d "$each" ] || continue; mount -t overlay overlay '
@@ -133,6 +136,8 @@ class Layer:
 
     def remove(self) -> None:
         """Clear it away, whatever modes the command gave its folders, and however deep they are. Never raises."""
+        for place in (self.merged, *self.scratch.glob("*/merged")):
+            _unmount(place)
         pending, mark, count = [self.folder], secrets.token_hex(4), 0
         while pending:
             current = pending.pop()
@@ -140,6 +145,10 @@ class Layer:
                 with contextlib.suppress(OSError):
                     if not entry.is_dir(follow_symlinks=False):
                         Path(entry.path).unlink()
+                        continue
+                    with contextlib.suppress(OSError):
+                        # An empty one, which may be another user's.
+                        Path(entry.path).rmdir()
                         continue
                     # Moved up here: below, its path may be longer than a path can be.
                     count += 1
@@ -151,6 +160,13 @@ class Layer:
                     current.rmdir()
         with contextlib.suppress(OSError):
             self.folder.rmdir()
+
+
+def _unmount(place: Path) -> None:
+    """Takes away what a server that is root, or was, has mounted there for a container."""
+    with contextlib.suppress(OSError):
+        if place.is_mount():
+            kernel.call("umount2", os.fsencode(place), _MNT_DETACH | _UMOUNT_NOFOLLOW)
 
 
 def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
@@ -265,7 +281,11 @@ def _file_changes(upper: Path, status: os.stat_result, lower: Path, relative: st
     if status.st_size > MAX_BYTES:
         yield LayerChange(relative, None, odd=f"it is larger than {MAX_BYTES} bytes")
         return
-    data = upper.read_bytes()
+    try:
+        data = upper.read_bytes()
+    except PermissionError:  # a container writes to another user's file where its mode lets it
+        yield LayerChange(relative, None, odd="it is another user's")
+        return
     if lower.is_symlink():
         yield LayerChange(relative, data, odd="it takes the place of a link")
     elif not lower.is_file() or _is_executable(lower.stat()) != _is_executable(status) or lower.read_bytes() != data:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from remit_server.sandbox.bubblewrap.apart import mounts_below
 from remit_server.sandbox.limits.limits import Template
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.environment import SCRATCH
@@ -28,7 +29,9 @@ class Container:
     """How one is run here: its name and image, whose it is, `uid:gid` inside, and files prepared on this machine.
 
     `shown` and `toolchains` are read-only as they are; `empty_folder` and `empty_file` cover what is `hidden`.
-    `not_below` is how the program is told to leave away what else is mounted below a folder.
+    `not_below` is how the program is told to leave away what else is mounted below a folder. `overlays` are what may be
+    written to: each a place, and the folder with the parts of its overlay, which is `mounted` there already or is the
+    program's to mount. `door` is mounted at its place, and `before` begins the command line.
     """
 
     program: ProgramName
@@ -44,6 +47,10 @@ class Container:
     shown: tuple[Path, ...] = ()
     toolchains: tuple[ReadOnlyMount, ...] = ()
     hidden: tuple[Path, ...] = ()
+    overlays: tuple[tuple[Path, Path], ...] = ()
+    mounted: bool = False
+    door: tuple[Path, Path] | None = None
+    before: tuple[str, ...] = ()
 
 
 def run_argv(container: Container, spec: CommandSpec, template: Template) -> list[str]:
@@ -81,11 +88,12 @@ def run_argv(container: Container, spec: CommandSpec, template: Template) -> lis
             for path in each.private
             for option in _cover_option(path, container)
         ),
-        *_read_only_option(spec.workspace, spec.workspace, container),
+        *_workspace_options(spec.workspace, container),
+        *(_read_only_option(*container.door, container) if container.door else ()),
         *(option for path in container.hidden for option in _cover_option(path, container)),
         *("--workdir", str(spec.cwd), "--entrypoint", "/usr/bin/env", container.image, "-i"),
         *(f"{name}={value}" for name, value in spec.environment.items()),
-        *("nice", "-n", "10", *spec.argv),
+        *("nice", "-n", "10", *container.before, *spec.argv),
     ]
 
 
@@ -95,9 +103,22 @@ def start_argv(name: str) -> list[str]:
 
 
 def remove_argv(program: ProgramName, names: Sequence[str]) -> list[str]:
-    """Kill and remove them at once; no error where they are gone already."""
+    """Kill and remove them at once, and the volumes that were made for them alone."""
     at_once = ("--time", "0") if program == "podman" else ()
-    return [program, "rm", "--force", *at_once, *names]
+    return [program, "rm", "--force", "--volumes", *at_once, *names]
+
+
+def clear_argv(container: Container, folder: Path) -> list[str]:
+    """Empties a folder as root, in a container that has nothing else to write to: Docker's daemon leaves in it what
+    only root may remove."""
+    return [
+        *(container.program, "run", "--rm", "--name", container.name, "--label", f"{LABEL}={container.owner}"),
+        *("--pull", "never", "--network", "none", "--read-only", "--security-opt", "label=disable"),
+        *("--cap-drop", "ALL", "--cap-add", "DAC_OVERRIDE", "--user", "0:0", "--security-opt", "no-new-privileges"),
+        *(option for path in container.shown for option in _read_only_option(path, path, container)),
+        *_mount_option(folder, Path("/mnt"), container.not_below),
+        *("--entrypoint", "/bin/sh", container.image, "-c", "rm -rf /mnt/*"),
+    ]
 
 
 def pause_argv(program: ProgramName, name: str, *, stop: bool) -> list[str]:
@@ -145,14 +166,43 @@ def _ulimit_options(**most: int) -> Iterable[str]:
     return (option for name, value in most.items() for option in ("--ulimit", f"{name}={value}:{value}"))
 
 
+def _workspace_options(workspace: Path, container: Container) -> Iterable[str]:
+    """Yields the workspace, to be read but for what has an overlay, and other file systems inside one, to be read."""
+    places = [place for place, _ in container.overlays]
+    if workspace not in places:
+        yield from _read_only_option(workspace, workspace, container)
+    for place, parts in container.overlays:
+        yield from _overlay_option(place, parts, container)
+    for inner in (inner for place in places for inner in mounts_below(place)):
+        yield from _read_only_option(inner, inner, container)
+
+
+def _overlay_option(place: Path, parts: Path, container: Container) -> tuple[str, ...]:
+    if container.mounted:
+        return _mount_option(parts / "merged", place, container.not_below)
+    lower, upper, work = (f"{name}dir={parts / name}" for name in ("lower", "upper", "work"))
+    if container.program == "podman":
+        return ("--volume", f"{parts / 'lower'}:{place}:O,{upper},{work}")
+    overlay = ("type=overlay", "device=overlay", f"o={lower},{upper},{work},userxattr,nosuid,nodev")
+    own = ("volume-driver=local", "volume-nocopy=true", *(f"volume-opt={each}" for each in overlay))
+    return ("--mount", _fields("type=volume", f"dst={place}", *own))
+
+
 def _cover_option(path: Path, container: Container) -> tuple[str, str]:
     return _read_only_option(container.empty_folder if path.is_dir() else container.empty_file, path, container)
 
 
 def _read_only_option(source: Path, place: Path, container: Container) -> tuple[str, str]:
-    """Returns a mount, its fields quoted: a path may hold commas. Not what else is mounted below, which would be
-    writable."""
+    """Not what else is mounted below, which would be writable."""
+    return _mount_option(source, place, "readonly=true", container.not_below)
+
+
+def _mount_option(source: Path, place: Path, *how: str) -> tuple[str, str]:
+    return ("--mount", _fields("type=bind", f"src={source}", f"dst={place}", *how))
+
+
+def _fields(*fields: str) -> str:
+    """Returns the fields of a mount, quoted: a path may hold commas."""
     line = io.StringIO()
-    fields = ("type=bind", f"src={source}", f"dst={place}", "readonly=true", container.not_below)
     csv.writer(line, lineterminator="").writerow(fields)
-    return ("--mount", line.getvalue())
+    return line.getvalue()

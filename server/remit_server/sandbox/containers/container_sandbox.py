@@ -12,6 +12,7 @@ import io
 import os
 import secrets
 import shutil
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -22,13 +23,26 @@ from pathlib import Path
 
 from remit_server.peers import is_dead, this_process
 from remit_server.sandbox.advice import no_sandbox
-from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, GROUP, PASSWD, USER_ID, hidden_paths_below
+from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, GROUP, PASSWD, hidden_paths_below
+from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
-from remit_server.sandbox.bubblewrap.seccomp import profile_json
+from remit_server.sandbox.bubblewrap.seccomp import ProfileName, profile_json
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName
+from remit_server.sandbox.containers.container_layer import (
+    AREAS,
+    TRIAL,
+    excess_of,
+    make_trial,
+    mounts_itself,
+    open_layer,
+    tried_well,
+    user_inside,
+)
 from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits.limits import MIB, TEMPLATES
+from remit_server.sandbox.network.doors import PORT, open_doors
+from remit_server.sandbox.network.mounted_socket import PLACE, MountedSocket, open_mounted_socket
 from remit_server.sandbox.outcome import (
     command_output,
     has_never_begun,
@@ -36,8 +50,9 @@ from remit_server.sandbox.outcome import (
     refuse_ways_out,
     trusted_path,
 )
+from remit_server.sandbox.policy_profile import runtime_beside, runtime_folders
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
-from remit_server.sandbox.server_identity import clear_leftovers, lasting_folder, prefix_of
+from remit_server.sandbox.server_identity import clear_leftovers, find_leftovers, lasting_folder, prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
 from remit_server.sandbox.visible.environment import (
     SCRATCH,
@@ -72,13 +87,38 @@ _READ_LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What the trial found: the image, whether the runtime is rootless, how it mounts, and a folder of files to
-    mount."""
+    """What the trial found: the image, whether the runtime is rootless, how it mounts, a folder of files to mount, and
+    where layers lie."""
 
     image: str
     rootless: bool
     not_below: str
     folder: Path
+    area: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What one command has besides: its layer with what lies over which place, and the way to its doors."""
+
+    layer: Layer | None = None
+    overlays: tuple[tuple[Path, Path], ...] = ()
+    way: MountedSocket | None = None
+
+
+_NOTHING_MORE = _Given()
+_TRIAL_OF_HOSTS = f"""
+import socket
+try:
+    socket.socket(socket.AF_UNIX)
+    print("it can make UNIX sockets")
+except OSError:
+    pass
+proxy = socket.create_connection(("127.0.0.1", {PORT}))
+proxy.sendall(b"CONNECT remit.invalid:443 HTTP/1.1\\r\\n\\r\\n")
+print(proxy.recv(12).decode())
+"""
+_REFUSED = b"HTTP/1.1 403\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +128,7 @@ class _Found:
 
 
 class Containers:
-    """Runs each command in a container of its own: no network, a read-only workspace, no capabilities, no layers.
+    """Runs each command in a container of its own: no network but a proxy's, no capabilities, its writes kept apart.
 
     Without an image of the person's own (`REMIT_SANDBOX_IMAGE`) it shows this system's programs, as Bubblewrap does.
     """
@@ -119,18 +159,18 @@ class Containers:
         found = await self._find()
         if found.place is None:
             raise no_sandbox(found.isolation)
-        refuse_ways_out(spec, self._program)
+        refuse_ways_out(spec, self._program, found.isolation)
         if spec.workspace == Path(spec.workspace.anchor):
             raise no_sandbox(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
         try:
-            ended = await self._contained(spec, found.place, progress)
+            ended, left, written = await self._layered(spec, found.place, progress)
         except OSError as error:
             raise no_sandbox(
                 self._nothing(f"{self._program} cannot start: {error}", _WORKS.format(self._program))
             ) from error
         if has_never_begun(ended):
             raise no_sandbox(self._did_not_start(ended))
-        return command_output(ended)
+        return command_output(ended, left, written)
 
     async def collect(self) -> list[str]:
         """Remove the containers of servers that are dead; their names."""
@@ -155,11 +195,11 @@ class Containers:
             why = "the programs of this system cannot run in a container"
             return _Found(self._nothing(why, f"name an image that has yours: `{_IMAGE}=IMAGE` in your environment"))
         try:
-            await asyncio.to_thread(clear_leftovers, Path(tempfile.gettempdir()))
             await self.collect()
             place = await self._prepared()
+            await asyncio.to_thread(self._clear_leftovers, place)
             isolation = await self._trial(place)
-            return _Found(isolation, place if isolation.available else None)
+            return await self._try_more(isolation, place) if isolation.available else _Found(isolation)
         except (OSError, RuntimeError) as error:
             return _Found(self._nothing(str(error), _WORKS.format(self._program)))
 
@@ -210,23 +250,97 @@ class Containers:
             return self._nothing(why, "let this user have control groups: delegate `memory` and `pids` to it")
         return Isolation(self._program, available=True)
 
-    async def _contained(self, spec: CommandSpec, place: _Place, progress: Progress | None = None) -> ProcessResult:
+    async def _try_more(self, isolation: Isolation, place: _Place) -> _Found:
+        """Returns the same, with what a layer and a proxy came to."""
+        (area, read_only), offline = await asyncio.gather(self._find_area(place), self._try_hosts(place))
+        more = replace(isolation, layers=area is not None, hosts=not offline, read_only=read_only, offline=offline)
+        return _Found(more, replace(place, area=area))
+
+    async def _find_area(self, place: _Place) -> tuple[Path | None, str]:
+        """Returns the first folder in which layers may lie, or why none can, with what helps."""
+        why = ""
+        for area in map(Path, (tempfile.gettempdir(), *AREAS)):
+            with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
+                here = _require_readable(Path(folder))
+                make_trial(here)
+                argv = ("/bin/sh", "-c", TRIAL)
+                trial = CommandSpec(argv, here, here, command_environment({}), _TRIAL_S, writes=True)
+                try:
+                    ended, left, _ = await self._layered(trial, replace(place, area=area))
+                except OSError as error:
+                    why = why or str(error)
+                    continue
+            if ended.exit_code == 0 and tried_well(left):
+                return area, ""
+            why = why or last_line(ended.stderr.value()) or "what it writes is not found"
+        helps = (
+            "run the server as another user than root, or on Linux 5.19 with the workspace on a disk of its own"
+            if mounts_itself()
+            else f"use a {self._program} of this machine, on Linux 5.11"
+        )
+        return None, f"{why}; {helps}, or install bubblewrap"
+
+    async def _try_hosts(self, place: _Place) -> str:
+        """Returns why a command reaches no proxy, with what helps; nothing where it does."""
+        with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
+            here = _require_readable(Path(folder))
+            argv = (self._python(), "-I", "-S", "-B", "-c", _TRIAL_OF_HOSTS)
+            trial = CommandSpec(argv, here, here, command_environment({}), _TRIAL_S, network=("example.org",))
+            try:
+                ended = await self._connected(trial, place)
+            except (OSError, RuntimeError) as error:
+                return f"{error}; install bubblewrap"
+        if ended.stdout.value() == _REFUSED:
+            return ""
+        helps = (
+            f"have a `python3` of 3.9 or newer in the image `{self._image}`"
+            if self._image
+            else f"use a {self._program} of this machine, on Linux"
+        )
+        return f"{last_line(ended.stderr.value()) or 'its proxy is not reached'}; {helps}, or install bubblewrap"
+
+    async def _layered(
+        self, spec: CommandSpec, place: _Place, progress: Progress | None = None
+    ) -> tuple[ProcessResult, tuple[LayerChange, ...], tuple[str, ...]]:
+        """Run it with a layer over the workspace, where there can be one; and what is then changed in it, and what was
+        written. Raises OSError and ToolError.
+        """
+        if spec.scratch and place.area is None:
+            why = "there is no folder in which what a command writes could lie"
+            raise no_sandbox(self._nothing(why, "start it without folders that it may write to"))
+        if place.area is None or not (spec.writes or spec.scratch):
+            return await self._connected(spec, place, progress), (), ()
+        async with open_layer(spec, place.area, partial(self._clear, place)) as (layer, overlays):
+            given = _Given(layer, overlays)
+            ended = await self._connected(spec, place, progress, given)
+            if spec.scratch or has_never_begun(ended):
+                return ended, (), ()
+            return ended, await asyncio.to_thread(layer.changes), await asyncio.to_thread(layer.written)
+
+    async def _connected(
+        self, spec: CommandSpec, place: _Place, progress: Progress | None = None, given: _Given = _NOTHING_MORE
+    ) -> ProcessResult:
+        """Run it with its doors, where it is to have any. Raises OSError and ToolError."""
+        async with open_doors(spec) as doors:
+            if doors is None:
+                return await self._contained(spec, place, progress, given)
+            async with open_mounted_socket(doors, TEMPLATES[spec.template].seccomp, spec.begun) as way:
+                waiting = replace(spec, begun=None)
+                ended = await self._contained(waiting, place, progress, replace(given, way=way))
+            if way.refusal is not None:
+                raise way.refusal
+            return ended if way.let_go or ended.exit_code is None else replace(ended, exit_code=None)
+
+    async def _contained(
+        self, spec: CommandSpec, place: _Place, progress: Progress | None = None, given: _Given = _NOTHING_MORE
+    ) -> ProcessResult:
         template = TEMPLATES[spec.template]
-        shown = mounts_named_by(spec) if self._image else visible_outside(spec)
-        container = Container(
-            program=self._program,
-            name=f"remit-{secrets.token_hex(8)}",
-            image=place.image,
-            owner=this_process(),
-            user=_user_option(),
-            seccomp=place.folder / f"{template.seccomp}.json",
-            empty_folder=place.folder / "folder",
-            empty_file=place.folder / "file",
-            rootless=place.rootless,
-            not_below=place.not_below,
-            shown=() if self._image else system_paths(),
-            toolchains=shown,
-            hidden=hidden_paths_below(spec),
+        container = replace(
+            self._container(place, spec, template.seccomp if given.way is None else "standard-unix"),
+            overlays=given.overlays,
+            mounted=mounts_itself(),
+            door=None if given.way is None else (given.way.folder, PLACE),
+            before=() if given.way is None else (self._python(), *given.way.arguments),
         )
         argv = containers.run_argv(container, spec, template)
         try:
@@ -235,10 +349,39 @@ class Containers:
                 if made.exit_code != 0:
                     return replace(made, exit_code=None, timed_out=False)
                 argv = containers.start_argv(container.name)
-            ended = await run_subprocess(self._errand(argv, spec, container.name, progress))
-            return await self._judged(ended, container.name, template.memory)
+            errand = self._errand(argv, spec, container.name, progress)
+            if given.layer is not None:
+                errand = replace(errand, beyond=excess_of(given.layer, spec, template.limits))
+            ended = await self._judged(await run_subprocess(errand), container.name, template.memory)
         finally:
-            await asyncio.shield(asyncio.create_task(self._remove(container.name)))
+            gone = await finish_uninterrupted(self._remove(container.name))
+        if given.layer is not None and not gone and not has_never_begun(ended):
+            raise OSError("its container cannot be ended, so nobody knows what it still writes")
+        return ended
+
+    def _container(self, place: _Place, spec: CommandSpec, calls: ProfileName) -> Container:
+        shown = mounts_named_by(spec) if self._image else visible_outside(spec)
+        seen = (*map(Path, SYSTEM_FOLDERS), *(each.place for each in shown))
+        python = () if self._image or not calls.endswith("-unix") else runtime_beside(seen)
+        return Container(
+            program=self._program,
+            name=f"remit-{secrets.token_hex(8)}",
+            image=place.image,
+            owner=this_process(),
+            user=":".join(map(str, user_inside())),
+            seccomp=place.folder / f"{calls}.json",
+            empty_folder=place.folder / "folder",
+            empty_file=place.folder / "file",
+            rootless=place.rootless,
+            not_below=place.not_below,
+            shown=() if self._image else system_paths(),
+            toolchains=(*shown, *python),
+            hidden=hidden_paths_below(spec),
+        )
+
+    def _python(self) -> str:
+        """Returns the Python inside: this very one, but in an image of the person's own that image's."""
+        return "python3" if self._image else str(runtime_folders()[0])
 
     def _errand(self, argv: list[str], spec: CommandSpec, name: str, progress: Progress | None) -> Invocation:
         return Invocation(
@@ -277,10 +420,25 @@ class Containers:
             return replace(ended, exit_code=None, stopped=f"more than {memory // MIB} MiB of memory")
         return ended
 
-    async def _remove(self, name: str) -> None:
-        """Whatever state it is in, and whether it is there or not."""
+    async def _remove(self, name: str) -> bool:
+        """Whatever state it is in, and whether it is there or not. Returns whether it was there, and is gone."""
         with contextlib.suppress(OSError):
-            await self._act(containers.remove_argv(self._program, [name]))
+            return (await self._act(containers.remove_argv(self._program, [name]))).exit_code == 0
+        return False
+
+    def _clear_leftovers(self, place: _Place) -> None:
+        for area in map(Path, (tempfile.gettempdir(), *AREAS)):
+            clear_leftovers(area)
+            for folder in () if mounts_itself() else find_leftovers(area):
+                self._clear(place, folder)
+                clear_leftovers(area)
+
+    def _clear(self, place: _Place, folder: Path) -> None:
+        """Empties a folder of what only root may remove. Never raises."""
+        here = CommandSpec((), folder, folder, {}, _ACT_S)
+        argv = containers.clear_argv(self._container(place, here, "standard"), folder)
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            subprocess.run(argv, env=self._environment, cwd="/", capture_output=True, timeout=_ACT_S, check=False)
 
     async def _act(self, argv: list[str]) -> ProcessResult:
         """Returns one short call of the program. Raises OSError where it cannot start."""
@@ -302,11 +460,6 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-def _user_option() -> str:
-    """Never root: where the server is, commands are somebody else, who reads what anyone may."""
-    return f"{os.geteuid() or USER_ID}:{os.getegid() or USER_ID}"
-
-
 def _require_readable(folder: Path) -> Path:
     """Returns a private folder of ours that the user inside may look into."""
     folder.chmod(0o755)
@@ -323,8 +476,9 @@ def _make_files_folder() -> Path:
     folder = _require_readable(lasting_folder("containers"))
     (folder / "folder").mkdir(mode=0o555)
     (folder / "file").touch(mode=0o000)
-    for template in TEMPLATES.values():
-        (folder / f"{template.seccomp}.json").write_text(profile_json(template.seccomp))
+    profiles: set[ProfileName] = {"standard-unix", *(template.seccomp for template in TEMPLATES.values())}
+    for name in profiles:
+        (folder / f"{name}.json").write_text(profile_json(name))
     return folder
 
 

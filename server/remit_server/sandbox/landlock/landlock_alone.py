@@ -169,7 +169,7 @@ class LandlockAlone:
         config = memory_file(json.dumps(given).encode())
         tree = _Tree()
         return Job(
-            argv=[*(control.joining() if control else ()), *program_of_ours("alone"), str(config)],
+            argv=[*(control.joining() if control else ()), *program_of_ours("landlock.alone"), str(config)],
             path=trusted_path(spec.workspace, self._workspace),
             descriptors=(config, rules, write_status, held),
             status=read_status,

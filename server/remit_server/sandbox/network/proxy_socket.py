@@ -7,19 +7,15 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from remit_governance.hosts import Endpoint
-from remit_server.sandbox.network.loopback import MOST_SOCKETS, Loopback
-from remit_server.sandbox.policy_profile import package_covers, runtime_folders
+from remit_server.sandbox.network.doors import PORT, Doors
+from remit_server.sandbox.policy_profile import package_covers, runtime_beside, runtime_folders
 from remit_server.sandbox.visible.environment import SYSTEM_FOLDERS
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount, parents_of
-
-PORT = 3128
-"""Where the proxy is found inside; each sandbox has a loopback of its own."""
 
 _PROGRAM = "/run/remit/relay.py"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -33,14 +29,6 @@ def network_environment(listed: Iterable[Endpoint]) -> dict[str, str]:
     proxy = f"http://127.0.0.1:{PORT}"
     told = {"http_proxy": proxy, "https_proxy": proxy, "all_proxy": proxy, "no_proxy": here}
     return {**told, **{name.upper(): value for name, value in told.items()}}
-
-
-@dataclass(frozen=True, slots=True)
-class Door:
-    """A port of the sandbox's own loopback, and who serves on what listens there."""
-
-    port: int
-    serve: Callable[[socket.socket], AbstractAsyncContextManager[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,31 +49,23 @@ NO_ENDPOINT = ProxyEndpoint((), (), ())
 
 
 @contextlib.asynccontextmanager
-async def open_endpoint(
-    doors: Sequence[Door],
-    loopback: Loopback | None,
-    relay: int,
-    shown: Sequence[ReadOnlyMount],
-    begin: Callable[[int], None],
-) -> AsyncGenerator[ProxyEndpoint]:
+async def open_endpoint(doors: Doors, relay: int, shown: Sequence[ReadOnlyMount]) -> AsyncGenerator[ProxyEndpoint]:
     """Yields the way to these doors, for one command; closed behind us with all that goes through them.
 
-    `loopback` takes sockets that are made inside. `relay` is a descriptor to read `relay_text` from; `shown` are the
-    toolchains that the command sees anyway. The descriptors are whoever's who starts the command.
+    `relay` is a descriptor to read `relay_text` from; `shown` are the toolchains that the command sees anyway. The
+    descriptors are whoever's who starts the command.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     ours.setblocking(False)
     with ours:
         inside = theirs.detach()
-        ports = ",".join(str(door.port) for door in doors)
-        sockets = 0 if loopback is None else MOST_SOCKETS
         endpoint = ProxyEndpoint(
             (*_python(shown), "--ro-bind-data", str(relay), _PROGRAM),
-            (str(runtime_folders()[0]), "-I", "-S", "-B", _PROGRAM, str(inside), ports, str(sockets)),
+            (str(runtime_folders()[0]), "-I", "-S", "-B", _PROGRAM, str(inside), *doors.arguments),
             (relay, inside),
-            begin,
+            doors.begin,
         )
-        serving = asyncio.create_task(_serve(ours, doors, loopback))
+        serving = asyncio.create_task(_serve(ours, doors))
         try:
             yield endpoint
         finally:
@@ -94,21 +74,13 @@ async def open_endpoint(
                 await serving
 
 
-async def _serve(ours: socket.socket, doors: Sequence[Door], loopback: Loopback | None) -> None:
+async def _serve(ours: socket.socket, doors: Doors) -> None:
     """Wait for the sockets from inside and serve on them until cancelled. Raises OSError for anything else."""
     await _wait_readable(ours)
-    _, descriptors, _, _ = socket.recv_fds(ours, 16, len(doors) + MOST_SOCKETS)
+    _, descriptors, _, _ = socket.recv_fds(ours, 16, doors.most_sockets)
     if not descriptors:
         return  # the sandbox ended before its command began
-    made = [socket.socket(fileno=each) for each in descriptors]
-    async with AsyncExitStack() as served:
-        for each in made[: len(doors)]:
-            served.enter_context(each)
-        if loopback is not None:
-            loopback.take(made[len(doors) :])
-        for door, listener in zip(doors, made, strict=False):
-            listener.setblocking(False)
-            await served.enter_async_context(door.serve(listener))
+    async with doors.serving(descriptors):
         await asyncio.get_running_loop().create_future()
 
 
@@ -125,8 +97,7 @@ async def _wait_readable(ours: socket.socket) -> None:
 def _python(shown: Sequence[ReadOnlyMount]) -> tuple[str, ...]:
     """Returns the interpreter that runs the relay, where it is not seen anyway; what lies beside its library is not
     shown."""
-    seen = (*map(Path, SYSTEM_FOLDERS), *(each.place for each in shown))
-    own = [path for path in runtime_folders() if not any(path.is_relative_to(folder) for folder in seen)]
+    own = [each.place for each in runtime_beside((*map(Path, SYSTEM_FOLDERS), *(each.place for each in shown)))]
     parents = (option for folder in parents_of(own) for option in ("--perms", "0111", "--dir", str(folder)))
     binds = (option for path in own for option in ("--ro-bind", str(path), str(path)))
     return (*parents, *binds, *(option for path in own for option in package_covers(path)))

@@ -14,7 +14,8 @@ from pathlib import Path
 from remit_governance.hosts import THIS_MACHINE, Endpoint
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.sandbox.network.proxy_socket import PORT, network_environment
+from remit_server.sandbox.network.doors import PORT
+from remit_server.sandbox.network.proxy_socket import network_environment
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment, places_of
 from remit_server.sandbox.visible.toolchains import VENVS
