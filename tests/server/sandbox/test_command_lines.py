@@ -17,7 +17,7 @@ from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_option
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter, profile_json
 from remit_server.sandbox.choose import candidates, choose_sandbox
 from remit_server.sandbox.containers import container_argv as containers
-from remit_server.sandbox.containers.container_argv import Container, ProgramName, not_below, run_argv
+from remit_server.sandbox.containers.container_argv import Container, ProgramName, create_argv, not_below
 from remit_server.sandbox.containers.container_sandbox import system_image
 from remit_server.sandbox.limits.limits import MIB, TEMPLATES, TemplateName
 from remit_server.sandbox.ports import CommandSpec, RuntimeName
@@ -63,8 +63,8 @@ def test_the_table_of_templates() -> None:
 @pytest.mark.parametrize("program", ["podman", "docker"])
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_what_is_fixed_in_every_container(program: ProgramName, template: TemplateName) -> None:
-    argv = run_argv(container(program), SPEC, TEMPLATES[template])
-    assert argv[:2] == [program, "create" if program == "docker" else "run"]
+    argv = create_argv(container(program), SPEC, TEMPLATES[template])
+    assert argv[:2] == [program, "create"]
     assert "--read-only" in argv
     assert options(argv, "--network") == ["none"]
     assert options(argv, "--cap-drop") == ["ALL"]
@@ -80,7 +80,7 @@ def test_what_is_fixed_in_every_container(program: ProgramName, template: Templa
 
 @pytest.mark.parametrize("program", ["podman", "docker"])
 def test_the_command_its_environment_and_nothing_else_go_in(program: ProgramName) -> None:
-    argv = run_argv(container(program), SPEC, TEMPLATES["code-executor"])
+    argv = create_argv(container(program), SPEC, TEMPLATES["code-executor"])
     assert argv[argv.index("image:1") :] == [
         *("image:1", "-i", "PATH=/usr/bin", "A=b c", "nice", "-n", "10", "make", "--", "x y")
     ]
@@ -91,7 +91,7 @@ def test_the_command_its_environment_and_nothing_else_go_in(program: ProgramName
 def test_mounts_are_read_only_whatever_a_path_holds(tmp_path: Path) -> None:
     (tmp_path / 'hidden,"folder').mkdir()
     hidden = (tmp_path / 'hidden,"folder', tmp_path / "file")
-    argv = run_argv(
+    argv = create_argv(
         container("docker", shown=(Path("/usr"),), hidden=hidden, rootless=True), SPEC, TEMPLATES["code-executor"]
     )
     mounts = [next(csv.reader([mount])) for mount in options(argv, "--mount")]
@@ -111,8 +111,8 @@ def test_BOX_05_what_may_be_written_to_is_an_overlay_and_the_rest_is_read_only(
     program: ProgramName, place: Path
 ) -> None:
     layer = (place, Path("/layer"))
-    mounted = run_argv(container(program, overlays=(layer,), mounted=True), SPEC, TEMPLATES["code-executor"])
-    own = run_argv(container(program, overlays=(layer,)), SPEC, TEMPLATES["code-executor"])
+    mounted = create_argv(container(program, overlays=(layer,), mounted=True), SPEC, TEMPLATES["code-executor"])
+    own = create_argv(container(program, overlays=(layer,)), SPEC, TEMPLATES["code-executor"])
     bind = ["type=bind", "src=/layer/merged", f"dst={place}", "bind-nonrecursive=true"]
     assert bind in [next(csv.reader([mount])) for mount in options(mounted, "--mount")]
     for argv in (mounted, own):
@@ -141,14 +141,14 @@ def test_BOX_05_what_may_be_written_to_is_an_overlay_and_the_rest_is_read_only(
     ],
 )
 def test_a_client_is_told_in_its_own_words_what_not_to_mount(version: str, option: str) -> None:
-    argv = run_argv(container("docker", not_below=not_below(version)), SPEC, TEMPLATES["code-executor"])
+    argv = create_argv(container("docker", not_below=not_below(version)), SPEC, TEMPLATES["code-executor"])
     mounts = [next(csv.reader([mount])) for mount in options(argv, "--mount")]
     assert mounts
     assert all(mount[3:] == ["readonly=true", option] for mount in mounts)
 
 
 def test_toolchains_are_read_only_and_what_is_private_in_them_is_covered() -> None:
-    argv = run_argv(container("podman", toolchains=(PYENV,)), SPEC, TEMPLATES["code-executor"])
+    argv = create_argv(container("podman", toolchains=(PYENV,)), SPEC, TEMPLATES["code-executor"])
     mounts = [next(csv.reader([mount])) for mount in options(argv, "--mount")]
     assert [mount[1:3] for mount in mounts] == [
         ["src=/real/versions", "dst=/home/me/.pyenv/versions"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -172,7 +173,8 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
 ) -> None:
     """Docker's daemon goes on with what a killed client has asked of it."""
     spec = CommandSpec(("/bin/sleep", "4444"), workspace, workspace, command_environment({}), 60, writes=True)
-    for milliseconds in (0, 1, 2, 3, *range(0, 240, 10)):
+    before = attended(runtime)
+    for milliseconds in (0, 1, 2, 3, *range(0, 240, 10), *range(250, 700, 50)):
         running = asyncio.create_task(sandbox.run(spec))
         await asyncio.sleep(milliseconds / 1000)
         running.cancel()
@@ -180,10 +182,22 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
             await running
     await asyncio.sleep(0.5)  # what the daemon may still be about to do
     assert containers_of_ours(runtime) == ""
+    assert attended(runtime) <= before
     assert [layer for area in AREAS for layer in area.glob(f"{prefix_of('layer')}*")] == []
     assert [group for parent in find_parents() for group in parent.glob("remit-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
     assert "sleep 4444" not in listed
+
+
+def attended(runtime: RuntimeName) -> set[str]:
+    """The names of containers of ours that a process of Podman's attends to, and that Podman does not know."""
+    if runtime != "podman":
+        return set()
+    argv = ["podman", "ps", "--all", "--format", "{{.Names}}"]
+    attending = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
+    known = set(subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split())
+    named = re.findall(r"^\S*conmon .* -n (remit-[0-9a-f]+) ", attending, re.MULTILINE)
+    return set(named) - known
 
 
 def containers_of(runtime: RuntimeName, pid: int) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -163,6 +164,30 @@ async def test_BOX_05_another_commands_layer_is_out_of_reach(layered: Sandbox, w
     for output, name in ((one, b"a"), (two, b"b")):
         assert output.stdout == name + b"\n"
         assert output.left == (LayerChange(name.decode(), name + b"\n"),)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="as root on Linux")
+async def test_BOX_05_another_file_system_in_the_workspace_is_seen_and_not_written_to(
+    layered: Sandbox, workspace: Path
+) -> None:
+    inner = workspace / "inner"
+    inner.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(inner)], check=True)
+    try:
+        put(inner, seen="seen\n")
+        output = await layered.run(of(workspace, "cat inner/seen; echo x > inner/new; echo x > made", writes=True))
+        assert (output.stdout, changed(*output.left)) == (b"seen\n", {"made": b"x\n"})
+        assert os.listdir(inner) == ["seen"]  # noqa: PTH208  names
+    finally:
+        subprocess.run(["umount", str(inner)], check=True)
+
+
+async def test_BOX_05_what_a_command_closed_is_read_all_the_same(layered: Sandbox, workspace: Path) -> None:
+    put(workspace, folder__a="a", b="b")
+    script = "echo x > b; mkdir c; echo x > c/d; echo x > folder/e; chmod 000 b c folder ."
+    output = await layered.run(of(workspace, script, writes=True))
+    assert changed(*output.left) == {"b": b"x\n", "c/d": b"x\n", "folder/e": b"x\n"}
+    assert [found for area in areas_of_layers() for found in area.glob(f"{prefix_of('layer')}*")] == []
 
 
 BUSY = """

@@ -109,6 +109,8 @@ class Layer:
 
         Half of what a command made is worse than nothing of it.
         """
+        with contextlib.suppress(OSError):
+            self.upper.chmod(0o700)  # it is the workspace to the command, which may have closed it
         found: list[LayerChange] = []
         room = MAX_BYTES
         for each in _changes_below(self.upper, self.workspace, ""):

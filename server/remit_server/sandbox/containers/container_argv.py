@@ -53,16 +53,16 @@ class Container:
     before: tuple[str, ...] = ()
 
 
-def run_argv(container: Container, spec: CommandSpec, template: Template) -> list[str]:
+def create_argv(container: Container, spec: CommandSpec, template: Template) -> list[str]:
     """Returns one command in a container of its own: read-only, without network, capabilities, or anything of the
     host's.
 
-    Docker only makes the container, and `start_argv` starts it: its daemon would go on making one whose client was
-    killed meanwhile, after it was removed.
+    It only makes the container, and `start_argv` starts it: one whose making was cut short would be made all the same,
+    by Docker's daemon or by what Podman leaves behind, after it was removed.
     """
     limits = template.limits
     return [
-        *(container.program, "create" if container.program == "docker" else "run"),
+        *(container.program, "create"),
         *("--name", container.name, "--label", f"{LABEL}={container.owner}"),
         *("--pull", "never", "--log-driver", "none", "--hostname", "remit", "--network", "none", "--ipc", "private"),
         *("--read-only", *(("--read-only-tmpfs=false",) if container.program == "podman" else ())),
@@ -97,9 +97,9 @@ def run_argv(container: Container, spec: CommandSpec, template: Template) -> lis
     ]
 
 
-def start_argv(name: str) -> list[str]:
-    """Starts a container that Docker has made, and ends as its command does; with 1 also where it cannot start."""
-    return ["docker", "start", "--attach", name]
+def start_argv(program: ProgramName, name: str) -> list[str]:
+    """Starts a container that was made, and ends as its command does; with 1 or 125 also where it cannot start."""
+    return [program, "start", "--attach", name]
 
 
 def remove_argv(program: ProgramName, names: Sequence[str]) -> list[str]:

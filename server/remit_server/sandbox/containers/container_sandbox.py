@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -68,10 +68,7 @@ from remit_server.uninterrupted import finish_uninterrupted
 _TRIAL_S = 60.0
 _ACT_S = 30.0
 # Exit codes that may be the command's own, or say that nothing started or that the kernel ended it.
-_UNCLEAR: Mapping[ProgramName, frozenset[int]] = {
-    "podman": frozenset({125, 126, 127, 137}),
-    "docker": frozenset({1, 125, 126, 127, 137}),
-}
+_UNCLEAR = frozenset({1, 125, 126, 127, 137})
 # How the programs find their daemon, their own settings and the user's images; nothing else of ours reaches them.
 _PASSED = (
     *("HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS"),
@@ -342,20 +339,17 @@ class Containers:
             door=None if given.way is None else (given.way.folder, PLACE),
             before=() if given.way is None else (self._python(), *given.way.arguments),
         )
-        argv = containers.run_argv(container, spec, template)
         try:
-            if self._program == "docker":
-                made = await finish_uninterrupted(self._act(argv))
-                if made.exit_code != 0:
-                    return replace(made, exit_code=None, timed_out=False)
-                argv = containers.start_argv(container.name)
-            errand = self._errand(argv, spec, container.name, progress)
+            made = await finish_uninterrupted(self._act(containers.create_argv(container, spec, template)))
+            if made.exit_code != 0:
+                return replace(made, exit_code=None, timed_out=False)
+            errand = self._errand(spec, container.name, progress)
             if given.layer is not None:
                 errand = replace(errand, beyond=excess_of(given.layer, spec, template.limits))
             ended = await self._judged(await run_subprocess(errand), container.name, template.memory)
         finally:
             gone = await finish_uninterrupted(self._remove(container.name))
-        if given.layer is not None and not gone and not has_never_begun(ended):
+        if given.layer is not None and not gone:
             raise OSError("its container cannot be ended, so nobody knows what it still writes")
         return ended
 
@@ -383,14 +377,14 @@ class Containers:
         """Returns the Python inside: this very one, but in an image of the person's own that image's."""
         return "python3" if self._image else str(runtime_folders()[0])
 
-    def _errand(self, argv: list[str], spec: CommandSpec, name: str, progress: Progress | None) -> Invocation:
+    def _errand(self, spec: CommandSpec, name: str, progress: Progress | None) -> Invocation:
         return Invocation(
-            argv=argv,
+            argv=containers.start_argv(self._program, name),
             environment=self._environment,
             timeout_s=spec.timeout_s,
             kept=spec.max_output_bytes,
             most_output=spec.max_output_bytes * TEMPLATES[spec.template].limits.output_factor,
-            end=_kill,
+            end=partial(self._end, name),
             progress=progress,
             freezer=spec.freezer,
             begun=spec.begun,
@@ -410,7 +404,7 @@ class Containers:
 
     async def _judged(self, ended: ProcessResult, name: str, memory: int) -> ProcessResult:
         """Returns the same, with what only the runtime knows: that nothing started, or that the kernel ended it."""
-        if ended.exit_code not in _UNCLEAR[self._program]:
+        if ended.exit_code not in _UNCLEAR:
             return ended
         shown = await self._act(containers.exit_code_argv(self._program, name))
         words = shown.stdout.value().decode(errors="replace").split()
@@ -420,10 +414,19 @@ class Containers:
             return replace(ended, exit_code=None, stopped=f"more than {memory // MIB} MiB of memory")
         return ended
 
+    async def _end(self, name: str, process: asyncio.subprocess.Process) -> None:
+        """End a container before the program that attends to it: cut short while it starts one, Podman leaves a process
+        of which nobody knows. Where it has ended by itself, it is still looked at."""
+        if process.returncode is None:
+            await self._remove(name)
+        await _kill(process)
+
     async def _remove(self, name: str) -> bool:
-        """Whatever state it is in, and whether it is there or not. Returns whether it was there, and is gone."""
+        """Whatever state it is in, and whether it is there or not. Returns whether it is gone."""
         with contextlib.suppress(OSError):
-            return (await self._act(containers.remove_argv(self._program, [name]))).exit_code == 0
+            removed = await self._act(containers.remove_argv(self._program, [name]))
+            asked = containers.exit_code_argv(self._program, name)
+            return removed.exit_code == 0 or (await self._act(asked)).exit_code not in {0, None}
         return False
 
     def _clear_leftovers(self, place: _Place) -> None:
@@ -453,7 +456,7 @@ class Containers:
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """End the program that attends to a container; the container itself is removed after it."""
+    """End a program of ours."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
