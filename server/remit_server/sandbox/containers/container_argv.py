@@ -79,7 +79,12 @@ def create_argv(container: Container, spec: CommandSpec, template: Template) -> 
             fsize=limits.file_bytes,
             core=0,
         ),
-        *("--tmpfs", f"{SCRATCH}:rw,exec,nosuid,nodev,size={limits.scratch_bytes},mode=1777"),
+        *(
+            option
+            for place in (SCRATCH, "/var/tmp")  # noqa: S108  inside
+            if place != str(spec.workspace)
+            for option in ("--tmpfs", f"{place}:rw,exec,nosuid,nodev,size={limits.scratch_bytes},mode=1777")
+        ),
         *(option for path in container.shown for option in _read_only_option(path, path, container)),
         *(option for each in container.toolchains for option in _read_only_option(each.source, each.place, container)),
         *(

@@ -17,6 +17,7 @@ from pathlib import Path
 from remit_server.sandbox.bubblewrap.bubblewrap import program_of_ours
 from remit_server.sandbox.bubblewrap.bubblewrap_options import USER_ID
 from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
+from remit_server.sandbox.containers.container_argv import ProgramName
 from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess
 from remit_server.sandbox.outcome import last_line
 from remit_server.sandbox.ports import CommandSpec
@@ -52,6 +53,12 @@ def user_inside() -> tuple[int, int]:
 def mounts_itself() -> bool:
     """Returns whether the server mounts the overlays, and not the program that runs containers."""
     return os.geteuid() == 0
+
+
+def can_lie_over(spec: CommandSpec, program: ProgramName) -> bool:
+    """Returns whether there can be an overlay over what a command writes to: Podman takes no place with a colon."""
+    places = (spec.workspace, *spec.scratch)
+    return mounts_itself() or program == "docker" or not any(":" in str(place) for place in places)
 
 
 @asynccontextmanager

@@ -32,6 +32,7 @@ from remit_server.sandbox.containers.container_argv import Container, ProgramNam
 from remit_server.sandbox.containers.container_layer import (
     AREAS,
     TRIAL,
+    can_lie_over,
     excess_of,
     make_trial,
     mounts_itself,
@@ -302,12 +303,13 @@ class Containers:
         """Run it with a layer over the workspace, where there can be one; and what is then changed in it, and what was
         written. Raises OSError and ToolError.
         """
-        if spec.scratch and place.area is None:
+        area = place.area if can_lie_over(spec, self._program) else None
+        if spec.scratch and area is None:
             why = "there is no folder in which what a command writes could lie"
             raise no_sandbox(self._nothing(why, "start it without folders that it may write to"))
-        if place.area is None or not (spec.writes or spec.scratch):
+        if area is None or not (spec.writes or spec.scratch):
             return await self._connected(spec, place, progress), (), ()
-        async with open_layer(spec, place.area, partial(self._clear, place)) as (layer, overlays):
+        async with open_layer(spec, area, partial(self._clear, place)) as (layer, overlays):
             given = _Given(layer, overlays)
             ended = await self._connected(spec, place, progress, given)
             if spec.scratch or has_never_begun(ended):
