@@ -299,3 +299,21 @@ def test_BG_06_a_language_server_shows_it_and_ends_it_with_its_client(tmp_path: 
         assert running()
         server.hang_up()
         until(lambda: not running())
+
+
+@pytest.mark.slow
+def test_BG_08_a_client_sends_a_command_to_the_background_while_its_turn_runs(tmp_path: Path) -> None:
+    need_sandbox()
+    with Servers() as servers:
+        scene = Scene(tmp_path, servers, (call("run_command", command=COMMAND),), (STAYS_ON[1],))
+        server, turn = scene.started()
+        server.event("tool_output")
+        asked = {"text": "/background", "session_id": f"s{scene.turns}"}
+        server.request("workspace/executeCommand", {"command": "remit.chat.read", "arguments": [asked]})
+        events = server.turn("t", turn, "allow")
+        sent, read = (e for e in events if e["kind"] == "tool_result" and e["tool"] != "select_active_intent")
+        assert (sent["ok"], sent["data"]["process"], "begun" in read["output"]) == (True, "p1", True)
+        assert running()
+        server.kill()
+        until(lambda: not running())
+        settle(scene)
