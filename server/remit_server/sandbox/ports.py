@@ -30,10 +30,16 @@ def unheard(wait: Wait) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A process in another sandbox: the ports of its loopback that a command finds on its own."""
+    """The process `name` in another sandbox: the ports of its loopback that a command finds on its own."""
 
+    name: str
     loopback: Loopback
     ports: tuple[int, ...]
+
+    @property
+    def means(self) -> str:
+        """Says for a person what is reached."""
+        return f"{self.name}, port{'s' if len(self.ports) > 1 else ''} {', '.join(map(str, self.ports))}"
 
 
 @dataclass(slots=True)

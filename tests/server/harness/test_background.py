@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,22 @@ from rule_programs import need_sandbox
 from remit_governance.audit.record import AuditKind
 from remit_server.chat.lines import read_line
 from remit_server.chat.replies import Chat
+from remit_server.cli.console import draw_event
+from remit_server.contract import ApprovalRequired
 from remit_server.errors import ToolError
+from remit_server.harness.approval.question_text import question_text
 from remit_server.harness.background.printed import MOST_KEPT, Printed
 from remit_server.harness.background.processes import MOST_RUNNING
+from remit_server.transports.acp.permission import describe
 
 pytestmark = pytest.mark.slow
 
+SHOWN: tuple[Callable[[ApprovalRequired], Iterable[str]], ...] = (
+    draw_event,
+    lambda asked: [question_text(asked)],
+    lambda asked: [describe(asked)],
+)
+"""How a question is told in a terminal, as text alone, and by ACP."""
 SERVES = "python3 -m http.server 8123"
 ASKS = "curl -s http://127.0.0.1:8123/a.py"
 
@@ -101,6 +111,9 @@ async def test_BG_01_a_dev_server_is_started_asked_edited_under_restarted_and_st
         *(("p2", "started"), ("p2", "ready"), ("p2", "ended")),
     ]
     assert asker.asked[0].command == SERVES
+    told = [each.near for each in asker.asked]
+    assert told == [None, "p1, port 8123", None, "p1, port 8123", None, "p2, port 8123"], "a question says what it reaches"
+    assert ["p1, port 8123" in "\n".join(shown(asker.asked[1])) for shown in SHOWN] == [True] * len(SHOWN)
     assert asker.asked[0].effect == "execute"
 
 

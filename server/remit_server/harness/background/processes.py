@@ -183,7 +183,7 @@ class SessionProcesses:
         if not (ports := found.loopback.ports()):
             fix = "read what it prints; `port` waits until it listens"
             raise ToolError(f"cannot reach {process}", "it listens on no port", fix, code=ErrorCode.NOT_FOUND)
-        return Near(found.loopback, ports)
+        return Near(process, found.loopback, ports)
 
     # What the harness does.
 
