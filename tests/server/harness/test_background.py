@@ -504,3 +504,10 @@ async def test_BG_08_a_secret_that_comes_ends_what_was_sent_there(make_bench: An
     await asking
     assert "TOKEN" not in results(bench)[-1].output
     await gone(b"4723")
+
+
+async def test_BG_05_a_person_says_how_many_run_at_once(make_bench: Any) -> None:
+    need_sandbox()
+    bench = await make_bench(execute(start("sleep 601"), start("sleep 602")), {"text": "done"}, background=1)
+    await bench.ask("go")
+    assert sorted(each.error.code if each.error else "" for each in results(bench)) == ["", "limit_reached"]

@@ -32,7 +32,7 @@ from remit_server.tools.background.start_process import LIFE_S
 log = logging.getLogger(__name__)
 
 MOST_RUNNING = 4
-"""Processes at the same time, in all sessions of a workspace."""
+"""Processes at the same time, in all sessions of a workspace, where nothing else is set."""
 MOST_LISTED = 20
 """Processes of a session that are listed; of those that have ended the last ones."""
 _LOOK_S = 0.1
@@ -114,8 +114,9 @@ class Foreground:
 class Processes:
     """The processes of all sessions of a workspace."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: Callable[[], int] = lambda: MOST_RUNNING) -> None:
         self._sessions: dict[str, SessionProcesses] = {}
+        self._most = most
 
     def of(self, session_id: str) -> SessionProcesses:
         """Returns those of one session."""
@@ -127,6 +128,11 @@ class Processes:
     def running(self) -> int:
         """How many run now."""
         return sum(each.running for each in self._sessions.values())
+
+    @property
+    def most(self) -> int:
+        """How many may run."""
+        return self._most()
 
     async def end(self, session_id: str) -> None:
         """Ends all of a session, and forgets them."""
@@ -218,10 +224,10 @@ class SessionProcesses:
     ) -> Process:
         """Starts one, or takes one that runs already and has `printed` something. Raises ToolError where there are as
         many as there may be, or it cannot be audited."""
-        if self._everywhere.running >= MOST_RUNNING:
+        if self._everywhere.running >= (most := self._everywhere.most):
             raise ToolError(
                 "no process was started",
-                f"{MOST_RUNNING} run in the background, which is the most",
+                f"{self._everywhere.running} run in the background, and `limits.background` allows {most}",
                 "stop one of them: `list_processes` names those of this session",
                 code=ErrorCode.LIMIT_REACHED,
             )
