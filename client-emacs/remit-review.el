@@ -105,6 +105,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
      ((> (length (plist-get event :hosts)) 0)
       (line "  in the sandbox, with network to %s" (string-join (append (plist-get event :hosts) nil) ", ")))
      ((plist-get event :argv) (line "  in the sandbox, no network")))
+    (when (plist-get event :near) (line "  reaches the process in the background: %s" (plist-get event :near)))
     (seq-doseq (diff (plist-get event :diffs)) (remit--insert-diff diff))
     (when (plist-get event :session_rule) (line "  s  this session: allow %s" (plist-get event :session_rule)))
     (line "  %sy allow once   s this session   f all edits this session   ? more\n  n no   N no, with a comment"

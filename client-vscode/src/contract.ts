@@ -60,7 +60,8 @@ export interface ApprovalReceipt {
  * A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
  *
  * `title` is one short line; `command`, which may have several, and `diffs` say it whole. `hosts` are what a command
- * may reach. Hidden characters are spelled out in all of these.
+ * may reach, and `near` says of which process in the background it reaches ports. Hidden characters are spelled out in
+ * all of these.
  *
  * `session_rule` says in words what an answer for the session would remember, `edits_rule` what one about every edit
  * would; `always_rule` is the rule that an answer for good in this workspace would write, as it will stand in the
@@ -90,6 +91,7 @@ export interface ApprovalRequired {
   readonly command: string | null;
   readonly cwd: string | null;
   readonly hosts: readonly string[];
+  readonly near: string | null;
   readonly risk: "low" | "medium" | "high";
   readonly scopes: readonly Scope[];
   readonly session_rule: string | null;

@@ -11,7 +11,7 @@ import { openInstalling } from './editor/installing';
 import { openPolicyPreview, POLICY_FILES } from './editor/policy_preview';
 import { openProposals } from './editor/proposals';
 import { openReview } from './editor/review';
-import { chooseSession, takeBack } from './editor/sessions';
+import { chooseSession, sendToBackground, takeBack } from './editor/sessions';
 import { connectModel } from './editor/models';
 import { draw, showMenu, showProblem, statusItem, statusText } from './editor/status';
 import { setContexts, trySample } from './editor/started';
@@ -110,6 +110,7 @@ export function activate(context: vscode.ExtensionContext): void {
     'remit.open': () => chat.reveal(),
     'remit.newChat': async () => { conversation.clear(); await chat.reveal(); },
     'remit.stop': () => conversation.stop(),
+    'remit.sendToBackground': () => sendToBackground(remit, conversation),
     'remit.askAgain': () => ask(conversation.view().turns.at(-1)?.prompt ?? ''),
     'remit.sessions': () => chooseSession(remit, conversation, () => chat.reveal()),
     'remit.undoTurn': () => takeBack(remit, conversation, 'undo'),

@@ -32,7 +32,7 @@ export function question(given: Partial<ApprovalRequired> = {}): Rest<ApprovalRe
   return {
     kind: 'approval_required', approval_id: 'a1', tool_call_id: 'c1', tool: 'edit_file', intent: 'WRITE_FILE',
     effect: 'write', digest: 'sha256:1', title: 'Edit a.py', reasons: [], diffs: [], argv: null, command: null,
-    cwd: null, hosts: [], risk: 'medium', scopes: ['once', 'session'],
+    cwd: null, hosts: [], near: null, risk: 'medium', scopes: ['once', 'session'],
     session_rule: 'edit_file on a.py', always_rule: null, everywhere_rule: null, session_name: null, by_hunk: false, step_call: 1, step_calls: 1, asked_by: null, deadline: '2026-01-01T00:05:00Z', ...given,
     edits_rule: null,
   };

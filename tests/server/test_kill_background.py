@@ -1,5 +1,5 @@
-"""kill -9 at random moments of a process in the background: of its server, of its client, of itself; nothing is left
-(BG-05)."""
+"""kill -9 at random moments of a process in the background: of its server, of its client, of its model, of itself; nothing
+is left (BG-05)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from examples import rounds
 from forked_servers import Servers
-from lsp_pipe import Json, PipeClient
+from lsp_pipe import TOKEN, Json, PipeClient
+from random_model import random_model
 from rule_programs import need_sandbox
 
 from remit_governance.audit.reading.query import query_audit
@@ -98,10 +102,10 @@ class Scene:
         }
         self.audit = Settings.from_environment(self.workspace, self.environment).audit_database
 
-    def started(self) -> tuple[PipeClient, int]:
+    def started(self, **more: str) -> tuple[PipeClient, int]:
         """A server that has begun a turn, and that turn's request."""
         self.turns += 1
-        server = self.servers.fork(self.environment)
+        server = self.servers.fork({**self.environment, **more})
         server.initialize(self.workspace)
         return server, server.run("t", {"type": "text", "text": "go"}, session=f"s{self.turns}")
 
@@ -139,15 +143,134 @@ def test_BG_05_nothing_is_left_whoever_is_killed_at_random_moments(tmp_path: Pat
                     kill_some(luck)
                     server.kill() if luck.random() < 0.5 else server.hang_up()
             until(lambda: not running())
-        server, turn = scene.started()
+        settle(scene)
+    print(dict(seen), "of", RUNS)
+
+
+STEPS = (
+    {"intent": "EXECUTE", "tool": "start_process", "arguments": STAYS_ON[0]["arguments"]},
+    {"intent": "EXECUTE", "tool": "read_process", "arguments": STAYS_ON[1]["arguments"]},
+)
+MODEL = Path(__file__).parents[1] / "support" / "model_process.py"
+
+
+@contextmanager
+def served() -> Iterator[tuple[str, Callable[[], object]]]:
+    """The server of a model, a process of its own: how its model is named, and what kills it."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, str(MODEL)], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write("\n".join(map(json.dumps, STEPS)))
+            process.stdin.close()
+            yield process.stdout.readline().strip(), process.kill
+        finally:
+            process.kill()
+
+
+def leave(server: PipeClient, number: int) -> None:
+    (server.exit, server.hang_up, server.kill)[number % 3]()
+
+
+def end_of(events: Sequence[Json]) -> str:
+    """How a turn ended whose model may have been killed: in words of the server's, where that came in time."""
+    last = events[-1]
+    assert last["kind"] == "run_completed"
+    if last["result"]["status"] == "completed":
+        return "too late"
+    assert (last["result"]["status"], events[-2]["kind"]) == ("failed", "error")
+    assert events[-2]["error"]["code"] in {"model_unavailable", "model_failed"}
+    assert all(events[-2]["error"][part] for part in ("what", "why", "fix"))
+    return str(events[-2]["error"]["code"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_000)  # two hundred of them
+def test_BG_05_nothing_is_left_when_the_model_is_killed_at_random_moments(tmp_path: Path) -> None:
+    """THR-background-its-model-is-killed."""
+    need_sandbox()
+    luck, seen = random.Random(7), Counter[str]()
+    with Servers() as servers:
+        scene = Scene(tmp_path, servers)
+        with served() as (name, _):
+            server, turn = scene.started(REMIT_MODEL=name)
+            begun = time.monotonic()
+            assert end_of(server.turn("t", turn, "allow")) == "too late"
+            span = time.monotonic() - begun
+            assert running()
+            server.exit()
+        for number in range(RUNS):
+            with served() as (name, kill):
+                server, turn = scene.started(REMIT_MODEL=name)
+                if number % 2:
+                    server.event("process_changed")
+                time.sleep(luck.random() * span)
+                kill()
+                seen[end_of(server.turn("t", turn, "allow"))] += 1
+                seen["running"] += bool(running())
+                leave(server, number)
+            until(lambda: not running())
+        settle(scene)
+    assert seen["too late"] < RUNS
+    print(dict(seen), "of", RUNS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_000)
+@pytest.mark.model
+@pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra")
+def test_BG_05_nothing_is_left_when_the_model_process_is_killed_at_random_moments(tmp_path: Path) -> None:
+    need_sandbox()
+    luck, seen = random.Random(9), Counter[str]()
+    model = str(random_model(tmp_path / "model", 32_768))
+    with Servers() as servers:
+        scene = Scene(tmp_path, servers, STAYS_ON)
+        for number in range(max(2, RUNS // 5)):
+            server, turn = scene.started(REMIT_MAX_TOKENS="20000")
+            assert server.result(turn)["status"] == "completed"
+            of = server.pid
+            asked = {"session_id": f"s{scene.turns}", "turn_id": "u", "input": {"type": "text", "text": "go"}}
+            asked |= {"model": model, "policy": {"allow_tools": []}, "partialResultToken": TOKEN}
+            turn = server.request("remit/run", asked)
+            until(lambda of=of: model_processes(of))
+            if number % 2:
+                server.event("token_delta")
+            time.sleep(luck.random() * (0.01 if number % 2 else 1))
+            for pid in model_processes(of):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            seen[end_of(server.turn("u", turn, "deny"))] += 1
+            assert running()
+            leave(server, number)
+            until(lambda: not running())
+            until(lambda of=of: not model_processes(of))
+        settle(scene)
+    print(dict(seen), "of", max(2, RUNS // 5))
+
+
+def model_processes(parent: int) -> list[int]:
+    """The model processes of a server."""
+    found: list[int] = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            is_model = b"remit_server.models.local.host" in (entry / "cmdline").read_bytes()
+            if is_model and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(entry.name))
+    return found
+
+
+def settle(scene: Scene) -> None:
+    """Has one more server begin, which settles what those that were killed left; then nothing is left at all."""
+    with served() as (name, _):
+        server, turn = scene.started(REMIT_MODEL=name)
         assert server.result(turn)["status"] == "completed"
         server.exit()
-        until(lambda: not list(marked()))
+    until(lambda: not list(marked()))
     assert isinstance(verify(scene.audit), Verified)
     kinds = Counter(record.event.kind for record in query_audit(scene.audit))
     assert kinds[AuditKind.PROCESS_STARTED] == kinds[AuditKind.PROCESS_ENDED] > 0
     assert not list((scene.workspace / "cache").iterdir())
-    print(dict(seen), "of", RUNS)
 
 
 @pytest.mark.slow
@@ -176,3 +299,21 @@ def test_BG_06_a_language_server_shows_it_and_ends_it_with_its_client(tmp_path: 
         assert running()
         server.hang_up()
         until(lambda: not running())
+
+
+@pytest.mark.slow
+def test_BG_08_a_client_sends_a_command_to_the_background_while_its_turn_runs(tmp_path: Path) -> None:
+    need_sandbox()
+    with Servers() as servers:
+        scene = Scene(tmp_path, servers, (call("run_command", command=COMMAND),), (STAYS_ON[1],))
+        server, turn = scene.started()
+        server.event("tool_output")
+        asked = {"text": "/background", "session_id": f"s{scene.turns}"}
+        server.request("workspace/executeCommand", {"command": "remit.chat.read", "arguments": [asked]})
+        events = server.turn("t", turn, "allow")
+        sent, read = (e for e in events if e["kind"] == "tool_result" and e["tool"] != "select_active_intent")
+        assert (sent["ok"], sent["data"]["process"], "begun" in read["output"]) == (True, "p1", True)
+        assert running()
+        server.kill()
+        until(lambda: not running())
+        settle(scene)

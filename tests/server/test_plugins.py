@@ -163,6 +163,24 @@ def test_PLG_01_a_manifest_that_does_not_hold_is_refused_with_its_place(what: st
     assert str(place / "plugin.yaml") in error.value.why
 
 
+@slow
+@pytest.mark.parametrize(
+    ("parameters", "unread"),
+    [
+        ({"a": {"type": "string", "pattern": "x"}, "b": {"anyOf": []}}, ["`anyOf` of go", "`pattern` of go"]),
+        ({"a": {"type": "array", "items": {"type": "string", "minLength": 1}}}, ["`minLength` of go"]),
+        ({"type": "object", "properties": {"a": {"$ref": "#"}}, "additionalProperties": True}, 2),
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}, []),
+    ],
+)
+def test_PLG_01_a_keyword_that_nothing_is_held_to_is_said(parameters: Any, unread: Any, tmp_path: Path) -> None:
+    place = source(tmp_path, "echo", tool={"parameters": parameters})
+    said = remit(tmp_path, "install", "--yes", str(place)).out
+    (told,) = remit(tmp_path, "list", "--json").lines
+    assert told["unread"] == unread or len(told["unread"]) == unread
+    assert all(each in said for each in told["unread"])
+
+
 def test_PLG_01_a_plugin_is_made_of_files_and_of_not_too_many(tmp_path: Path) -> None:
     for name, make in {
         "link": lambda place: (place / "x").symlink_to("/etc/passwd"),

@@ -223,6 +223,7 @@ local function draw_question(event)
   elseif command then
     add({ '  in the sandbox, no network' }, 'RemitHint')
   end
+  if known(event.near) then add({ '  reaches the process in the background: ' .. event.near }, 'RemitAsk') end
   marks = {}
   for _, diff in ipairs(event.diffs) do
     local first = add({ diff.path .. (diff.created and ' (new)' or diff.deleted and ' (deleted)' or '') }, 'RemitTool')

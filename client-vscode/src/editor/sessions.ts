@@ -59,6 +59,14 @@ function item(session: SessionSummary, current: string): SessionItem {
   };
 }
 
+/** Has the command that runs now go on in the background, and says as what. */
+export async function sendToBackground(server: Server, conversation: Conversation): Promise<void> {
+  await guarded(async () => {
+    const { text } = await server.read('/background', conversation.session());
+    void vscode.window.showInformationMessage(visibleLine(text.replaceAll('`', '')));
+  });
+}
+
 /** Takes the chat's last changes back, or that; says what was left, and shows the chat as it is then. */
 export async function takeBack(server: Server, conversation: Conversation, direction: 'undo' | 'redo'): Promise<void> {
   if (running(conversation.view())) {

@@ -71,7 +71,10 @@ export async function showMenu(view: View, { problem, status }: Condition): Prom
     ...(pending(view).length > 0 ? [{ label: '$(bell-dot) Review Pending Changes', command: 'remit.review' }] : []),
     { label: '$(comment-discussion) Open Chat', command: 'remit.open' },
     { label: '$(add) New Chat', command: 'remit.newChat' },
-    ...(running(view) ? [{ label: '$(debug-stop) Stop', command: 'remit.stop' }] : []),
+    ...(running(view) ? [
+      { label: '$(debug-stop) Stop', command: 'remit.stop' },
+      { label: '$(run-below) Send the Running Command to the Background', command: 'remit.sendToBackground' },
+    ] : []),
     ...(status?.edits === 'allow' ? [{ label: '$(lock) Ask Before Each Edit Again', command: 'remit.client.askBeforeEdits' }] : []),
     { label: '$(plug) Connect a Model', command: 'remit.setModel' },
     { label: '$(edit) Edit at the Cursor', command: 'remit.editHere' },

@@ -173,6 +173,7 @@ function Command({ question }: { readonly question: ApprovalRequired }) {
       {question.hosts.length > 0
         ? <p class="cwd">{say('in the sandbox, with network to')} <code>{visibleLine(question.hosts.join(', '))}</code></p>
         : <p class="cwd">{say('in the sandbox, no network')}</p>}
+      {question.near !== null && <p class="cwd">{say('reaches the process in the background:')} <code>{visibleLine(question.near)}</code></p>}
       {question.argv && question.command !== null && (
         <details>
           <summary>{say('Show the {0} arguments', question.argv.length)}</summary>

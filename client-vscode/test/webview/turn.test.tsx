@@ -57,12 +57,12 @@ describe('the approval card', () => {
     risk: 'high',
     reasons: [{ rule: 'writes-are-reviewed', layer: 'default', action: 'require_review', reason: 'shown first', file: 'p.yaml', line: 3 }],
     diffs: [{ path: 'a.py', diff: '@@ -1 +1 @@\n-<b>\n+c\n', before_digest: null, after_digest: null, created: false, deleted: false, moved_from: null, hunks: 0 }],
-    argv: ['sh', '-c', 'rm x'], cwd: 'src', hosts: ['pypi.org', 'a.example:8443'],
+    argv: ['sh', '-c', 'rm x'], cwd: 'src', hosts: ['pypi.org', 'a.example:8443'], near: 'p1, port 8123',
   }));
 
   test('shows what, why, where and how risky, with nothing hidden', () => {
     for (const part of ['Run a command', 'writes-are-reviewed', 'Shown first', 'p.yaml:3', 'high risk',
-      "sh -c 'rm x'", '<code>src</code>', 'with network to <code>pypi.org, a.example:8443</code>', '&lt;b>', 'class="add"', 'class="remove"', 'Open diff']) {
+      "sh -c 'rm x'", '<code>src</code>', 'with network to <code>pypi.org, a.example:8443</code>', '<code>p1, port 8123</code>', '&lt;b>', 'class="add"', 'class="remove"', 'Open diff']) {
       expect(html).toContain(part);
     }
     expect(drawn(started, question({ title: 'edit a\u202E.py\nnow' }))).toContain('>Edit a⟨U+202E⟩.py↵now<');

@@ -89,6 +89,14 @@ async def processes(chat: Chat, words: str) -> Reply:
     return Reply("\n".join(lines) or "Nothing was started in the background.")
 
 
+async def background(chat: Chat, words: str) -> Reply:
+    """Sends the command that runs now to the background (BG-08)."""
+    del words
+    process = chat.runtime.send_to_background(chat.session)
+    fix = f"`/processes stop {process}` ends it"
+    return Reply(f"It goes on as {process}; what it has written and writes is thrown away. {fix}.")
+
+
 def _process_call(words: Sequence[str]) -> CallInput:
     match words:
         case ["stop", process]:

@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, ChatCommand] = {
         "[stop ID|publish ID PORT]",
         about.process_choices,
     ),
+    "background": ChatCommand("send the command that runs now to the background", about.background),
     "status": ChatCommand("the model, policy, sandbox and audit log in force", about.status),
     "context": ChatCommand("how much is sent to the model", about.context),
     "pin": ChatCommand("send a file that is kept when the conversation is condensed", about.pin, "FILE"),

@@ -264,6 +264,8 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
         yield f"    $ {command}" + (f"   in {event.cwd}" if event.cwd else "")
         reach = f"network only to {', '.join(event.hosts)}" if event.hosts else "no network"
         yield f"    in the sandbox, {reach}"
+        if event.near is not None:
+            yield f"    reaches the process in the background: {visible_again(event.near, 'show')}"
     for diff in event.diffs:
         yield from map(_in_diff, diff.diff.splitlines())
     if event.session_rule is not None:

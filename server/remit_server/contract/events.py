@@ -134,7 +134,8 @@ class ApprovalRequired(Event):
     """A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
 
     `title` is one short line; `command`, which may have several, and `diffs` say it whole. `hosts` are what a command
-    may reach. Hidden characters are spelled out in all of these.
+    may reach, and `near` says of which process in the background it reaches ports. Hidden characters are spelled out in
+    all of these.
 
     `session_rule` says in words what an answer for the session would remember, `edits_rule` what one about every edit
     would; `always_rule` is the rule that an answer for good in this workspace would write, as it will stand in the
@@ -158,6 +159,7 @@ class ApprovalRequired(Event):
     command: str | None = None
     cwd: str | None = None
     hosts: tuple[str, ...] = ()
+    near: str | None = None
     risk: Literal["low", "medium", "high"] = "medium"
     scopes: tuple[Scope, ...] = (Scope.ONCE,)
     session_rule: str | None = None

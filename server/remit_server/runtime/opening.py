@@ -19,6 +19,7 @@ from remit_governance.secrets.redaction import Redactor, secret_values
 from remit_server.agent.loop import Agent
 from remit_server.errors import SetupError
 from remit_server.harness.approval.desk import ApprovalDesk
+from remit_server.harness.background.processes import Processes
 from remit_server.harness.context import Parts
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.writes.merger import Merger
@@ -139,6 +140,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
             workflow=lambda: configured.now.workflow,
             command_limit_s=lambda: configured.now.config.limits.command_timeout_s,
             coverage_file=settings.coverage_file,
+            processes=Processes(lambda: configured.now.config.limits.background),
         )
         dispatcher = Dispatcher(parts)
         chosen = ChosenModels(settings.config.model.name, model_opener(settings, redactor, shared.models))

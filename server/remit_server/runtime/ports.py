@@ -87,6 +87,13 @@ class AgentRuntime(Protocol):
         """Returns whether this approval is pending here."""
         ...
 
+    def send_to_background(self, session_id: str) -> str:
+        """Has the command that a turn of this session waits for go on in the background; returns its id there.
+
+        Raises ToolError where none runs, or this one has to stay.
+        """
+        ...
+
     def withdraw(self, approval_id: str, why: str) -> bool:
         """Take a pending approval back, which is a no, and tell the model why; False where it is not pending."""
         ...

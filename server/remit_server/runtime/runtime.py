@@ -216,6 +216,12 @@ class Runtime:
         """Returns whether this approval is pending here."""
         return self._desk.asks(approval_id)
 
+    def send_to_background(self, session_id: str) -> str:
+        """Have a running command go on in the background; see `AgentRuntime.send_to_background`."""
+        known = self._known(session_id)
+        name = session_id if known is None else known.memory.session_id
+        return self.dispatcher.parts.processes.of(name).send_to_background().id
+
     def withdraw(self, approval_id: str, why: str) -> bool:
         """Take a pending approval back; see `AgentRuntime.withdraw`."""
         return self._desk.withdraw(approval_id, why)

@@ -30,10 +30,26 @@ def unheard(wait: Wait) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A process in another sandbox: the ports of its loopback that a command finds on its own."""
+    """The process `name` in another sandbox: the ports of its loopback that a command finds on its own."""
 
+    name: str
     loopback: Loopback
     ports: tuple[int, ...]
+
+    @property
+    def means(self) -> str:
+        """Says for a person what is reached."""
+        return f"{self.name}, port{'s' if len(self.ports) > 1 else ''} {', '.join(map(str, self.ports))}"
+
+
+@dataclass(slots=True)
+class Leave:
+    """How a running command gives its turn back and goes on beside others: `now`, with the seconds that it has more.
+
+    None as long as it waits for its turn.
+    """
+
+    now: Callable[[float], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +71,7 @@ class CommandSpec:
 
     `scratch` are folders of the workspace that it may write to: it sees what was in them, and what it writes is thrown
     away. `background`: it takes no turn of others, for it runs beside them. By `loopback` the server reaches what
-    listens in it, and what listens `near` it finds on its own loopback.
+    listens in it, and what listens `near` it finds on its own loopback. By `leave` it gives its turn back.
     """
 
     argv: tuple[str, ...]
@@ -84,6 +100,7 @@ class CommandSpec:
     near: Near | None = None
     channel: Channel | None = None
     alone: bool = False
+    leave: Leave | None = None
 
     @property
     def reached(self) -> tuple[str, ...]:

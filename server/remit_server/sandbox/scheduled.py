@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from remit_server.sandbox.limits.at_once import AtOnce
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName, Sandbox
@@ -63,7 +63,13 @@ class Scheduled:
             if not at_once:
                 spec.waits("started")
             freezer.paused = lambda is_paused: spec.waits("paused" if is_paused else "resumed")
-            return await self._sandbox.run(replace(spec, freezer=freezer), progress)
+            if spec.leave is not None:
+                spec.leave.now = partial(self._slots.leave, task.id)
+            try:
+                return await self._sandbox.run(replace(spec, freezer=freezer), progress)
+            finally:
+                if spec.leave is not None:
+                    spec.leave.now = None
 
         at_once = self._slots.add(task)
         if not at_once:

@@ -21,13 +21,14 @@ _SHORTEST_LOOK_S = 0.05
 @dataclass(slots=True)
 class Freezer:
     """Belongs to one command. Whoever runs it attaches the way to pause it; `changed` is told when there is one, and
-    `paused` when it is paused and goes on, which may not raise.
+    `paused` when it is paused and goes on, which may not raise. `more_s` are seconds that it has beyond its own.
 
     Until then, and after its end, nothing is paused.
     """
 
     changed: Callable[[bool], None] = lambda can: None
     paused: Callable[[bool], None] = lambda is_paused: None
+    more_s: float = 0.0
     _act: Callable[[bool], None] | None = None
     _frozen_since: float | None = None
     _frozen_s: float = field(default=0.0)
@@ -69,7 +70,7 @@ async def wait_first(ends: Collection[asyncio.Future[Any]], seconds: float, free
         await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return
     began, before = time.monotonic(), freezer.frozen_s
-    while (left := seconds - (time.monotonic() - began - (freezer.frozen_s - before))) > 0:
+    while (left := seconds + freezer.more_s - (time.monotonic() - began - (freezer.frozen_s - before))) > 0:
         done, _ = await asyncio.wait(ends, timeout=max(left, _SHORTEST_LOOK_S), return_when=asyncio.FIRST_COMPLETED)
         if done:
             return
@@ -131,6 +132,14 @@ class Runner:
             raise
         self._end(task_id, "completed")
         return result
+
+    def leave(self, task_id: str, more_s: float) -> None:
+        """Has what runs give its turn back, and go on for so many seconds more: nothing pauses or ends it any more."""
+        freezer = self._freezers[task_id]
+        freezer.thaw()
+        freezer.changed = freezer.paused = lambda _: None
+        freezer.more_s = more_s
+        self._end(task_id, "completed")
 
     async def _work(self, task_id: str, work: Awaitable[T]) -> T:
         job = asyncio.ensure_future(work)

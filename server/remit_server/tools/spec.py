@@ -190,7 +190,8 @@ class CommandPlan:
 
     With `streams` the person sees what it prints while it runs; without `keeps_folders` those that it makes and leaves
     empty are forgotten. `amend` says what it came to where that is not only what it printed and left: it is asked once,
-    before `render`, and what it adds to the changes is reviewed as they are.
+    before `render`, and what it adds to the changes is reviewed as they are. `stays` says why the person cannot send it
+    to the background; nothing where they can (BG-08).
     """
 
     spec: CommandSpec
@@ -199,6 +200,7 @@ class CommandPlan:
     streams: bool = False
     keeps_folders: bool = True
     amend: Callable[[CommandOutput], CommandOutput] | None = None
+    stays: str = "what it came to is needed where it was called"
 
 
 def count_files(count: int) -> str:

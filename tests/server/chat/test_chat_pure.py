@@ -250,7 +250,7 @@ def test_CLI_07_a_no_can_have_words() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_CLI_05_every_command_answers_or_says_what_is_missing(chat: Chat, name: str) -> None:
-    if name in {"load", "pin", "export", "save", "approve", "reject", "tests"}:
+    if name in {"load", "pin", "export", "save", "approve", "reject", "tests", "background"}:
         with pytest.raises(RemitError) as missing:
             await run_command(chat, f"/{name}")
         assert missing.value.fix

@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,22 @@ from rule_programs import need_sandbox
 from remit_governance.audit.record import AuditKind
 from remit_server.chat.lines import read_line
 from remit_server.chat.replies import Chat
+from remit_server.cli.console import draw_event
+from remit_server.contract import ApprovalRequired
+from remit_server.errors import ToolError
+from remit_server.harness.approval.question_text import question_text
 from remit_server.harness.background.printed import MOST_KEPT, Printed
 from remit_server.harness.background.processes import MOST_RUNNING
+from remit_server.transports.acp.permission import describe
 
 pytestmark = pytest.mark.slow
 
+SHOWN: tuple[Callable[[ApprovalRequired], Iterable[str]], ...] = (
+    draw_event,
+    lambda asked: [question_text(asked)],
+    lambda asked: [describe(asked)],
+)
+"""How a question is told in a terminal, as text alone, and by ACP."""
 SERVES = "python3 -m http.server 8123"
 ASKS = "curl -s http://127.0.0.1:8123/a.py"
 
@@ -100,6 +111,9 @@ async def test_BG_01_a_dev_server_is_started_asked_edited_under_restarted_and_st
         *(("p2", "started"), ("p2", "ready"), ("p2", "ended")),
     ]
     assert asker.asked[0].command == SERVES
+    told = [each.near for each in asker.asked]
+    assert told == [None, "p1, port 8123", None, "p1, port 8123", None, "p2, port 8123"], "a question says what it reaches"
+    assert ["p1, port 8123" in "\n".join(shown(asker.asked[1])) for shown in SHOWN] == [True] * len(SHOWN)
     assert asker.asked[0].effect == "execute"
 
 
@@ -375,3 +389,125 @@ capabilities:
     chat = Chat(bench.runtime, bench.settings, "s", lambda: "n")
     await bench.ask(*(await read_line(chat, "/processes publish p1 8123")).parts)
     assert results(bench)[-1].error.code == "denied"
+
+
+def command(line: str, **more: Any) -> dict[str, Any]:
+    return call("run_command", command=line, **more)
+
+
+async def running(bench: Bench) -> tuple[asyncio.Task[Any], Chat]:
+    """A turn whose command has printed something and goes on, and the chat of its session."""
+    asking = asyncio.create_task(bench.ask("go"))
+    await bench.until("tool_output")
+    return asking, Chat(bench.runtime, bench.settings, "s", lambda: "n")
+
+
+ALLOWS = """
+version: 1
+capabilities:
+  - { name: run, match: { syscall: [process.exec, net.connect] }, action: allow, reason: "all" }
+  - { name: files, match: { syscall: [fs.read, fs.list, fs.write] }, action: allow, reason: "all" }
+"""
+READS = call("read_process", process="p1", until="later", seconds=30)
+OUTLIVES = "echo begun; echo x > made.txt; sleep 3; echo later; sleep 4721"
+
+
+async def test_BG_08_a_command_that_the_person_sends_there_goes_on(make_bench: Any) -> None:
+    need_sandbox()
+    bench = await make_bench(
+        execute(command(OUTLIVES, timeout=2)),
+        # As many as run at once: it has given its turn back, or none of them would begin.
+        execute(command("echo one"), command("echo two"), READS, near("true"), call("stop_process", process="p1")),
+        {"text": "done"},
+    )
+    asking, chat = await running(bench)
+    assert "p1" in (await read_line(chat, "/background")).text
+    assert (await asking).status == "completed"
+    sent, one, two, read, reached, stopped = results(bench)
+    assert (sent.ok, sent.data["process"], sent.changed_files) == (True, "p1", ())
+    assert (one.ok, two.ok) == (True, True)
+    assert read.output.index("begun") < read.output.index("later"), (
+        "what it printed before is kept, and its time is over"
+    )
+    assert (reached.error.code, stopped.data["running"]) == ("not_found", False)
+    await gone(b"4721")
+    assert not (bench.workspace / "made.txt").exists(), "what it wrote is thrown away"
+    assert [(e.process, e.state) for e in bench.of("process_changed")] == [("p1", "started"), ("p1", "ended")]
+    started, ended = (
+        [each.event for each in bench.all_audit() if each.event.kind is kind]
+        for kind in (AuditKind.PROCESS_STARTED, AuditKind.PROCESS_ENDED)
+    )
+    assert [each.metadata.get("sent") for each in started] == ["by the person"]
+    assert len(ended) == 1
+
+
+@pytest.mark.parametrize(
+    "more", [{"network": ["example.org"]}, {"near": "p1"}], ids=["that reaches hosts", "that reaches a process"]
+)
+async def test_BG_08_a_command_is_not_sent_there(make_bench: Any, more: dict[str, Any]) -> None:
+    need_sandbox()
+    before = [start(SERVES, port=8123)] if "near" in more else []
+    steps = (execute(*before, command("echo begun; sleep 2; echo x > made.txt", **more)), {"text": "done"})
+    bench = await make_bench(*steps, policy=ALLOWS)
+    asking, chat = await running(bench)
+    with pytest.raises(ToolError, match="reaches"):
+        await read_line(chat, "/background")
+    await asking
+    assert results(bench)[-1].changed_files == ("made.txt",), "it went on as it was"
+
+
+async def test_BG_08_where_no_command_runs_none_is_sent(make_bench: Any) -> None:
+    bench = await make_bench(execute(command("echo one")), {"text": "done"})
+    chat = Chat(bench.runtime, bench.settings, "s", lambda: "n")
+    for _ in range(2):
+        with pytest.raises(ToolError) as error:
+            await read_line(chat, "/background")
+        assert error.value.code == "not_found"
+        await bench.ask("go")
+
+
+async def test_BG_08_one_more_than_there_may_be_stays_where_it_is(make_bench: Any) -> None:
+    need_sandbox()
+    more = [start(f"sleep 60{n}") for n in range(MOST_RUNNING)]
+    bench = await make_bench(execute(*more, command("echo begun; sleep 2; echo x > made.txt")), {"text": "done"})
+    asking, chat = await running(bench)
+    with pytest.raises(ToolError) as error:
+        await read_line(chat, "/background")
+    assert error.value.code == "limit_reached"
+    await asking
+    assert results(bench)[-1].changed_files == ("made.txt",)
+
+
+async def test_BG_08_what_was_sent_there_outlives_its_turn_and_ends_with_the_server(make_bench: Any) -> None:
+    """THR-background-a-command-that-was-sent."""
+    need_sandbox()
+    bench = await make_bench(execute(command("echo begun; sleep 4722")), execute(command("sleep 60")), {"text": "done"})
+    asking, chat = await running(bench)
+    await read_line(chat, "/background")
+    bench.runtime.cancel()
+    assert (await asking).status == "cancelled"
+    assert [each.running for each in bench.runtime.status("s").processes] == [True]
+    await bench.runtime.close()
+    await gone(b"4722")
+
+
+async def test_BG_08_a_secret_that_comes_ends_what_was_sent_there(make_bench: Any) -> None:
+    need_sandbox()
+    bench = await make_bench(
+        execute(command("echo begun; while ! test -e .env; do sleep 0.1; done; cat .env; sleep 4723")),
+        execute(call("read_process", process="p1", until="TOKEN", seconds=30)),
+        {"text": "done"},
+    )
+    asking, chat = await running(bench)
+    await read_line(chat, "/background")
+    (bench.workspace / ".env").write_text("TOKEN=words\n")
+    await asking
+    assert "TOKEN" not in results(bench)[-1].output
+    await gone(b"4723")
+
+
+async def test_BG_05_a_person_says_how_many_run_at_once(make_bench: Any) -> None:
+    need_sandbox()
+    bench = await make_bench(execute(start("sleep 601"), start("sleep 602")), {"text": "done"}, background=1)
+    await bench.ask("go")
+    assert sorted(each.error.code if each.error else "" for each in results(bench)) == ["", "limit_reached"]

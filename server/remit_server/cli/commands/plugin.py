@@ -15,7 +15,7 @@ from remit_server.cli.approval import can_ask
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, run_subcommand
-from remit_server.errors import SetupError, os_reason
+from remit_server.errors import SetupError, ToolError, os_reason
 from remit_server.harness.callers import OWN, tags_of
 from remit_server.runtime.places import config_folder
 from remit_server.runtime.plugins import Found, Plugins, install, keep, remove
@@ -26,7 +26,7 @@ from remit_server.tools.plugins.files import manifest_of, read_files
 from remit_server.tools.plugins.life import PluginState
 from remit_server.tools.plugins.manifest import CAPABILITIES, Kind, Manifest
 from remit_server.tools.plugins.record import changed_files, differences, taken
-from remit_server.tools.plugins.rows import SDK, name_of
+from remit_server.tools.plugins.rows import SDK, command_of, name_of
 from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.table import TOOLS
 
@@ -77,7 +77,7 @@ def _show(arguments: argparse.Namespace) -> int:
         return DONE
     say("\n".join(_summary(found)))
     if found.manifest is not None:
-        say("\n".join(_may(found.manifest)))
+        say("\n".join((*_about(found.manifest), *_may(found.manifest))))
     for line in lines:
         say(visible(line))
     return DONE
@@ -225,10 +225,15 @@ def _facts(found: Found) -> dict[str, object]:
         told |= {
             "kind": manifest.kind,
             "version": manifest.version,
+            "author": manifest.author,
+            "runtime": manifest.runtime,
             "tags": list(manifest.own_tags),
+            "tags_refused": [tag for tag in manifest.tags if tag not in manifest.own_tags],
+            "unread": list(manifest.unread),
             "tools": _names(manifest),
         }
         told |= {"capabilities": list(manifest.required_capabilities), "hosts": list(manifest.hosts)}
+        told["reads"] = [str(path) for path in manifest.reads]
     return told
 
 
@@ -260,6 +265,12 @@ def _may(manifest: Manifest) -> Iterator[str]:
     yield f"  reads besides: {', '.join(visible(str(path), 'show') for path in manifest.reads) or 'nothing'}"
     if refused := [tag for tag in manifest.tags if tag not in manifest.own_tags]:
         yield f"  does not get the tags: {', '.join(refused)}"
+    if manifest.unread:
+        yield f"  is not held to: {visible(', '.join(manifest.unread), 'show')}"
+    try:
+        command_of(manifest, Path("/"))
+    except ToolError as error:
+        yield f"  {style_text('!', 'yellow')} {error.what}: {error.why}"
     for tool in manifest.tools:
         answers = ", proposes a patch" if tool.output == "patch" else ""
         yield f"  {manifest.name} {tool.name}{answers}: {visible_again(' '.join(tool.description.split())[:200])}"

@@ -59,6 +59,7 @@ class Question:
     command: str | None
     cwd: str | None
     hosts: tuple[str, ...]
+    near: str | None
     risk: Risk
     session_rule: str | None
     edits_rule: str | None
@@ -99,6 +100,7 @@ class Question:
             command=self.command,
             cwd=self.cwd,
             hosts=self.hosts,
+            near=self.near,
             risk=self.risk,
             session_rule=self.session_rule,
             edits_rule=self.edits_rule,
@@ -139,6 +141,7 @@ def describe_question(
         command=_command_text(plan),
         cwd=visible(str(command.spec.cwd), "show") if command else None,
         hosts=tuple(visible(host, "show") for host in command.spec.reached) if command else (),
+        near=command.spec.near.means if command and command.spec.near else None,
         risk=max(risks, key=RISKS.index),
         session_rule=sentence(offer.standing) or None,
         edits_rule=EVERY_EDIT if offer.edits else None,

@@ -19,6 +19,8 @@ def question_text(question: ApprovalRequired) -> str:
         lines.append(_one_line(f"In: {question.cwd}"))
     if question.hosts:
         lines.append(_one_line(f"With network to: {', '.join(question.hosts)}"))
+    if question.near is not None:
+        lines.append(_one_line(f"Reaches the process in the background: {question.near}"))
     lines += _for_the_session(question)
     lines += [visible_again(diff.diff) for diff in question.diffs]
     return "\n".join(lines)

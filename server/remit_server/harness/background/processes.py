@@ -11,7 +11,8 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,13 +25,14 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn
 from remit_server.peers import is_own_user
 from remit_server.sandbox.network.loopback import Loopback
-from remit_server.sandbox.ports import CommandOutput, Near, Progress
+from remit_server.sandbox.ports import CommandOutput, Leave, Near, Progress
 from remit_server.tools.background.seen import Awaited, Ending, NewOutput, ProcessSeen, unknown_process
+from remit_server.tools.background.start_process import LIFE_S
 
 log = logging.getLogger(__name__)
 
 MOST_RUNNING = 4
-"""Processes at the same time, in all sessions of a workspace."""
+"""Processes at the same time, in all sessions of a workspace, where nothing else is set."""
 MOST_LISTED = 20
 """Processes of a session that are listed; of those that have ended the last ones."""
 _LOOK_S = 0.1
@@ -66,7 +68,8 @@ class Kept:
 
 @dataclass(slots=True, eq=False)
 class Process:
-    """One process. `read` is how far its output was read, `why` what ends it where it does not end by itself."""
+    """One process. `read` is how far its output was read, `why` what ends it where it does not end by itself. One that
+    was sent here is `sent`: its sandbox was made for a command, and its ports are not reached (BG-08)."""
 
     id: str
     command: str
@@ -80,6 +83,7 @@ class Process:
     ending: Ending | None = None
     why: str = ""
     read: int = 0
+    sent: bool = False
     task: asyncio.Task[None] | None = None
 
     def seen(self) -> ProcessSeen:
@@ -87,11 +91,32 @@ class Process:
         return ProcessSeen(self.id, self.command, self.loopback.ports(), dict(self.published), self.ending)
 
 
+@dataclass(slots=True, eq=False)
+class Foreground:
+    """A command that its call waits for. `stays` says why it cannot go to the background, and `sent` is there once it
+    did."""
+
+    display: str
+    stays: str
+    task: asyncio.Task[CommandOutput]
+    leave: Leave
+    kept: Kept
+    record: CallRecord
+    printed: Printed
+    sent: asyncio.Future[ProcessSeen] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    async def ended(self, printed: Progress, loopback: Loopback) -> CommandOutput:
+        """Waits until it has ended by itself, and ends it where that is cancelled."""
+        del printed, loopback  # those that it has are from when it began
+        return await self.task
+
+
 class Processes:
     """The processes of all sessions of a workspace."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: Callable[[], int] = lambda: MOST_RUNNING) -> None:
         self._sessions: dict[str, SessionProcesses] = {}
+        self._most = most
 
     def of(self, session_id: str) -> SessionProcesses:
         """Returns those of one session."""
@@ -103,6 +128,11 @@ class Processes:
     def running(self) -> int:
         """How many run now."""
         return sum(each.running for each in self._sessions.values())
+
+    @property
+    def most(self) -> int:
+        """How many may run."""
+        return self._most()
 
     async def end(self, session_id: str) -> None:
         """Ends all of a session, and forgets them."""
@@ -124,6 +154,7 @@ class SessionProcesses:
         self._before: list[ProcessSeen] = []
         self._turn: Turn | None = None
         self._untold: list[tuple[str, ChangedTo, str]] = []
+        self._foreground: list[Foreground] = []
         self._count = 0
 
     # What tools see.
@@ -154,10 +185,11 @@ class SessionProcesses:
     async def near(self, process: str) -> Near:
         """Returns its ports, for a command to reach. Raises ToolError where it has ended, or listens on none."""
         found = await self._running(process)
+        _require_ports(found)
         if not (ports := found.loopback.ports()):
             fix = "read what it prints; `port` waits until it listens"
             raise ToolError(f"cannot reach {process}", "it listens on no port", fix, code=ErrorCode.NOT_FOUND)
-        return Near(found.loopback, ports)
+        return Near(process, found.loopback, ports)
 
     # What the harness does.
 
@@ -166,12 +198,36 @@ class SessionProcesses:
         """How many run now."""
         return sum(each.ending is None for each in self._processes.values())
 
-    def begin(self, command: str, launch: Launch, kept: Kept, record: CallRecord) -> Process:
-        """Starts one. Raises ToolError where there are as many as there may be, or it cannot be audited."""
-        if self._everywhere.running >= MOST_RUNNING:
+    @contextmanager
+    def waiting_for(self, command: Foreground) -> Generator[None]:
+        """Has a command be one that can be sent to the background, as long as its call waits for it."""
+        self._foreground.append(command)
+        try:
+            yield
+        finally:
+            self._foreground.remove(command)
+
+    def send_to_background(self) -> ProcessSeen:
+        """Has the command that began last go on in the background (BG-08). Raises ToolError where that is not to be."""
+        command = next((each for each in reversed(self._foreground) if not each.sent.done()), None)
+        if command is None or command.task.done() or command.leave.now is None:
+            raise _stays("no command runs now", "a command that waits for its turn has not begun")
+        if command.stays:
+            raise _stays(command.stays, "let it end, or stop the turn")
+        process = self.begin(command.display, command.ended, command.kept, command.record, command.printed)
+        command.leave.now(LIFE_S)
+        command.sent.set_result(process.seen())
+        return process.seen()
+
+    def begin(
+        self, command: str, launch: Launch, kept: Kept, record: CallRecord, printed: Printed | None = None
+    ) -> Process:
+        """Starts one, or takes one that runs already and has `printed` something. Raises ToolError where there are as
+        many as there may be, or it cannot be audited."""
+        if self._everywhere.running >= (most := self._everywhere.most):
             raise ToolError(
                 "no process was started",
-                f"{MOST_RUNNING} run in the background, which is the most",
+                f"{self._everywhere.running} run in the background, and `limits.background` allows {most}",
                 "stop one of them: `list_processes` names those of this session",
                 code=ErrorCode.LIMIT_REACHED,
             )
@@ -179,7 +235,10 @@ class SessionProcesses:
         name = f"p{self._count}"
         redact = record.redactor.redact
         process = Process(name, redact(command), record, kept, lambda text: redact(text, keep_lines=True))
-        record.record_process(AuditKind.PROCESS_STARTED, name)
+        sent = {} if printed is None else {"sent": "by the person"}
+        if printed is not None:
+            process.printed, process.sent = printed, True
+        record.record_process(AuditKind.PROCESS_STARTED, name, **sent)
         self._processes[name] = process
         process.task = asyncio.create_task(self._live(process, launch))
         process.task.add_done_callback(lambda _: self._close(process))
@@ -201,6 +260,7 @@ class SessionProcesses:
     async def publish(self, process: str, port: int, record: CallRecord) -> str:
         """Has the machine's own loopback lead to a port of it, until it ends; returns the address. Raises ToolError."""
         found = await self._running(process)
+        _require_ports(found)
         if port not in found.loopback.ports():
             fix = "name a port that it listens on: `/processes` lists them"
             raise ToolError(f"cannot publish port {port}", f"{process} does not listen on it", fix)
@@ -301,6 +361,18 @@ def identity(path: Path) -> object:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _stays(why: str, fix: str) -> ToolError:
+    return ToolError("nothing was sent to the background", why, fix, code=ErrorCode.NOT_FOUND)
+
+
+def _require_ports(process: Process) -> None:
+    """Raises ToolError where its ports are not reached, whatever it listens on."""
+    if process.sent:
+        why = "it was a command that was sent to the background, and its ports are not reached"
+        fix = "stop it, and start it by `start_process`"
+        raise ToolError(f"cannot reach {process.id}", why, fix, code=ErrorCode.NOT_FOUND)
 
 
 def _has_ended(process: ProcessSeen) -> ToolError:

@@ -9,11 +9,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 from remit_governance.values import Effect
 from remit_server.harness.approval.proposal import Proposal
-from remit_server.harness.background.processes import Kept, identity
+from remit_server.harness.background.printed import Printed
+from remit_server.harness.background.processes import Foreground, Kept, SessionProcesses, identity
 from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.commands.inside import Attempts, Inside
 from remit_server.harness.commands.live_output import show_live
@@ -25,7 +26,8 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.authorise import Authorised
 from remit_server.sandbox.network.loopback import Loopback
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Progress
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Leave, Progress, StreamName
+from remit_server.tools.background.seen import ProcessSeen
 from remit_server.tools.spec import (
     CommandPlan,
     CommitPlan,
@@ -124,10 +126,7 @@ async def _start_process(authorised: Authorised, plan: StartPlan, ctx: CallConte
             output = inside.ended = await parts.sandbox.run(given, printed)
         return output
 
-    def look() -> Sequence[Path]:
-        return find_sight(parts.workspace.root, _denied_reads(authorised, spec, ctx), parts.folders).hidden
-
-    kept = Kept({path: identity(path) for path in seen.hidden}, look)
+    kept = _kept(authorised, spec, seen, ctx)
     processes = parts.processes.of(turn.session_id)
     process = processes.begin(plan.display, launch, kept, record)
     try:
@@ -140,7 +139,10 @@ async def _start_process(authorised: Authorised, plan: StartPlan, ctx: CallConte
     return await asyncio.to_thread(plan.render, new)
 
 
-async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallContext, record: CallRecord) -> CommandEnded:
+async def _run_command(
+    authorised: Authorised, plan: CommandPlan, ctx: CallContext, record: CallRecord
+) -> CommandEnded | Outcome:
+    """Runs a command to its end, or until the person sends it to the background."""
     parts = ctx.parts
     seen = await _find_sight(authorised, plan.spec, ctx, record)
     started_ns = time.time_ns()
@@ -156,9 +158,57 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
     )
     # What is shown of the workspace and its repository is for a command in it: another one sees its own folder.
     given_by = seen.given_to(spec) if spec.workspace == parts.workspace.root else nullcontext(spec)
-    with show_live(record.show_output, parts.redactor.redact) as show, inside, given_by as given:
-        output = inside.ended = await parts.sandbox.run(given, show if plan.streams else None)
+    printed, leave = Printed(), Leave()
+
+    async def run(progress: Progress) -> CommandOutput:
+        with inside, given_by as given:
+            output = inside.ended = await parts.sandbox.run(replace(given, leave=leave), progress)
+        return output
+
+    with show_live(record.show_output, parts.redactor.redact) as show:
+
+        def take(stream: StreamName, chunk: bytes) -> None:
+            printed.feed(stream, chunk)
+            if plan.streams and not command.sent.done():
+                show(stream, chunk)
+
+        kept = _kept(authorised, spec, seen, ctx)
+        task = asyncio.create_task(run(take))
+        command = Foreground(plan.display, plan.stays, task, leave, kept, record, printed)
+        output = await _attend(command, parts.processes.of(ctx.turn.session_id))
+    if isinstance(output, ProcessSeen):
+        return _sent(output)
     if plan.amend is not None:
         output = await asyncio.to_thread(plan.amend, output)
     outcome = await asyncio.to_thread(plan.render, output)
     return CommandEnded(outcome, output, started_ns, attempts.report())
+
+
+def _kept(authorised: Authorised, spec: CommandSpec, seen: Sight, ctx: CallContext) -> Kept:
+    """Returns what a process that is about to begin is kept from."""
+    parts = ctx.parts
+
+    def look() -> Sequence[Path]:
+        return find_sight(parts.workspace.root, _denied_reads(authorised, spec, ctx), parts.folders).hidden
+
+    return Kept({path: identity(path) for path in seen.hidden}, look)
+
+
+async def _attend(command: Foreground, processes: SessionProcesses) -> CommandOutput | ProcessSeen:
+    """Waits until a command ends, or is sent to the background; ends it where that is cut short."""
+    ends: tuple[asyncio.Future[Any], ...] = (command.task, command.sent)
+    with processes.waiting_for(command):
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        except BaseException:
+            if not command.sent.done():
+                command.task.cancel()
+                await finish_uninterrupted(asyncio.wait([command.task]))
+            raise
+    return command.sent.result() if command.sent.done() else command.task.result()
+
+
+def _sent(process: ProcessSeen) -> Outcome:
+    """Returns what a call came to whose command the person sent to the background."""
+    how = f"the person sent it to the background as {process.id}; what it has written and writes is thrown away"
+    return Outcome(f"{how}; `read_process` tells what it prints", f"{process.id}: {how}", {"process": process.id})

@@ -171,6 +171,9 @@ class LimitsSection(Section):
         ge=1,
         le=3600,
     )
+    background: int = setting(
+        4, "REMIT_BACKGROUND", "tighten", "processes in the background at the same time (0: none)", ge=0, le=32
+    )
     spare_memory_mib: int = setting(
         128, "REMIT_SPARE_MEMORY_MIB", "no", "MiB of memory below which no turn begins (0: never)", ge=0, le=1 << 20
     )

@@ -158,6 +158,22 @@ def schema_of(parameters: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     return _checked({"type": "object", "properties": properties, "required": required, "additionalProperties": False})
 
 
+def unread_keys(parameters: Mapping[str, JsonValue]) -> frozenset[str]:
+    """Returns the keywords in the parameters that `schema_of` leaves out, at any depth: nothing is held to them."""
+    if parameters.get("type") == "object" and isinstance(parameters.get("properties", {}), dict):
+        return _unread(dict(parameters))
+    return frozenset[str]().union(*(_unread(part) for part in parameters.values()))
+
+
+def _unread(part: JsonValue) -> frozenset[str]:
+    if not isinstance(part, dict):
+        return frozenset()
+    properties = part.get("properties")
+    inner = [part.get("items"), *(properties.values() if isinstance(properties, dict) else ())]
+    held = {"additionalProperties"} if part.get("additionalProperties") is False else set[str]()
+    return frozenset(part.keys() - _KEPT - held).union(*map(_unread, inner))
+
+
 def _checked(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     """Returns the schema. Raises ValueError where a keyword in it has no value of its kind."""
     from jsonschema import Draft202012Validator

@@ -16,7 +16,7 @@ from remit_governance.values import CALLER_TAGS
 from remit_governance.visible import without_hidden
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.tools.external.declared import MAX_DESCRIPTION, schema_of
+from remit_server.tools.external.declared import MAX_DESCRIPTION, schema_of, unread_keys
 
 MANIFEST = "plugin.yaml"
 API_VERSIONS = (1, 2)
@@ -133,6 +133,11 @@ class Manifest(_Form):
     def own_tags(self) -> tuple[str, ...]:
         """The tags that it has: not one that says who calls, which is for Remit to give."""
         return tuple(tag for tag in self.tags if tag not in CALLER_TAGS)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The keywords in the parameters of its tools that nothing is held to, each with its tool."""
+        return tuple(f"`{key}` of {tool.name}" for tool in self.tools for key in sorted(unread_keys(tool.parameters)))
 
     @property
     def words(self) -> str:

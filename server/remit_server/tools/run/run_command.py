@@ -76,7 +76,8 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
     def render(output: CommandOutput) -> Outcome:
         return render_output(output, timed_out(seconds, ctx), ctx.redact, offline=not endpoints)
 
-    return CommandPlan(with_hosts(spec, endpoints), display=command, render=render, streams=True)
+    reaches = "it reaches hosts" if endpoints else "it reaches ports of another process" if arguments.near else ""
+    return CommandPlan(with_hosts(spec, endpoints), display=command, render=render, streams=True, stays=reaches)
 
 
 def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:

@@ -51,6 +51,8 @@ def describe(question: ApprovalRequired) -> str:
         where = f"in {question.cwd}" if question.cwd else "in the folder of the session"
         reach = f"network only to {', '.join(question.hosts)}" if question.hosts else "no network"
         lines.append(f"$ {question.command}\n{where}, in the sandbox, {reach}")
+    if question.near is not None:
+        lines.append(f"Reaches the process in the background: {visible_again(question.near, 'show')}")
     lines += [diff.diff for diff in question.diffs if diff.diff]
     return "\n".join([*lines, f"Your answer is for exactly this: {question.digest}"])
 
@@ -58,7 +60,8 @@ def describe(question: ApprovalRequired) -> str:
 def _bound(question: ApprovalRequired) -> dict[str, Any]:
     """Returns what the answer is bound to, for programs."""
     told = question.model_dump(
-        mode="json", include={"approval_id", "digest", "effect", "argv", "command", "cwd", "hosts", "risk", "deadline"}
+        mode="json",
+        include={"approval_id", "digest", "effect", "argv", "command", "cwd", "hosts", "near", "risk", "deadline"},
     )
     told["files"] = [
         each.model_dump(

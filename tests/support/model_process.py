@@ -1,0 +1,53 @@
+"""The server of a model as a process of its own, to be killed: it speaks as llama.cpp's does, a few bytes at a time.
+
+It reads the steps that it plays, a line of JSON each, and prints how its model is named.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from small_server import SHAPES
+
+LIKE = SHAPES["llama.cpp"]
+PIECE, PAUSE_S = 4, 0.005
+
+
+def serve(steps: list[str]) -> None:
+    """Answers for ever, each request for a step with the next one, and then with a last word."""
+    left = iter(steps)
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            self._begin("application/json", 200 if self.path in LIKE.pages else 404)
+            self.wfile.write(LIKE.pages.get(self.path, b"{}"))
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            step = next(left, '{"answer": "That is all that there is to be said of it, and nothing more."}')
+            self._begin(LIKE.kind, 200)
+            for at in range(0, len(step), PIECE):
+                self.wfile.write(LIKE.before % json.dumps(step[at : at + PIECE]).encode())
+                time.sleep(PAUSE_S)
+            self.wfile.write(LIKE.after)
+
+        def _begin(self, kind: str, status: int) -> None:
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listener:
+        sys.stdout.write(LIKE.reference.format(f"http://127.0.0.1:{listener.server_port}") + "\n")
+        sys.stdout.flush()
+        listener.serve_forever()
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.read().splitlines())
