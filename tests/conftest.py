@@ -90,6 +90,14 @@ async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
         yield make
 
 
+@pytest.fixture(params=["bubblewrap", pytest.param("landlock", marks=pytest.mark.slow)])
+def each_sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each sandbox that nothing but this system is needed for, taken by every Remit that the test starts."""
+    name: str = request.param
+    monkeypatch.setenv("REMIT_SANDBOX", name)
+    return name
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that no worker is left alone with one in the end, and before them the tests that
     are nearest to what has changed since the last commit."""

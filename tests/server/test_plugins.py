@@ -441,6 +441,7 @@ def test_PLG_05_a_plugin_that_fails_has_failed_and_is_still_a_plugin(
 
 
 @slow
+@pytest.mark.usefixtures("each_sandbox")
 def test_THR_plugins_a_plugin_reaches_nothing_that_it_was_not_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -482,6 +483,7 @@ def test_THR_plugins_a_plugin_reaches_no_host_but_those_that_were_taken(tmp_path
 
 
 @slow
+@pytest.mark.usefixtures("each_sandbox")
 def test_THR_plugins_nothing_of_a_plugin_outlives_its_call(tmp_path: Path) -> None:
     need_sandbox()
     add(tmp_path, "stays")

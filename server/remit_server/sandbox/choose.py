@@ -45,7 +45,8 @@ def choose_sandbox(
     if named is not None:
         return sandbox_named(named, workspace)
     taken = [sandbox_named(name, workspace) for name in candidates(sys.platform, _is_there(workspace))]
-    return Fallback(taken, sandbox_advice(this_machine()))
+    less = sandbox_named("landlock-alone", workspace) if sys.platform == "linux" else None
+    return Fallback(taken, sandbox_advice(this_machine()), less)
 
 
 def candidates(platform: str, is_there: Callable[[str], bool]) -> tuple[RuntimeName, ...]:

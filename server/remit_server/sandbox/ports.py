@@ -117,7 +117,8 @@ class Isolation:
     command that lists hosts reaches them, by the proxy; else it is refused. `read_only` and `offline` say why there is
     no such thing, where this sandbox may have it, and how to get it. `background`: a process can go on in it, and be
     reached. `processes` is what bounds their number, in words. `lacks` are properties by which `probe.py` knows them,
-    that this sandbox never has.
+    that this sandbox never has. `by_rights`: a command is the person, and what the sandbox refuses of files reads as a
+    right that lacks.
     """
 
     name: RuntimeName
@@ -131,6 +132,7 @@ class Isolation:
     offline: str = ""
     processes: str = ""
     lacks: tuple[str, ...] = ()
+    by_rights: bool = False
 
 
 class Sandbox(Protocol):

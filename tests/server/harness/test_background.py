@@ -134,12 +134,9 @@ async def test_BG_01_it_takes_no_turn_of_commands(make_bench: Any) -> None:
     assert (last.error.code, ran.ok) == ("limit_reached", True), "BG-05"
 
 
-@pytest.mark.parametrize("runtime", ["bubblewrap", "landlock"])
-async def test_BG_02_it_changes_nothing_and_scratch_is_thrown_away(
-    make_bench: Any, runtime: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("each_sandbox")
+async def test_BG_02_it_changes_nothing_and_scratch_is_thrown_away(make_bench: Any) -> None:
     """THR-background-nothing-is-written."""
-    monkeypatch.setenv("REMIT_SANDBOX", runtime)
 
     def prepare(root: Path) -> None:
         (root / "cache").mkdir()
@@ -229,12 +226,9 @@ async def test_BG_03_a_forged_text_is_only_a_text(make_bench: Any) -> None:
     assert refused.error.code == "not_found"
 
 
-@pytest.mark.parametrize("runtime", ["bubblewrap", "landlock"])
-async def test_BG_04_it_reaches_nothing_outside_and_is_reached_by_name_alone(
-    make_bench: Any, runtime: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("each_sandbox")
+async def test_BG_04_it_reaches_nothing_outside_and_is_reached_by_name_alone(make_bench: Any) -> None:
     """THR-background-nothing-is-reached."""
-    monkeypatch.setenv("REMIT_SANDBOX", runtime)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         tries = f"(curl -sS -m 2 http://127.0.0.1:{port}/; curl -sS -m 2 http://1.1.1.1/; curl -sS -m 2 http://example.org) 2>&1; echo tried; {SERVES}"

@@ -45,8 +45,10 @@ from remit_server.workspace.git_linked import KEPT_S
 
 @dataclass(frozen=True, slots=True)
 class CommandEnded:
-    """A command that ran from `started_ns` on: what it came to, what it left, and what it tried to reach, in words."""
+    """A command that ran as `spec` says from `started_ns` on: what it came to, what it left, and what it tried to
+    reach, in words."""
 
+    spec: CommandSpec
     outcome: Outcome
     output: CommandOutput
     started_ns: int
@@ -161,4 +163,4 @@ async def _run_command(authorised: Authorised, plan: CommandPlan, ctx: CallConte
     if plan.amend is not None:
         output = await asyncio.to_thread(plan.amend, output)
     outcome = await asyncio.to_thread(plan.render, output)
-    return CommandEnded(outcome, output, started_ns, attempts.report())
+    return CommandEnded(spec, outcome, output, started_ns, attempts.report())
