@@ -52,8 +52,8 @@ SAYS = '    return "deny", f"{len(tried)} tried, reached: {reached}"\n'
 
 
 @pytest.fixture
-def tried(make_bench: Any, tmp_path: Path) -> Callable[[str], Any]:
-    """Runs attempts inside a rule; what was reached comes back as the reason of its deny."""
+def tried(make_bench: Any, tmp_path: Path, each_sandbox: str) -> Callable[[str], Any]:
+    """Runs attempts inside a rule, in each sandbox; what was reached comes back as the reason of its deny."""
 
     async def run(attempts: str) -> str:
         write_rule(tmp_path, ATTEMPT + textwrap.indent(textwrap.dedent(attempts), "    ") + SAYS)

@@ -135,6 +135,17 @@ class Isolation:
     by_rights: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class RuleStart:
+    """How the process of a person's own rules is started: its words, to be found by PATH in its environment, and the
+    descriptors that it is passed, which are whoever's who starts it. `remove` clears away what its death leaves."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    descriptors: tuple[int, ...] = ()
+    remove: Callable[[], None] = lambda: None
+
+
 class Sandbox(Protocol):
     """Runs commands where they see no network but what was listed, and cannot change the workspace.
 
@@ -154,5 +165,16 @@ class Sandbox(Protocol):
         """Run to the end, the limit, or cancellation; no process of the command outlives the call.
 
         Raises ToolError (`sandbox_unavailable`) where nothing isolates.
+        """
+        ...
+
+
+class RuleSandbox(Sandbox, Protocol):
+    """A sandbox that a person's own rules run in, too (EXT-01)."""
+
+    def start_rules(self, program: bytes) -> RuleStart:
+        """Returns how a process begins that this Python program is all of, and that speaks by its standard streams.
+
+        Raises OSError, and ImportError or RuntimeError without what the filter of calls needs.
         """
         ...

@@ -297,6 +297,7 @@ def test_where_there_is_no_sandbox_every_action_that_reaches_a_rule_is_denied(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("REMIT_SANDBOX", "bubblewrap")
     writes = rule("SYSCALLS = ['fs.write']\ndef rule(action): return 'allow'")
     host = ExtensionHost([writes], Path("/nowhere"))
     try:

@@ -212,7 +212,7 @@ def test_BOX_13_where_nothing_isolates_less_is_offered_and_never_taken(tmp_path:
     assert (json.loads(taken.stdout)["name"], taken.returncode) == ("landlock-alone", 0), taken.stdout
     for_root = subprocess.run(
         [sys.executable, "-c", NOTHING + REMIT, *words],
-        env={**os.environ, "HOME": str(tmp_path)},
+        env={**os.environ, "HOME": str(tmp_path), "REMIT_SANDBOX": ""},
         capture_output=True,
         check=False,
     )
@@ -251,7 +251,8 @@ def as_another_user(*words: str, **more: str) -> subprocess.CompletedProcess[str
     with tempfile.TemporaryDirectory(dir="/tmp") as home:
         os.chown(home, USER, USER)
         become = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "--inh-caps=-all"]
-        environment = {**os.environ, "HOME": home, "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1", **more}
+        environment = {**os.environ, "HOME": home, "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment |= {"REMIT_SANDBOX": "", **more}
         argv = [*become, sys.executable, *(word.replace("$HOME", home) for word in words)]
         return subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 

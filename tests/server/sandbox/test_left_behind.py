@@ -34,7 +34,8 @@ from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.sandbox.ports import CommandSpec
 here = Path(sys.argv[2])
-spec = CommandSpec(("/bin/sh", "-c", "echo begun; sleep 3333"), here, here, command_environment({}), 3600, writes=True)
+script = f"echo begun; sleep {sys.argv[3]}"
+spec = CommandSpec(("/bin/sh", "-c", script), here, here, command_environment({}), 3600, writes=True)
 asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda *_: print("begun", flush=True)))
 """
 
@@ -99,8 +100,9 @@ def test_removing_twice_is_the_same_as_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("another_process")
 def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeName, workspace: Path) -> None:
+    seconds = f"33{os.getpid()}"  # others may run this test beside us
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, runtime, str(workspace)],
+        [sys.executable, "-c", SERVER, runtime, str(workspace), seconds],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -121,7 +123,7 @@ def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeNam
     areas = (*AREAS, *find_parents())
     assert [folder for area in areas for folder in area.glob(f"remit-*-*-{server.pid}-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
-    assert "sleep 3333" not in [line.strip() for line in listed.splitlines()]
+    assert f"sleep {seconds}" not in [line.strip() for line in listed.splitlines()]
 
 
 def group_tree(tmp_path: Path) -> Path:
