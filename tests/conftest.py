@@ -90,11 +90,16 @@ async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
         yield make
 
 
-@pytest.fixture(params=["bubblewrap", pytest.param("landlock", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["bubblewrap", *(pytest.param(name, marks=pytest.mark.slow) for name in ("landlock", "podman", "docker"))]
+)
 def each_sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each sandbox that nothing but this system is needed for, taken by every Remit that the test starts."""
+    """Each sandbox that this machine has, taken by every Remit that the test starts."""
+    from rule_programs import need_sandbox  # see `make_bench`
+
     name: str = request.param
     monkeypatch.setenv("REMIT_SANDBOX", name)
+    need_sandbox()
     return name
 
 

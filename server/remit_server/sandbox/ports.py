@@ -114,11 +114,11 @@ class Isolation:
     """What a sandbox really gives on this machine; `available` is false with `why` and `fix` where it gives nothing.
 
     `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them. `hosts`: a
-    command that lists hosts reaches them, by the proxy; else it is refused. `read_only` and `offline` say why there is
-    no such thing, where this sandbox may have it, and how to get it. `background`: a process can go on in it, and be
-    reached. `processes` is what bounds their number, in words. `lacks` are properties by which `probe.py` knows them,
-    that this sandbox never has. `by_rights`: a command is the person, and what the sandbox refuses of files reads as a
-    right that lacks.
+    command that lists hosts reaches them, by the proxy; else it is refused. `background`: a process can go on in it,
+    and be reached. `channel`: a command has a socket to whoever has it run, as a plugin needs. `read_only` and
+    `offline` say why there is no such thing, where this sandbox may have it, and how to get it. `processes` is what
+    bounds their number, in words. `lacks` are properties by which `probe.py` knows them, that this sandbox never has.
+    `by_rights`: a command is the person, and what the sandbox refuses of files reads as a right that lacks.
     """
 
     name: RuntimeName
@@ -128,6 +128,7 @@ class Isolation:
     layers: bool = False
     hosts: bool = False
     background: bool = False
+    channel: bool = False
     read_only: str = ""
     offline: str = ""
     processes: str = ""

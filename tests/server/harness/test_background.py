@@ -145,7 +145,8 @@ async def test_BG_02_it_changes_nothing_and_scratch_is_thrown_away(make_bench: A
     tries = "echo x > new.txt; echo y >> a.py; rm a.py; cat cache/old; echo z > cache/new; cat cache/new; sleep 60"
     bench = await played(make_bench, start(tries, scratch=["cache"], until="z"), prepare=prepare)
     (began,) = results(bench)
-    assert began.output.count("Read-only file system") >= 3
+    refused = ("Read-only file system", "Permission denied")  # the second where a container of root's is another user
+    assert sum(map(began.output.count, refused)) >= 3
     assert "old\nz" in began.output
     assert {str(each.relative_to(bench.workspace)) for each in bench.workspace.rglob("*")} == {
         "a.py",

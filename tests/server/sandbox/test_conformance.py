@@ -63,6 +63,7 @@ async def test_BOX_14_every_property_that_the_probe_tries_is_as_the_table_tells(
     assert table["changes"][runtime] == ("yes" if isolation.layers else "no")
     assert table["hosts"][runtime] == ("yes" if isolation.hosts else "no")
     assert table["background"][runtime] == ("yes" if isolation.background else "no")
+    assert table["plugins"][runtime] == ("yes" if isolation.channel else "no")
     assert table["rules"][runtime] == ("yes" if await asyncio.to_thread(has_rules, runtime) else "no")
 
 

@@ -159,8 +159,8 @@ class Bubblewrap:
                 return _Found(self._failed(ended))
             area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")), bounds=bounds)
         bound = _bound_name(ended)
-        isolation = Isolation(self.name, True, layers=area is not None, hosts=True, background=True, processes=bound)
-        return _Found(isolation, area, bounds=bounds)
+        isolation = Isolation(self.name, True, layers=area is not None, hosts=True, background=True, channel=True)
+        return _Found(replace(isolation, processes=bound), area, bounds=bounds)
 
     async def _area_for_layers(self, trial: CommandSpec, *, bounds: bool) -> Path | None:
         """Returns the first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
