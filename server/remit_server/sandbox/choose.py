@@ -57,11 +57,19 @@ def rule_sandboxes(
 
     What starts a process in no time comes first, for rules are asked before each call.
     """
+    from remit_server.sandbox.containers.container_sandbox import Containers
+
+    made: dict[RuntimeName, Callable[[], RuleSandbox]] = {
+        "bubblewrap": lambda: Bubblewrap(workspace=workspace, builder=BWRAP),
+        "landlock": lambda: Bubblewrap(workspace=workspace, builder=LAUNCHER),
+        "podman": lambda: Containers("podman", workspace),
+        "docker": lambda: Containers("docker", workspace),
+    }
     chosen = (os.environ if environment is None else environment).get(CHOICE, "")
     here = candidates(sys.platform, _is_there(workspace))
-    builders = {"bubblewrap": BWRAP, "landlock": LAUNCHER}
-    names = [name for name in builders if name == chosen] or [name for name in builders if name in here]
-    return tuple(Bubblewrap(workspace=workspace, builder=builders[name]) for name in names or ["bubblewrap"])
+    named: RuntimeName | None = next((name for name in made if name == chosen), None)
+    names: list[RuntimeName] = [named] if named else [name for name in made if name in here]
+    return tuple(made[name]() for name in names) or (made["bubblewrap"](),)
 
 
 def candidates(platform: str, is_there: Callable[[str], bool]) -> tuple[RuntimeName, ...]:

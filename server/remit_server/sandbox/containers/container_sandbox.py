@@ -55,8 +55,8 @@ from remit_server.sandbox.outcome import (
     refuse_ways_out,
     trusted_path,
 )
-from remit_server.sandbox.policy_profile import runtime_beside, runtime_folders
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
+from remit_server.sandbox.policy_profile import library_folders, rules_argv, runtime_beside, runtime_folders
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuleStart, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, find_leftovers, lasting_folder, prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
 from remit_server.sandbox.visible.environment import (
@@ -211,6 +211,37 @@ class Containers:
         if has_never_begun(ended):
             raise no_sandbox(self._did_not_start(ended))
         return command_output(ended, left, written)
+
+    def start_rules(self, program: bytes) -> RuleStart:
+        """Returns how rules begin, with the libraries and the Python of this system. Raises OSError."""
+        place = wait_for(self._find).place
+        if place is None or self._image:
+            why = "rules need this system's own Python, which is not in an image of the person's own"
+            raise OSError(why if place else self.isolation().why)
+        text = place.folder / f"rules-{hashlib.sha256(program).hexdigest()[:12]}.py"
+        text.write_bytes(program)
+        text.chmod(0o444)
+        here = CommandSpec((), place.folder, place.folder, {}, _ACT_S)
+        container = replace(
+            self._container(place, here, "strict"), shown=library_folders(), toolchains=runtime_beside(()), hidden=()
+        )
+        template = TEMPLATES["code-executor"]
+        self._act_now(containers.create_rules_argv(container, template, text, rules_argv()))
+
+        def remove() -> None:
+            with contextlib.suppress(OSError):  # somebody else may be at it
+                self._act_now(containers.remove_argv(self._program, [container.name]))
+
+        argv = containers.start_argv(self._program, container.name, hears=True)
+        return RuleStart(tuple(argv), self._environment, remove=remove)
+
+    def _act_now(self, argv: Sequence[str]) -> None:
+        """One short call of the program, for a thread that may wait for it. Raises OSError where it fails."""
+        try:
+            subprocess.run(argv, env=self._environment, cwd="/", capture_output=True, timeout=_ACT_S, check=True)
+        except subprocess.SubprocessError as error:
+            said = getattr(error, "stderr", None) or str(error).encode()
+            raise OSError(last_line(said)) from error
 
     async def collect(self) -> list[str]:
         """Remove the containers of servers that are dead; their names."""
@@ -537,7 +568,12 @@ def _make_files_folder() -> Path:
     folder = _require_readable(lasting_folder("containers"))
     (folder / "folder").mkdir(mode=0o555)
     (folder / "file").touch(mode=0o000)
-    profiles: set[ProfileName] = {"standard-unix", "alone", *(template.seccomp for template in TEMPLATES.values())}
+    profiles: set[ProfileName] = {
+        "standard-unix",
+        "alone",
+        "strict",
+        *(template.seccomp for template in TEMPLATES.values()),
+    }
     for name in profiles:
         (folder / f"{name}.json").write_text(profile_json(name))
     return folder
