@@ -90,6 +90,19 @@ async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
         yield make
 
 
+@pytest.fixture(
+    params=["bubblewrap", *(pytest.param(name, marks=pytest.mark.slow) for name in ("landlock", "podman", "docker"))]
+)
+def each_sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each sandbox that this machine has, taken by every Remit that the test starts."""
+    from rule_programs import need_sandbox  # see `make_bench`
+
+    name: str = request.param
+    monkeypatch.setenv("REMIT_SANDBOX", name)
+    need_sandbox()
+    return name
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that no worker is left alone with one in the end, and before them the tests that
     are nearest to what has changed since the last commit."""

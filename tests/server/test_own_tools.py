@@ -168,6 +168,7 @@ def test_TOOL_15_a_tool_that_is_written_down_needs_to_say_nothing(tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("each_sandbox")
 def test_TOOL_16_it_changes_only_what_is_reviewed_and_reaches_nothing(tmp_path: Path) -> None:
     need_sandbox()
     (tmp_path / "secret.txt").write_text("s3cret-words")

@@ -25,6 +25,12 @@ LONG = 4096
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def machine_environment() -> dict[str, str]:
+    """The variables of whoever runs the tests, without their settings of Remit but for the sandbox that they chose: with
+    `REMIT_SANDBOX=landlock` every test that starts a Remit has that."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("REMIT_") or k == "REMIT_SANDBOX"}
+
+
 @dataclass(frozen=True)
 class Done:
     """A command that has ended."""
@@ -58,7 +64,7 @@ class CommandLine:
     def alone(workspace: Path, elsewhere: Path) -> CommandLine:
         """Nothing of this machine's Remit is seen: state and configuration are below `elsewhere`."""
         own = {"REMIT_STATE_DIR": str(elsewhere / "state"), "REMIT_CONFIG_DIR": str(elsewhere / "config")}
-        return CommandLine(workspace, {k: v for k, v in os.environ.items() if not k.startswith("REMIT_")} | own)
+        return CommandLine(workspace, machine_environment() | own)
 
     @property
     def state(self) -> Path:

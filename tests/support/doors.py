@@ -13,7 +13,6 @@ import json
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -120,12 +119,11 @@ class Door:
         return f"r{next(self._numbers)}"
 
     def until(self, found: Callable[[], Any]) -> Any:
-        """Waits for something in what was received."""
-        deadline = time.monotonic() + PATIENCE_S
+        """Waits for something in what was received, as long as anything comes."""
         with self._changed:
             while not (value := found()):
                 assert not self.ended, f"the process ended: {self.received[-3:]}"
-                assert self._changed.wait(max(0.0, deadline - time.monotonic())), f"waited: {self.received[-3:]}"
+                assert self._changed.wait(PATIENCE_S), f"waited: {self.received[-3:]}"
         return value
 
     def kinds(self, name: str) -> list[str]:

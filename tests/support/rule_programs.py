@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import textwrap
@@ -14,15 +15,19 @@ import pytest
 from remit_governance.canonical import Json
 from remit_governance.policy.decision.extension import ExtensionRule, Facts, read_rule
 from remit_server.extensions.host import ExtensionHost
-from remit_server.sandbox.choose import choose_sandbox
+from remit_server.sandbox.choose import CHOICE, choose_sandbox
 
+PACKAGES = {"bubblewrap": ("bwrap", "bubblewrap util-linux"), "podman": ("podman", "podman runc")}
+"""What everybody can have, and how to get it. Docker needs a daemon besides, which CI starts where it can."""
 PATIENT_S = 20.0
 """For tests that are not about the time: a machine may be busy."""
 
 
 def need_sandbox() -> None:
-    if sys.platform != "linux" or shutil.which("bwrap") is None:
-        pytest.skip("there is no bubblewrap: apt-get install bubblewrap util-linux")
+    """Skips where the sandbox that whoever runs this has chosen, or Bubblewrap, is not there."""
+    program, packages = PACKAGES.get(os.environ.get(CHOICE, "bubblewrap"), ("", ""))
+    if sys.platform != "linux" or (program and shutil.which(program) is None):
+        pytest.skip(f"there is no {program}: apt-get install {packages}")
     isolation = choose_sandbox().isolation()
     if not isolation.available:
         pytest.skip(f"this system lets nobody make a sandbox: {isolation.why}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from command_line import machine_environment
 from lsp_pipe import Json, PipeClient
 from threat_bench import own
 
@@ -66,7 +66,7 @@ class RunningServer:
         (folder / "config").mkdir(exist_ok=True)
         (folder / "config" / "policy.yaml").write_text(policy)
         mine = {"REMIT_STATE_DIR": str(folder / "state"), "REMIT_CONFIG_DIR": str(folder / "config")}
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("REMIT_")} | mine | environment
+        self.environment = machine_environment() | mine | environment
         self._command = [*command, str(Path(sys.executable).with_name("remit")), "serve"]
         self._numbers = itertools.count(1)
 

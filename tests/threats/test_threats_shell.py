@@ -124,27 +124,35 @@ async def test_THR_shell_the_dispatcher_judges_the_same_words_as_policy_explain(
     assert (bench.workspace / "x").is_dir()
 
 
+WRITES = [
+    "echo evil > a.py; echo evil | tee a.py",
+    "sed -i s/total/evil/ a.py",
+    "python3 -c \"open('a.py', 'w').write('evil')\"",
+    "cp /etc/hostname a.py; mv a.py b.py; rm a.py; ln -sf /etc/passwd a.py; truncate -s0 a.py; chmod 777 a.py",
+    "mkdir -p .git/hooks .vscode; echo evil > .git/hooks/pre-commit",
+    "find . -name a.py -delete; find . -name a.py -exec rm {} +",
+    "tar cf a.py /etc; dd if=/dev/zero of=a.py count=1; sort -o a.py a.py",
+    "cp -r . /tmp/here && cd /tmp/here && echo evil > a.py && git init -q . && ls -d .git",
+    "mount -o remount,rw . ; unshare -r sh -c 'echo evil > a.py'; chroot . sh",
+    "exec 9<>a.py; echo evil >&9; flock a.py echo evil",
+]
+DENIED = LAX.replace('fs.write, path_glob: ["**"] }, action: allow', "fs.write }, action: deny")
+
+
 @pytest.mark.usefixtures("sandbox")
-@pytest.mark.parametrize(
-    "trick",
-    [
-        "echo evil > a.py; echo evil | tee a.py",
-        "sed -i s/total/evil/ a.py",
-        "python3 -c \"open('a.py', 'w').write('evil')\"",
-        "cp /etc/hostname a.py; mv a.py b.py; rm a.py; ln -sf /etc/passwd a.py; truncate -s0 a.py; chmod 777 a.py",
-        "mkdir -p .git/hooks .vscode; echo evil > .git/hooks/pre-commit",
-        "find . -name a.py -delete; find . -name a.py -exec rm {} +",
-        "tar cf a.py /etc; dd if=/dev/zero of=a.py count=1; sort -o a.py a.py",
-        "cp -r . /tmp/here && cd /tmp/here && echo evil > a.py && git init -q . && ls -d .git",
-        "mount -o remount,rw . ; unshare -r sh -c 'echo evil > a.py'; chroot . sh",
-        "exec 9<>a.py; echo evil >&9; flock a.py echo evil",
-    ],
-)
+@pytest.mark.parametrize("trick", WRITES)
 async def test_THR_shell_writes_of_every_kind_leave_the_workspace_as_it_is(make_bench: Any, trick: str) -> None:
     """A command that was let run may try what it likes: it writes nowhere that lasts, unless policy allows the file."""
-    bench: Bench = await make_bench(
-        policy=LAX.replace('fs.write, path_glob: ["**"] }, action: allow', "fs.write }, action: deny")
-    )
+    await leaves_the_workspace_as_it_is(await make_bench(policy=DENIED), trick)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("each_sandbox", "sandbox")
+async def test_THR_shell_all_of_these_writes_together_do_so_in_each_sandbox(make_bench: Any) -> None:
+    await leaves_the_workspace_as_it_is(await make_bench(policy=DENIED), "\n".join(f"({each})" for each in WRITES))
+
+
+async def leaves_the_workspace_as_it_is(bench: Bench, trick: str) -> None:
     before = (bench.workspace / "a.py").read_bytes()
     assert (await script(bench, f"echo started\n{trick}\n")).output.count("started") == 1
     assert (bench.workspace / "a.py").read_bytes() == before

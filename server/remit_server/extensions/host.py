@@ -20,7 +20,8 @@ from remit_governance.errors import ExtensionError, PolicyError, Problem
 from remit_governance.policy.decision.extension import ExtensionRule, Facts, facts_of
 from remit_governance.values import Action
 from remit_server.extensions.process import ProcessFailed, QuestionTooLong, RuleProcess
-from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
+from remit_server.sandbox.advice import Fallback, sandbox_advice, this_machine
+from remit_server.sandbox.choose import rule_sandboxes
 from remit_server.sandbox.ports import Isolation
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ class ExtensionHost:
     """
 
     def __init__(self, rules: Sequence[ExtensionRule], workspace: Path, call_s: float = CALL_S) -> None:
-        self._rules, self._workspace, self._call_s = tuple(rules), workspace, call_s
+        self._rules, self._call_s = tuple(rules), call_s
+        self._sandboxes = rule_sandboxes(workspace)
         self._questions: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
         self._loaded: Future[None] = Future()
         self._lock = threading.Lock()
@@ -138,15 +140,8 @@ class ExtensionHost:
 
     def _start(self) -> None:
         """Start, load, warm up. Raises PolicyError naming a file that cannot be loaded."""
-        try:
-            self._process = RuleProcess.start(self._workspace)
-        except ProcessFailed as failed:
-            self._failed(str(failed))
-            isolation = Bubblewrap().isolation()  # rules run in no other
-            self._nowhere = None if isolation.available else isolation
-            return
-        self._nowhere = None
-        if self._closed:
+        self._process = self._start_process()
+        if self._process is None or self._closed:
             return
         try:
             self._load(self._process)
@@ -158,6 +153,23 @@ class ExtensionHost:
             self._process.ask(warm_up, _LOAD_S)
         except ProcessFailed as failed:
             self._failed(f"in the call that warms it up {failed}")
+
+    def _start_process(self) -> RuleProcess | None:
+        """Returns one in the first sandbox that starts it; None where none does, and then notes why."""
+        failures: list[str] = []
+        for sandbox in self._sandboxes:
+            try:
+                process = RuleProcess.start(sandbox)
+            except ProcessFailed as failed:
+                failures.append(f"`{sandbox.name}`: {failed}")
+            else:
+                # The next time, nobody waits for those that failed before.
+                self._sandboxes, self._nowhere = (sandbox,), None
+                return process
+        isolation = Fallback(self._sandboxes, sandbox_advice(this_machine())).isolation()
+        self._nowhere = None if isolation.available else isolation
+        self._failed("; ".join(failures))
+        return None
 
     def _load(self, process: RuleProcess) -> None:
         problems: list[Problem] = []

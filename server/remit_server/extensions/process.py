@@ -9,15 +9,12 @@ import select
 import struct
 import subprocess
 import time
+from collections.abc import Callable
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, cast
 
 from remit_governance.canonical import Json
-from remit_server.sandbox.bubblewrap.bubblewrap import memory_file
-from remit_server.sandbox.bubblewrap.seccomp import single_process_filter
-from remit_server.sandbox.outcome import trusted_path
-from remit_server.sandbox.policy_profile import policy_options
+from remit_server.sandbox.ports import RuleSandbox, RuleStart
 
 START_S = 20.0
 MAX_ANSWER = 1 << 18
@@ -36,22 +33,20 @@ class QuestionTooLong(Exception):
 class RuleProcess:
     """A running one. Belongs to the thread that started it, with which it dies."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], remove: Callable[[], None]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
-        self._process = process
+        self._process, self._remove = process, remove
         self._to, self._from = process.stdin, process.stdout
         for pipe in (self._to, self._from):
             os.set_blocking(pipe.fileno(), False)
 
     @classmethod
-    def start(cls, workspace: Path) -> RuleProcess:
-        """Start it and hear that Python runs in it. Raises ProcessFailed, and leaves no process behind then.
-
-        A `bwrap` that lies in the workspace is not taken.
-        """
+    def start(cls, sandbox: RuleSandbox) -> RuleProcess:
+        """Start it and hear that Python runs in it. Raises ProcessFailed, and leaves no process behind then."""
         try:
-            process = cls(_spawn(trusted_path(workspace)))
+            given = sandbox.start_rules((files("remit_server.extensions") / "program.py").read_bytes())
+            process = cls(_spawn(given), given.remove)
         except (OSError, ImportError, RuntimeError) as error:
             raise ProcessFailed(f"it cannot be started: {error}") from error
         try:
@@ -80,6 +75,7 @@ class RuleProcess:
         """End it and everything in it; may be called from any thread, and again."""
         self._process.kill()
         self._process.wait(_DEATH_S)
+        self._remove()
 
     def close(self) -> None:
         """Kill it and let go of its pipes."""
@@ -132,24 +128,19 @@ def _ready(fd: int, event: int, seconds: float) -> bool:
     return bool(waiting.poll(max(seconds, 0) * 1000))
 
 
-def _spawn(path: str) -> subprocess.Popen[bytes]:
-    """Raises OSError, and ImportError or RuntimeError without libseccomp."""
-    program = (files("remit_server.extensions") / "program.py").read_bytes()
-    descriptors = [memory_file(data) for data in (single_process_filter(), program)]
-    seccomp, text = descriptors
-    # Found by the path that is given.
-    command = ["bwrap", "--seccomp", str(seccomp), *policy_options(text)]
+def _spawn(given: RuleStart) -> subprocess.Popen[bytes]:
+    """Raises OSError."""
     try:
         return subprocess.Popen(
-            command,
+            given.argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"PATH": path},
-            pass_fds=descriptors,
+            env=given.environment,
+            pass_fds=given.descriptors,
             start_new_session=True,
             bufsize=0,
         )
     finally:
-        for fd in descriptors:
+        for fd in given.descriptors:
             os.close(fd)

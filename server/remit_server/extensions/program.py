@@ -24,10 +24,13 @@ _MAX_TEXT = 500
 def main() -> None:
     """Serve until standard input ends."""
     limited(int(sys.argv[1]))
+    os.environ.clear()  # a container has variables of its own
     source, sink = os.dup(0), os.dup(1)
-    # What a rule prints or reads must not get between the messages. Standard error leads nowhere.
-    os.dup2(2, 0)
-    os.dup2(2, 1)
+    # What a rule prints or reads must not get between the messages. Standard error leads nowhere; in a container it
+    # cannot be read, but there is a device for that.
+    nowhere = os.open(os.devnull, os.O_RDWR) if os.path.exists(os.devnull) else 2  # noqa: PTH110
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
     rules: dict[str, tuple[str, Rule]] = {}
     send(sink, {"id": None, "answer": "ready"})
     while (message := received(source)) is not None:

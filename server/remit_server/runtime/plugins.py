@@ -191,9 +191,12 @@ def install(folder: Path, manifest: Manifest, files: Files, reads_only: Iterable
         shutil.rmtree(place / FILES, ignore_errors=True)
         for relative, file in files.items():
             target = place / FILES / relative
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.data)
-            target.chmod(0o700 if file.executable else 0o600)
+            # Nobody else comes into its place; but in a container of root's the plugin is another user than root.
+            target.chmod(0o755 if file.executable else 0o644)
+            for above in target.relative_to(place).parents:
+                (place / above).chmod(0o755 if above.parts else 0o700)
     except OSError as error:
         fix = "make the folder of your configuration writable"
         raise SetupError("the plugin was not installed", f"`{place}`: {os_reason(error)}", fix) from error

@@ -121,6 +121,12 @@ def _read(file: Path) -> str:
         return ""
 
 
+_LESS = (
+    "accept less, by REMIT_SANDBOX=landlock-alone in your environment: commands then write nothing to the workspace, "
+    "have no network, not even among themselves, and can tell which files exist that they may not open"
+)
+
+
 class NoSandbox:
     """Stands where nothing isolates. It never runs anything."""
 
@@ -142,11 +148,11 @@ class NoSandbox:
 class Fallback:
     """Several sandboxes of this system, the best first: commands run in the first one that isolates (BOX-12).
 
-    Where none does, the best one is what the person is told to get.
+    Where none does, the best one is what the person is told to get, and that they may take `less` (BOX-13).
     """
 
-    def __init__(self, candidates: Sequence[Sandbox], advice: str) -> None:
-        self._candidates, self._advice = candidates, advice
+    def __init__(self, candidates: Sequence[Sandbox], advice: str, less: Sandbox | None = None) -> None:
+        self._candidates, self._advice, self._less = candidates, advice, less
         self._taken: Sandbox | None = None
 
     @property
@@ -166,7 +172,8 @@ class Fallback:
         self._taken = None
         why = ", and ".join(dict.fromkeys(found.why for found in tried))
         more = "; or, for ".join(dict.fromkeys((self._advice, *(f"{each.name}: {each.fix}" for each in tried[1:]))))
-        return replace(tried[0], why=why, fix=more)
+        less = f"; or {_LESS}" if self._less is not None and self._less.isolation().available else ""
+        return replace(tried[0], why=why, fix=f"{more}{less}")
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run it in the sandbox taken. Raises ToolError (`sandbox_unavailable`) where none isolates."""

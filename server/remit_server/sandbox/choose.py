@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import get_args
 
 from remit_server.sandbox.advice import Fallback, NoSandbox, sandbox_advice, this_machine
-from remit_server.sandbox.bubblewrap.bubblewrap import LAUNCHER, Bubblewrap
-from remit_server.sandbox.ports import RuntimeName, Sandbox
+from remit_server.sandbox.bubblewrap.bubblewrap import BWRAP, LAUNCHER, Bubblewrap
+from remit_server.sandbox.ports import RuleSandbox, RuntimeName, Sandbox
 
 CHOICE = "REMIT_SANDBOX"
 RUNTIMES: tuple[RuntimeName, ...] = get_args(RuntimeName)
@@ -45,7 +45,31 @@ def choose_sandbox(
     if named is not None:
         return sandbox_named(named, workspace)
     taken = [sandbox_named(name, workspace) for name in candidates(sys.platform, _is_there(workspace))]
-    return Fallback(taken, sandbox_advice(this_machine()))
+    less = sandbox_named("landlock-alone", workspace) if sys.platform == "linux" else None
+    return Fallback(taken, sandbox_advice(this_machine()), less)
+
+
+def rule_sandboxes(
+    workspace: Path | None = None, environment: Mapping[str, str] | None = None
+) -> tuple[RuleSandbox, ...]:
+    """Returns where a person's own rules may run, the best first (EXT-01): only the sandbox that the person named, if
+    rules run in it, else each that needs no program or whose program is there.
+
+    What starts a process in no time comes first, for rules are asked before each call.
+    """
+    from remit_server.sandbox.containers.container_sandbox import Containers
+
+    made: dict[RuntimeName, Callable[[], RuleSandbox]] = {
+        "bubblewrap": lambda: Bubblewrap(workspace=workspace, builder=BWRAP),
+        "landlock": lambda: Bubblewrap(workspace=workspace, builder=LAUNCHER),
+        "podman": lambda: Containers("podman", workspace),
+        "docker": lambda: Containers("docker", workspace),
+    }
+    chosen = (os.environ if environment is None else environment).get(CHOICE, "")
+    here = candidates(sys.platform, _is_there(workspace))
+    named: RuntimeName | None = next((name for name in made if name == chosen), None)
+    names: list[RuntimeName] = [named] if named else [name for name in made if name in here]
+    return tuple(made[name]() for name in names) or (made["bubblewrap"](),)
 
 
 def candidates(platform: str, is_there: Callable[[str], bool]) -> tuple[RuntimeName, ...]:

@@ -37,11 +37,12 @@ def has_never_begun(ended: ProcessResult) -> bool:
 
 def refuse_ways_out(spec: CommandSpec, runtime: str, isolation: Isolation | None = None) -> None:
     """Raises ToolError where a command wants hosts, or somebody to speak with, and this adapter has neither for it
-    (PLG-08). `isolation` is what it found, where it may have hosts."""
-    if spec.channel is not None:
+    (PLG-08). `isolation` is what it found, where it may have them."""
+    if spec.channel is not None and not (isolation and isolation.channel):
+        because = f" here: {isolation.offline}" if isolation and isolation.offline else ""
         raise ToolError(
             "cannot run the plugin",
-            f"`{runtime}` gives a command nobody to speak with",
+            f"`{runtime}` gives a command nobody to speak with{because}",
             "install bubblewrap, whose commands have a socket of their own",
             code=ErrorCode.SANDBOX_UNAVAILABLE,
         )

@@ -34,8 +34,19 @@ def policy_options(program: int) -> list[str]:
         *(option for path in python for option in ("--ro-bind", str(path), str(path))),
         *(option for path in python for option in package_covers(path)),
         *("--ro-bind-data", str(program), PROGRAM, "--remount-ro", "/", "--chdir", "/", "--"),
-        *(str(python[0]), "-I", "-S", "-B", "-X", "utf8", PROGRAM, str(MEMORY_BYTES)),
+        *rules_argv(),
     ]
+
+
+def rules_argv() -> list[str]:
+    """Returns what runs the program of the rules."""
+    return [str(runtime_folders()[0]), "-I", "-S", "-B", "-X", "utf8", PROGRAM, str(MEMORY_BYTES)]
+
+
+def library_folders() -> tuple[Path, ...]:
+    """Returns the system's libraries, where they really lie, and how a program finds them."""
+    folders = tuple(path for path in map(Path, _LIBRARIES) if path.is_dir() and not path.is_symlink())
+    return (*folders, *(path for path in (Path("/etc/ld.so.cache"),) if path.exists()))
 
 
 def runtime_folders() -> tuple[Path, ...]:

@@ -131,10 +131,11 @@ class Isolation:
     """What a sandbox really gives on this machine; `available` is false with `why` and `fix` where it gives nothing.
 
     `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them. `hosts`: a
-    command that lists hosts reaches them, by the proxy; else it is refused. `read_only` and `offline` say why there is
-    no such thing, where this sandbox may have it, and how to get it. `background`: a process can go on in it, and be
-    reached. `processes` is what bounds their number, in words. `lacks` are properties by which `probe.py` knows them,
-    that this sandbox never has.
+    command that lists hosts reaches them, by the proxy; else it is refused. `background`: a process can go on in it,
+    and be reached. `channel`: a command has a socket to whoever has it run, as a plugin needs. `read_only` and
+    `offline` say why there is no such thing, where this sandbox may have it, and how to get it. `processes` is what
+    bounds their number, in words. `lacks` are properties by which `probe.py` knows them, that this sandbox never has.
+    `by_rights`: a command is the person, and what the sandbox refuses of files reads as a right that lacks.
     """
 
     name: RuntimeName
@@ -144,10 +145,23 @@ class Isolation:
     layers: bool = False
     hosts: bool = False
     background: bool = False
+    channel: bool = False
     read_only: str = ""
     offline: str = ""
     processes: str = ""
     lacks: tuple[str, ...] = ()
+    by_rights: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleStart:
+    """How the process of a person's own rules is started: its words, to be found by PATH in its environment, and the
+    descriptors that it is passed, which are whoever's who starts it. `remove` clears away what its death leaves."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    descriptors: tuple[int, ...] = ()
+    remove: Callable[[], None] = lambda: None
 
 
 class Sandbox(Protocol):
@@ -169,5 +183,16 @@ class Sandbox(Protocol):
         """Run to the end, the limit, or cancellation; no process of the command outlives the call.
 
         Raises ToolError (`sandbox_unavailable`) where nothing isolates.
+        """
+        ...
+
+
+class RuleSandbox(Sandbox, Protocol):
+    """A sandbox that a person's own rules run in, too (EXT-01)."""
+
+    def start_rules(self, program: bytes) -> RuleStart:
+        """Returns how a process begins that this Python program is all of, and that speaks by its standard streams.
+
+        Raises OSError, and ImportError or RuntimeError without what the filter of calls needs.
         """
         ...

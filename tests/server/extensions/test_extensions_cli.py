@@ -74,6 +74,7 @@ def test_the_doctor_says_whether_they_can_be_asked(config: Path, monkeypatch: py
     assert found.good
     assert "python.py" in found.detail
     monkeypatch.setenv("PATH", str(config))
+    monkeypatch.setenv("REMIT_SANDBOX", "bubblewrap")
     found = examine("policy", CHECKS["policy"], settings)
     assert not found.good
     assert "your extension rules cannot be asked: there is no sandbox" in found.detail

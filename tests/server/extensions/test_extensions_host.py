@@ -112,7 +112,7 @@ def test_a_rule_that_takes_too_long_denies_and_the_next_call_is_answered(running
 # What a rule does, and what is said of it.
 HOSTILE = {
     "exits": ("os._exit(3)", "it ended"),
-    "kills itself": ("os.kill(os.getpid(), 9)", "it ended"),
+    "kills itself": ("os.kill(os.getpid(), 9); os._exit(9)", "it ended"),
     "crashes": ("ctypes.string_at(0)", "it ended"),
     "closes its pipes": ("os.closerange(3, 32)", "it ended"),
     "writes without end": (
@@ -297,6 +297,7 @@ def test_where_there_is_no_sandbox_every_action_that_reaches_a_rule_is_denied(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("REMIT_SANDBOX", "bubblewrap")
     writes = rule("SYSCALLS = ['fs.write']\ndef rule(action): return 'allow'")
     host = ExtensionHost([writes], Path("/nowhere"))
     try:

@@ -148,12 +148,9 @@ async def test_BG_01_it_takes_no_turn_of_commands(make_bench: Any) -> None:
     assert (last.error.code, ran.ok) == ("limit_reached", True), "BG-05"
 
 
-@pytest.mark.parametrize("runtime", ["bubblewrap", "landlock"])
-async def test_BG_02_it_changes_nothing_and_scratch_is_thrown_away(
-    make_bench: Any, runtime: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("each_sandbox")
+async def test_BG_02_it_changes_nothing_and_scratch_is_thrown_away(make_bench: Any) -> None:
     """THR-background-nothing-is-written."""
-    monkeypatch.setenv("REMIT_SANDBOX", runtime)
 
     def prepare(root: Path) -> None:
         (root / "cache").mkdir()
@@ -162,7 +159,8 @@ async def test_BG_02_it_changes_nothing_and_scratch_is_thrown_away(
     tries = "echo x > new.txt; echo y >> a.py; rm a.py; cat cache/old; echo z > cache/new; cat cache/new; sleep 60"
     bench = await played(make_bench, start(tries, scratch=["cache"], until="z"), prepare=prepare)
     (began,) = results(bench)
-    assert began.output.count("Read-only file system") >= 3
+    refused = ("Read-only file system", "Permission denied")  # the second where a container of root's is another user
+    assert sum(map(began.output.count, refused)) >= 3
     assert "old\nz" in began.output
     assert {str(each.relative_to(bench.workspace)) for each in bench.workspace.rglob("*")} == {
         "a.py",
@@ -243,12 +241,9 @@ async def test_BG_03_a_forged_text_is_only_a_text(make_bench: Any) -> None:
     assert refused.error.code == "not_found"
 
 
-@pytest.mark.parametrize("runtime", ["bubblewrap", "landlock"])
-async def test_BG_04_it_reaches_nothing_outside_and_is_reached_by_name_alone(
-    make_bench: Any, runtime: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("each_sandbox")
+async def test_BG_04_it_reaches_nothing_outside_and_is_reached_by_name_alone(make_bench: Any) -> None:
     """THR-background-nothing-is-reached."""
-    monkeypatch.setenv("REMIT_SANDBOX", runtime)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         tries = f"(curl -sS -m 2 http://127.0.0.1:{port}/; curl -sS -m 2 http://1.1.1.1/; curl -sS -m 2 http://example.org) 2>&1; echo tried; {SERVES}"

@@ -9,14 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rule_programs import PACKAGES
 
 from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.findings import forget_findings
 from remit_server.sandbox.ports import RuntimeName, Sandbox
-
-# What everybody can have, and how to get it. Docker needs a daemon, which CI starts where it can, and Seatbelt macOS:
-# without them their tests are left out.
-PACKAGES = {"bubblewrap": ("bwrap", "bubblewrap util-linux"), "podman": ("podman", "podman runc")}
 
 
 @functools.cache

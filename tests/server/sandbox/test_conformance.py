@@ -18,6 +18,8 @@ from home_bench import PROGRAMS, SECRETS, files_below, home_with_toolchains
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.extensions.process import RuleProcess
+from remit_server.sandbox.choose import rule_sandboxes
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, RuntimeName, Sandbox, StreamName
 from remit_server.sandbox.probe import broken_of, probe
 from remit_server.sandbox.visible.environment import command_environment
@@ -61,6 +63,16 @@ async def test_BOX_14_every_property_that_the_probe_tries_is_as_the_table_tells(
     assert table["changes"][runtime] == ("yes" if isolation.layers else "no")
     assert table["hosts"][runtime] == ("yes" if isolation.hosts else "no")
     assert table["background"][runtime] == ("yes" if isolation.background else "no")
+    assert table["plugins"][runtime] == ("yes" if isolation.channel else "no")
+    assert table["rules"][runtime] == ("yes" if await asyncio.to_thread(has_rules, runtime) else "no")
+
+
+def has_rules(runtime: RuntimeName) -> bool:
+    """Whether the process of a person's own rules starts there."""
+    sandboxes = [each for each in rule_sandboxes(environment={"REMIT_SANDBOX": runtime}) if each.name == runtime]
+    for each in sandboxes:
+        RuleProcess.start(each).close()
+    return sandboxes != []
 
 
 def levels_told() -> dict[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import shutil
@@ -53,6 +54,21 @@ print("up", flush=True)
 asyncio.run(run())
 """
 KILLS = 25
+
+
+REFUSED: dict[str, list[str]] = {
+    "echo x > made.txt": ["made.txt"],
+    "mkdir made": ["made"],
+    "cat .env": [".env"],
+    "rm own.sh": ["own.sh"],
+    "chmod 755 own.sh": ["own.sh"],
+    'python3 -c \'open("made.txt", "w")\'': ["made.txt"],
+    'node -e \'fs.writeFileSync("made.txt", "")\'': ["made.txt"],
+    "./own.sh": [],
+    "cat /etc/shadow": [],
+    "echo made > $TMPDIR/made && cat $TMPDIR/made own.sh": [],
+}
+"""Commands, and what each is refused by the sandbox alone."""
 
 
 @pytest.fixture(autouse=True)
@@ -173,7 +189,61 @@ def test_BOX_13_landlock_alone_holds_the_suite_for_a_user_without_any_privilege(
     assert "skipped" not in ended.stdout.splitlines()[-1]
 
 
-def as_another_user(*words: str) -> subprocess.CompletedProcess[str]:
+REMIT = (
+    "import os, sys; os.chdir(os.environ['HOME']); from remit_server.cli.main import main; sys.exit(main(sys.argv[1:]))"
+)
+NOTHING = """
+import os, pyseccomp
+os.environ["PATH"] = "/nowhere"
+made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+made.add_rule(pyseccomp.ERRNO(1), "unshare")
+made.load()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
+def test_BOX_13_where_nothing_isolates_less_is_offered_and_never_taken(tmp_path: Path) -> None:
+    """As where a container of somebody else's is around, or an administrator forbids namespaces."""
+    words = ("sandbox", "check", "--json")
+    found = json.loads(as_another_user("-c", NOTHING + REMIT, *words).stdout)
+    assert (found["name"], found["available"]) == ("landlock", False)
+    assert "REMIT_SANDBOX=landlock-alone" in found["fix"]
+    taken = as_another_user("-c", NOTHING + REMIT, *words, REMIT_SANDBOX="landlock-alone")
+    assert (json.loads(taken.stdout)["name"], taken.returncode) == ("landlock-alone", 0), taken.stdout
+    for_root = subprocess.run(
+        [sys.executable, "-c", NOTHING + REMIT, *words],
+        env={**os.environ, "HOME": str(tmp_path), "REMIT_SANDBOX": ""},
+        capture_output=True,
+        check=False,
+    )
+    assert "landlock-alone" not in json.loads(for_root.stdout)["fix"], "it bounds no processes of root's"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
+def test_BOX_13_what_landlock_alone_refuses_is_told_from_rights_that_lack() -> None:
+    """Only where the person could do what the command was refused; so not for a file that is no program, or is root's."""
+    select = {"name": "select_active_intent", "arguments": {"intent": "EXECUTE"}}
+    calls = [{"name": "run_command", "arguments": {"command": each}} for each in REFUSED]
+    prepare = f"""
+import json, os, pathlib
+home = pathlib.Path(os.environ["HOME"])
+(home / "shop").mkdir()
+(home / "shop" / "own.sh").write_text("echo ran")
+(home / "shop" / ".env").write_text("KEY=1")
+(home / "script").write_text(json.dumps([{{"calls": {[select, *calls]!r}}}, {{"text": "done"}}]))
+os.environ["REMIT_MODEL"] = f"script:{{home}}/script"
+os.environ["HOME"] = str(home / "shop")
+"""
+    words = ("ask", "go", "--json", "--approve", "session")
+    ended = as_another_user("-c", prepare + REMIT, *words, REMIT_SANDBOX="landlock-alone")
+    results = [each for each in map(json.loads, ended.stdout.splitlines()) if each["kind"] == "tool_result"]
+    told = [
+        [note.split("`")[1] for note in each["data"].get("notes", []) if "landlock-alone" in note] for each in results
+    ]
+    assert dict(zip(REFUSED, told, strict=True)) == REFUSED, ended.stdout + ended.stderr
+
+
+def as_another_user(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Runs this Python as a user who owns nothing but a folder of their own, `$HOME`."""
     if shutil.which("setpriv") is None:
         pytest.skip("there is no setpriv: apt-get install util-linux")
@@ -182,6 +252,7 @@ def as_another_user(*words: str) -> subprocess.CompletedProcess[str]:
         os.chown(home, USER, USER)
         become = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "--inh-caps=-all"]
         environment = {**os.environ, "HOME": home, "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment |= {"REMIT_SANDBOX": "", **more}
         argv = [*become, sys.executable, *(word.replace("$HOME", home) for word in words)]
         return subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 

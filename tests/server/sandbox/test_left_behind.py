@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,21 @@ from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.sandbox.ports import CommandSpec
 here = Path(sys.argv[2])
-spec = CommandSpec(("/bin/sh", "-c", "echo begun; sleep 3333"), here, here, command_environment({}), 3600, writes=True)
+script = f"echo begun; sleep {sys.argv[3]}"
+spec = CommandSpec(("/bin/sh", "-c", script), here, here, command_environment({}), 3600, writes=True)
+asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda *_: print("begun", flush=True)))
+"""
+
+
+BACKGROUND = """
+import asyncio, sys
+from pathlib import Path
+from remit_server.sandbox.choose import sandbox_named
+from remit_server.sandbox.network.loopback import Loopback
+from remit_server.sandbox.visible.environment import command_environment
+from remit_server.sandbox.ports import CommandSpec
+here, argv = Path(sys.argv[2]), ("/bin/sh", "-c", sys.argv[3])
+spec = CommandSpec(argv, here, here, command_environment({}), 3600, background=True, loopback=Loopback())
 asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda *_: print("begun", flush=True)))
 """
 
@@ -99,8 +114,9 @@ def test_removing_twice_is_the_same_as_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("another_process")
 def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeName, workspace: Path) -> None:
+    seconds = f"33{os.getpid()}"  # others may run this test beside us
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, runtime, str(workspace)],
+        [sys.executable, "-c", SERVER, runtime, str(workspace), seconds],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -121,7 +137,33 @@ def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeNam
     areas = (*AREAS, *find_parents())
     assert [folder for area in areas for folder in area.glob(f"remit-*-*-{server.pid}-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
-    assert "sleep 3333" not in [line.strip() for line in listed.splitlines()]
+    assert f"sleep {seconds}" not in [line.strip() for line in listed.splitlines()]
+
+
+@pytest.mark.slow
+def test_BG_05_what_goes_on_in_the_background_dies_with_a_server_that_is_killed(
+    runtime: RuntimeName, workspace: Path
+) -> None:
+    """Nobody starts another server for it: what it runs is gone, however busy, and whatever it does to its parent."""
+    if not sandbox_named(runtime).isolation().background:
+        pytest.skip(f"`{runtime}` keeps none in the background")
+    mark = f"34{os.getpid()}"
+    busy = f"kill -STOP 1; kill -9 1; (trap '' TERM HUP INT; sleep {mark}) & while :; do echo {mark} > /dev/null; done"
+    server = subprocess.Popen(
+        [sys.executable, "-c", BACKGROUND, runtime, str(workspace), f"echo begun; {busy}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdout
+    assert server.stdout.readline() == "begun\n"
+    server.kill()
+    server.wait()
+    server.stdout.close()
+    deadline = time.monotonic() + 30
+    while mark in subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def group_tree(tmp_path: Path) -> Path:

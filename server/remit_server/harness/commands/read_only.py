@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
 
 from remit_governance.policy.matching.scripts import in_scratch, parts_of
 from remit_governance.values import Action
-from remit_server.sandbox.ports import CommandOutput, Sandbox
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Sandbox
 
 _READ_ONLY = b"Read-only file system"
+_DENIED = re.compile(
+    r"(\S{1,256}): (?:Permission denied|Operation not permitted)$"
+    r"|(?:permission denied|operation not permitted)[:,](?: \w+)? '([^'\n]{1,256})'",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""As the C library's programs say it, and as Python's and Node's do."""
+_MOST = 50
 
 
 def describe_read_only(actions: Sequence[Action], sandbox: str) -> tuple[str, ...]:
@@ -21,11 +32,38 @@ def describe_read_only(actions: Sequence[Action], sandbox: str) -> tuple[str, ..
     return (f"what it writes in the workspace will fail: a command sees it read-only in `{sandbox}` here",)
 
 
-def explain_read_only(output: CommandOutput, sandbox: Sandbox) -> tuple[str, ...]:
-    """Says after a command ran that something failed for being inside; starts nothing that was not started before."""
-    if _READ_ONLY not in output.stdout + output.stderr or (isolation := sandbox.isolation()).layers:
+def explain_refused(output: CommandOutput, spec: CommandSpec, sandbox: Sandbox) -> tuple[str, ...]:
+    """Says after a command ran that something failed for being inside, where that can be known (BOX-13); starts nothing
+    that was not started before."""
+    said = output.stdout + output.stderr
+    denied = _denied_paths(said)
+    if _READ_ONLY not in said and not denied:
         return ()
-    why = f"a command sees the workspace read-only in `{sandbox.name}` here"
+    isolation = sandbox.isolation()
     helps = isolation.read_only or "install bubblewrap"
     fix = f"write files by the tools for that, or have the person see `remit sandbox check`: {helps}"
-    return (f"something was not written, for {why}: {fix}",)
+    if _READ_ONLY in said and not isolation.layers:
+        why = f"a command sees the workspace read-only in `{sandbox.name}` here"
+        return (f"something was not written, for {why}: {fix}",)
+    if isolation.by_rights and (names := [name for name in denied if _is_the_persons(spec.cwd / name, name)]):
+        why = f"in `{sandbox.name}` a command writes to its scratch folder alone, and opens nothing that is hidden"
+        return (f"the sandbox refused `{names[0]}`, which its own rights would not: {why}: {fix}",)
+    return ()
+
+
+def _denied_paths(said: bytes) -> list[str]:
+    """Returns what programs say that they may not, each once."""
+    found = (match[1] or match[2] for match in islice(_DENIED.finditer(said.decode(errors="replace")), _MOST))
+    return [*dict.fromkeys(name.strip("'\"`\u2018\u2019") for name in found)]
+
+
+def _is_the_persons(path: Path, name: str) -> bool:
+    """Returns whether whoever runs Remit, as whom the command ran, could write there: no right of theirs lacked."""
+    try:
+        if not path.exists():
+            return os.access(path.parent, os.W_OK)
+        # Not executable: it may have been that which was denied.
+        started = "/" in name and path.is_file() and not os.access(path, os.X_OK)
+        return os.access(path, os.W_OK) and not started
+    except (OSError, ValueError):
+        return False

@@ -47,8 +47,10 @@ from remit_server.workspace.git_linked import KEPT_S
 
 @dataclass(frozen=True, slots=True)
 class CommandEnded:
-    """A command that ran from `started_ns` on: what it came to, what it left, and what it tried to reach, in words."""
+    """A command that ran as `spec` says from `started_ns` on: what it came to, what it left, and what it tried to
+    reach, in words."""
 
+    spec: CommandSpec
     outcome: Outcome
     output: CommandOutput
     started_ns: int
@@ -181,7 +183,7 @@ async def _run_command(
     if plan.amend is not None:
         output = await asyncio.to_thread(plan.amend, output)
     outcome = await asyncio.to_thread(plan.render, output)
-    return CommandEnded(outcome, output, started_ns, attempts.report())
+    return CommandEnded(spec, outcome, output, started_ns, attempts.report())
 
 
 def _kept(authorised: Authorised, spec: CommandSpec, seen: Sight, ctx: CallContext) -> Kept:

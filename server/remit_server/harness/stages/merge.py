@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import measure_actions
-from remit_server.harness.commands.read_only import explain_read_only
+from remit_server.harness.commands.read_only import explain_refused
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import decide_actions
 from remit_server.harness.record.call_record import CallRecord
@@ -66,8 +66,8 @@ async def merge(executed: Executed, ctx: CallContext, record: CallRecord) -> Mer
 
 async def _merge_command(ended: CommandEnded, executed: Executed, ctx: CallContext, record: CallRecord) -> Outcome:
     report = await merge_command(ended, executed.proposal, ctx, record)
-    read_only = await asyncio.to_thread(explain_read_only, ended.output, ctx.parts.sandbox)
-    notes = [text for text in (ended.network, report, *read_only) if text]
+    refused = await asyncio.to_thread(explain_refused, ended.output, ended.spec, ctx.parts.sandbox)
+    notes = [text for text in (ended.network, report, *refused) if text]
     text = "\n".join(filter(None, [ended.outcome.text, *notes]))
     return replace(ended.outcome, text=text, data=with_notes(ended.outcome.data, notes))
 

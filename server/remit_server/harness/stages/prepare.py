@@ -17,6 +17,7 @@ from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.judge import JudgedCall, judge_or_refuse
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.sandbox.advice import no_sandbox
+from remit_server.sandbox.outcome import refuse_ways_out
 from remit_server.tools.spec import AnyTool, CommandPlan, Plan, StartPlan, ToolContext, WritePlan
 
 
@@ -79,8 +80,10 @@ async def _has_layers(plan: Plan, parts: Parts) -> bool:
     if not isolation.available:
         raise no_sandbox(isolation)
     if isinstance(plan, StartPlan) and not isolation.background:
-        why = f"`{isolation.name}` keeps none in the background, which bubblewrap does"
-        raise no_sandbox(
-            replace(isolation, why=why, fix="run it by `run_command`, or have the person install bubblewrap")
-        )
+        because = f" here: {isolation.offline}" if isolation.offline else ", which bubblewrap does"
+        why = f"`{isolation.name}` keeps none in the background{because}"
+        fix = "run it by `run_command`, or have the person see `remit sandbox check`, or install bubblewrap"
+        raise no_sandbox(replace(isolation, why=why, fix=fix))
+    if isinstance(plan, CommandPlan):
+        refuse_ways_out(plan.spec, isolation.name, isolation)
     return isolation.layers

@@ -25,7 +25,7 @@ from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_option
 from remit_server.sandbox.bubblewrap.layer import MOUNT_SCRATCH, Layer, LayerChange
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, Job, ProcessResult, run_contained
-from remit_server.sandbox.bubblewrap.seccomp import profile_filter, standard_filter
+from remit_server.sandbox.bubblewrap.seccomp import profile_filter, single_process_filter, standard_filter
 from remit_server.sandbox.channel import ChannelEnd, open_channel
 from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits import pids
@@ -34,8 +34,8 @@ from remit_server.sandbox.limits.limits import TEMPLATES, Limits, Template
 from remit_server.sandbox.network.doors import open_doors
 from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, ProxyEndpoint, open_endpoint, relay_text
 from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, trusted_path
-from remit_server.sandbox.policy_profile import runtime_folders
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
+from remit_server.sandbox.policy_profile import policy_options, runtime_folders
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuleStart, RuntimeName
 from remit_server.sandbox.probe import listening_in, trial_argv
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
 from remit_server.sandbox.visible.environment import command_environment, visible_outside
@@ -117,6 +117,13 @@ class Bubblewrap:
             raise no_sandbox(self._failed(ended))
         return command_output(ended, left, written)
 
+    def start_rules(self, program: bytes) -> RuleStart:
+        """Returns how rules begin. Raises OSError, and ImportError or RuntimeError without libseccomp."""
+        rules = memory_file(single_process_filter())
+        text = memory_file(program)
+        argv = (*self._builder.argv(None), "--seccomp", str(rules), *policy_options(text))
+        return RuleStart(argv, {"PATH": trusted_path(self._workspace)}, (rules, text))
+
     async def _find(self) -> _Found:
         if self._found is None or not self._found.isolation.available:
             here = circumstances(self.name, self._builder.programs, trusted_path(self._workspace), self._limits)
@@ -152,8 +159,8 @@ class Bubblewrap:
                 return _Found(self._failed(ended))
             area = await self._area_for_layers(replace(trial, argv=("/bin/sh", "-c", "echo x > probe")), bounds=bounds)
         bound = _bound_name(ended)
-        isolation = Isolation(self.name, True, layers=area is not None, hosts=True, background=True, processes=bound)
-        return _Found(isolation, area, bounds=bounds)
+        isolation = Isolation(self.name, True, layers=area is not None, hosts=True, background=True, channel=True)
+        return _Found(replace(isolation, processes=bound), area, bounds=bounds)
 
     async def _area_for_layers(self, trial: CommandSpec, *, bounds: bool) -> Path | None:
         """Returns the first folder in which a layer's parts may lie: it must not be part of an overlay itself."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from remit_server.sandbox.bubblewrap.apart import mounts_below
 from remit_server.sandbox.limits.limits import Template
+from remit_server.sandbox.policy_profile import PROGRAM
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.environment import SCRATCH
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount
@@ -62,6 +63,38 @@ def create_argv(container: Container, spec: CommandSpec, template: Template) -> 
     """
     limits = template.limits
     return [
+        *_confined(container, template),
+        *(
+            option
+            for place in (SCRATCH, "/var/tmp")  # noqa: S108  inside
+            if place != str(spec.workspace)
+            for option in ("--tmpfs", f"{place}:rw,exec,nosuid,nodev,size={limits.scratch_bytes},mode=1777")
+        ),
+        *_shown_options(container),
+        *_workspace_options(spec.workspace, container),
+        *(_read_only_option(*container.door, container) if container.door else ()),
+        *(option for path in container.hidden for option in _cover_option(path, container)),
+        *("--workdir", str(spec.cwd), "--entrypoint", "/usr/bin/env", container.image, "-i"),
+        *(f"{name}={value}" for name, value in spec.environment.items()),
+        *("nice", "-n", "10", *container.before, *spec.argv),
+    ]
+
+
+def create_rules_argv(container: Container, template: Template, program: Path, argv: Sequence[str]) -> list[str]:
+    """Returns what makes the container of a person's own rules, which has nothing to write to: `argv` runs the
+    `program`, which is found at `PROGRAM`, and reads its standard input."""
+    entry, *words = argv
+    return [
+        *(*_confined(container, template), "--interactive"),
+        *_shown_options(container),
+        *_read_only_option(program, Path(PROGRAM), container),
+        *("--workdir", "/", "--entrypoint", entry, container.image, *words),
+    ]
+
+
+def _confined(container: Container, template: Template) -> list[str]:
+    limits = template.limits
+    return [
         *(container.program, "create"),
         *("--name", container.name, "--label", f"{LABEL}={container.owner}"),
         *("--pull", "never", "--log-driver", "none", "--hostname", "remit", "--network", "none", "--ipc", "private"),
@@ -79,32 +112,22 @@ def create_argv(container: Container, spec: CommandSpec, template: Template) -> 
             fsize=limits.file_bytes,
             core=0,
         ),
-        *(
-            option
-            for place in (SCRATCH, "/var/tmp")  # noqa: S108  inside
-            if place != str(spec.workspace)
-            for option in ("--tmpfs", f"{place}:rw,exec,nosuid,nodev,size={limits.scratch_bytes},mode=1777")
-        ),
-        *(option for path in container.shown for option in _read_only_option(path, path, container)),
-        *(option for each in container.toolchains for option in _read_only_option(each.source, each.place, container)),
-        *(
-            option
-            for each in container.toolchains
-            for path in each.private
-            for option in _cover_option(path, container)
-        ),
-        *_workspace_options(spec.workspace, container),
-        *(_read_only_option(*container.door, container) if container.door else ()),
-        *(option for path in container.hidden for option in _cover_option(path, container)),
-        *("--workdir", str(spec.cwd), "--entrypoint", "/usr/bin/env", container.image, "-i"),
-        *(f"{name}={value}" for name, value in spec.environment.items()),
-        *("nice", "-n", "10", *container.before, *spec.argv),
     ]
 
 
-def start_argv(program: ProgramName, name: str) -> list[str]:
-    """Starts a container that was made, and ends as its command does; with 1 or 125 also where it cannot start."""
-    return [program, "start", "--attach", name]
+def _shown_options(container: Container) -> Iterator[str]:
+    for path in container.shown:
+        yield from _read_only_option(path, path, container)
+    for each in container.toolchains:
+        yield from _read_only_option(each.source, each.place, container)
+    for path in (path for each in container.toolchains for path in each.private):
+        yield from _cover_option(path, container)
+
+
+def start_argv(program: ProgramName, name: str, *, hears: bool = False) -> list[str]:
+    """Starts a container that was made, and ends as its command does; with 1 or 125 also where it cannot start. With
+    `hears`, it gets what comes in."""
+    return [program, "start", "--attach", *(("--interactive",) if hears else ()), name]
 
 
 def remove_argv(program: ProgramName, names: Sequence[str]) -> list[str]:

@@ -12,11 +12,13 @@ import io
 import os
 import secrets
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +29,7 @@ from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, GROUP, PASSW
 from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
 from remit_server.sandbox.bubblewrap.seccomp import ProfileName, profile_json
+from remit_server.sandbox.channel import SOCKET, Holds, open_channel
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName
 from remit_server.sandbox.containers.container_layer import (
@@ -43,6 +46,7 @@ from remit_server.sandbox.containers.container_layer import (
 from remit_server.sandbox.findings import circumstances, find_once, wait_for
 from remit_server.sandbox.limits.limits import MIB, TEMPLATES
 from remit_server.sandbox.network.doors import PORT, open_doors
+from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.network.mounted_socket import PLACE, MountedSocket, open_mounted_socket
 from remit_server.sandbox.outcome import (
     command_output,
@@ -51,8 +55,8 @@ from remit_server.sandbox.outcome import (
     refuse_ways_out,
     trusted_path,
 )
-from remit_server.sandbox.policy_profile import runtime_beside, runtime_folders
-from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
+from remit_server.sandbox.policy_profile import library_folders, rules_argv, runtime_beside, runtime_folders
+from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuleStart, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, find_leftovers, lasting_folder, prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
 from remit_server.sandbox.visible.environment import (
@@ -67,6 +71,7 @@ from remit_server.sandbox.visible.toolchains import folders_above
 from remit_server.uninterrupted import finish_uninterrupted
 
 _TRIAL_S = 60.0
+_LOOK_S = 0.02
 _ACT_S = 30.0
 # Exit codes that may be the command's own, or say that nothing started or that the kernel ended it.
 _UNCLEAR = frozenset({1, 125, 126, 127, 137})
@@ -105,18 +110,55 @@ class _Given:
 
 
 _NOTHING_MORE = _Given()
-_TRIAL_OF_HOSTS = f"""
-import socket
+_CREDENTIALS = struct.Struct("iii")
+_SERVED = PORT + 1
+_UNIX = b"it can make UNIX sockets"
+_TRIAL_OF_WAYS = f"""
+import os, socket
 try:
     socket.socket(socket.AF_UNIX)
-    print("it can make UNIX sockets")
+    print("{_UNIX.decode()}")
 except OSError:
     pass
 proxy = socket.create_connection(("127.0.0.1", {PORT}))
 proxy.sendall(b"CONNECT remit.invalid:443 HTTP/1.1\\r\\n\\r\\n")
 print(proxy.recv(12).decode())
+channel = socket.socket(fileno=int(os.environ["{SOCKET}"]))
+channel.sendall(b"hello")
+print(channel.recv(9).decode())
+serving = socket.create_server(("127.0.0.1", {_SERVED}))
+serving.settimeout({_TRIAL_S / 2})
+print(serving.accept()[0].recv(9).decode())
 """
-_REFUSED = b"HTTP/1.1 403\n"
+_WENT = (b"HTTP/1.1 403", b"known", b"came")
+"""What its lines are: the proxy answered, so did who is at the other end of the channel, and somebody came in."""
+
+
+class _Trial:
+    """Answers at the other end of a channel, where it is a process of the sandbox that speaks."""
+
+    def begin(self) -> Mapping[str, str]:
+        """Gives no variables."""
+        return {}
+
+    def serve(self, ours: socket.socket, holds: Holds) -> None:
+        """Answers once."""
+        _, control, _, _ = ours.recvmsg(9, socket.CMSG_SPACE(_CREDENTIALS.size))
+        senders = [_CREDENTIALS.unpack(data)[0] for _, kind, data in control if kind == socket.SCM_CREDENTIALS]
+        ours.sendall(b"known" if any(map(holds, senders)) else b"unknown")
+
+
+async def _come_in(loopback: Loopback) -> None:
+    """Connects to what the trial serves, as soon as it does, until cancelled."""
+    while _SERVED not in await asyncio.to_thread(loopback.ports):  # noqa: ASYNC110  nothing tells of a port
+        await asyncio.sleep(_LOOK_S)
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as coming:
+        coming.setblocking(False)
+        async with loopback.serving(listener, _SERVED):
+            await loop.sock_connect(coming, listener.getsockname())
+            await loop.sock_sendall(coming, b"came")
+            await loop.create_future()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +211,37 @@ class Containers:
         if has_never_begun(ended):
             raise no_sandbox(self._did_not_start(ended))
         return command_output(ended, left, written)
+
+    def start_rules(self, program: bytes) -> RuleStart:
+        """Returns how rules begin, with the libraries and the Python of this system. Raises OSError."""
+        place = wait_for(self._find).place
+        if place is None or self._image:
+            why = "rules need this system's own Python, which is not in an image of the person's own"
+            raise OSError(why if place else self.isolation().why)
+        text = place.folder / f"rules-{hashlib.sha256(program).hexdigest()[:12]}.py"
+        text.write_bytes(program)
+        text.chmod(0o444)
+        here = CommandSpec((), place.folder, place.folder, {}, _ACT_S)
+        container = replace(
+            self._container(place, here, "strict"), shown=library_folders(), toolchains=runtime_beside(()), hidden=()
+        )
+        template = TEMPLATES["code-executor"]
+        self._act_now(containers.create_rules_argv(container, template, text, rules_argv()))
+
+        def remove() -> None:
+            with contextlib.suppress(OSError):  # somebody else may be at it
+                self._act_now(containers.remove_argv(self._program, [container.name]))
+
+        argv = containers.start_argv(self._program, container.name, hears=True)
+        return RuleStart(tuple(argv), self._environment, remove=remove)
+
+    def _act_now(self, argv: Sequence[str]) -> None:
+        """One short call of the program, for a thread that may wait for it. Raises OSError where it fails."""
+        try:
+            subprocess.run(argv, env=self._environment, cwd="/", capture_output=True, timeout=_ACT_S, check=True)
+        except subprocess.SubprocessError as error:
+            said = getattr(error, "stderr", None) or str(error).encode()
+            raise OSError(last_line(said)) from error
 
     async def collect(self) -> list[str]:
         """Remove the containers of servers that are dead; their names."""
@@ -250,8 +323,10 @@ class Containers:
 
     async def _try_more(self, isolation: Isolation, place: _Place) -> _Found:
         """Returns the same, with what a layer and a proxy came to."""
-        (area, read_only), offline = await asyncio.gather(self._find_area(place), self._try_hosts(place))
-        more = replace(isolation, layers=area is not None, hosts=not offline, read_only=read_only, offline=offline)
+        (area, read_only), (held, offline) = await asyncio.gather(self._find_area(place), self._try_ways(place))
+        hosts, channel, background = (line in held for line in _WENT)
+        ways = replace(isolation, hosts=hosts, channel=channel, background=background, offline=offline)
+        more = replace(ways, layers=area is not None, read_only=read_only)
         return _Found(more, replace(place, area=area))
 
     async def _find_area(self, place: _Place) -> tuple[Path | None, str]:
@@ -278,24 +353,31 @@ class Containers:
         )
         return None, f"{why}; {helps}, or install bubblewrap"
 
-    async def _try_hosts(self, place: _Place) -> str:
-        """Returns why a command reaches no proxy, with what helps; nothing where it does."""
+    async def _try_ways(self, place: _Place) -> tuple[Sequence[bytes], str]:
+        """Returns which of `_WENT` a command got to, and why not to all of them, with what helps."""
+        argv = (self._python(), "-I", "-S", "-B", "-c", _TRIAL_OF_WAYS)
+        loopback = Loopback()
+        coming = asyncio.create_task(_come_in(loopback))
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = _require_readable(Path(folder))
-            argv = (self._python(), "-I", "-S", "-B", "-c", _TRIAL_OF_HOSTS)
             trial = CommandSpec(argv, here, here, command_environment({}), _TRIAL_S, network=("example.org",))
             try:
-                ended = await self._connected(trial, place)
+                ended = await self._connected(replace(trial, loopback=loopback, channel=_Trial()), place)
             except (OSError, RuntimeError) as error:
-                return f"{error}; install bubblewrap"
-        if ended.stdout.value() == _REFUSED:
-            return ""
+                return (), f"{error}; install bubblewrap"
+            finally:
+                coming.cancel()
+                await asyncio.wait([coming])
+        said = ended.stdout.value().splitlines()
+        if said == [*_WENT]:
+            return said, ""
         helps = (
             f"have a `python3` of 3.9 or newer in the image `{self._image}`"
             if self._image
             else f"use a {self._program} of this machine, on Linux"
         )
-        return f"{last_line(ended.stderr.value()) or 'its proxy is not reached'}; {helps}, or install bubblewrap"
+        held = () if _UNIX in said else said
+        return held, f"{last_line(ended.stderr.value()) or 'the server is not reached'}; {helps}, or install bubblewrap"
 
     async def _layered(
         self, spec: CommandSpec, place: _Place, progress: Progress | None = None
@@ -320,11 +402,11 @@ class Containers:
         self, spec: CommandSpec, place: _Place, progress: Progress | None = None, given: _Given = _NOTHING_MORE
     ) -> ProcessResult:
         """Run it with its doors, where it is to have any. Raises OSError and ToolError."""
-        async with open_doors(spec) as doors:
+        async with open_doors(spec, always=spec.channel is not None) as doors, open_channel(spec.channel) as end:
             if doors is None:
                 return await self._contained(spec, place, progress, given)
-            async with open_mounted_socket(doors, TEMPLATES[spec.template].seccomp, spec.begun) as way:
-                waiting = replace(spec, begun=None)
+            async with open_mounted_socket(doors, _calls_of(spec), end, spec.begun) as way:
+                waiting = replace(spec, begun=None, environment={**spec.environment, **end.environment})
                 ended = await self._contained(waiting, place, progress, replace(given, way=way))
             if way.refusal is not None:
                 raise way.refusal
@@ -335,7 +417,7 @@ class Containers:
     ) -> ProcessResult:
         template = TEMPLATES[spec.template]
         container = replace(
-            self._container(place, spec, template.seccomp if given.way is None else "standard-unix"),
+            self._container(place, spec, _calls_of(spec) if given.way is None else "standard-unix"),
             overlays=given.overlays,
             mounted=mounts_itself(),
             door=None if given.way is None else (given.way.folder, PLACE),
@@ -457,6 +539,11 @@ class Containers:
         return Isolation(self._program, available=False, why=why, fix=fix)
 
 
+def _calls_of(spec: CommandSpec) -> ProfileName:
+    """Returns the filter of calls of a command."""
+    return "alone" if spec.alone else "standard" if spec.reached else TEMPLATES[spec.template].seccomp
+
+
 async def _kill(process: asyncio.subprocess.Process) -> None:
     """End a program of ours."""
     if process.returncode is None:
@@ -481,7 +568,12 @@ def _make_files_folder() -> Path:
     folder = _require_readable(lasting_folder("containers"))
     (folder / "folder").mkdir(mode=0o555)
     (folder / "file").touch(mode=0o000)
-    profiles: set[ProfileName] = {"standard-unix", *(template.seccomp for template in TEMPLATES.values())}
+    profiles: set[ProfileName] = {
+        "standard-unix",
+        "alone",
+        "strict",
+        *(template.seccomp for template in TEMPLATES.values()),
+    }
     for name in profiles:
         (folder / f"{name}.json").write_text(profile_json(name))
     return folder

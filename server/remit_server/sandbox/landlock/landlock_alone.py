@@ -127,9 +127,8 @@ class LandlockAlone:
         if ended.exit_code != 7:
             return _Found(_failed(ended))
         tasks = TEMPLATES[trial.template].limits.tasks
-        return _Found(
-            Isolation(self.name, True, processes=f"RLIMIT_NPROC, {tasks} beside the person's own", lacks=LACKS)
-        )
+        bounded = f"RLIMIT_NPROC, {tasks} beside the person's own"
+        return _Found(Isolation(self.name, True, processes=bounded, lacks=LACKS, by_rights=True))
 
     async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> ProcessResult:
         template = TEMPLATES[spec.template]

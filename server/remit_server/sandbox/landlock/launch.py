@@ -96,6 +96,10 @@ class LaunchPlan:
     environment: dict[str, str] = field(default_factory=dict[str, str])
     single: dict[str, str] = field(default_factory=dict[str, str])
 
+    def descriptor(self, name: str) -> int | None:
+        """Returns the one that an option names, where it is given."""
+        return int(self.single[name]) if name in self.single else None
+
 
 def parse(words: list[str]) -> LaunchPlan:
     """Returns what is asked for. Raises kernel.LaunchFailed for an option that this program does not know."""
@@ -253,9 +257,10 @@ def main(words: list[str]) -> int:
 
 
 def _attend(plan: LaunchPlan) -> int:
-    """Starts the first process of the namespace, reports of it, and of the command's end."""
-    status = int(plan.single["--json-status-fd"])
-    os.set_inheritable(status, False)
+    """Starts the first process of the namespace, reports of it, and of the command's end, where that is asked for."""
+    status = plan.descriptor("--json-status-fd")
+    if status is not None:
+        os.set_inheritable(status, False)
     alive, ours = os.pipe()
     failures, theirs = os.pipe()
     first = os.fork()
@@ -265,7 +270,7 @@ def _attend(plan: LaunchPlan) -> int:
         _be_first(plan, alive, theirs)
     os.close(theirs)
     os.close(alive)
-    os.write(status, json.dumps({"child-pid": first}).encode() + b"\n")
+    _report(status, {"child-pid": first})
     for descriptor in _given(plan):
         os.close(descriptor)
     with os.fdopen(failures, "rb") as reading:
@@ -276,14 +281,21 @@ def _attend(plan: LaunchPlan) -> int:
         return 1
     code = os.waitstatus_to_exitcode(ended)
     code = 128 - code if code < 0 else code
-    os.write(status, json.dumps({"exit-code": code}).encode() + b"\n")
+    _report(status, {"exit-code": code})
     return code
+
+
+def _report(status: int | None, what: dict[str, int]) -> None:
+    if status is not None:
+        os.write(status, json.dumps(what).encode() + b"\n")
 
 
 def _given(plan: LaunchPlan) -> Iterator[int]:
     """Yields the descriptors that only the processes inside need."""
-    yield int(plan.single["--seccomp"])
-    yield int(plan.single["--block-fd"])
+    for name in ("--seccomp", "--block-fd"):
+        descriptor = plan.descriptor(name)
+        if descriptor is not None:
+            yield descriptor
     yield from (int(step.words[0]) for step in plan.steps if step.name in {"--file", "--ro-bind-data"})
 
 
@@ -294,13 +306,15 @@ def _be_first(plan: LaunchPlan, alive: int, failures: int) -> NoReturn:
         kernel.die_with(0, signal.SIGKILL)
         if select.select([alive], [], [], 0)[0]:
             raise kernel.LaunchFailed("who started it is dead")
-        os.close(int(plan.single["--json-status-fd"]))
+        status, hold = plan.descriptor("--json-status-fd"), plan.descriptor("--block-fd")
+        if status is not None:
+            os.close(status)
         writable = _build(plan)
         kernel.drop_privileges()
-        hold = int(plan.single["--block-fd"])
-        if not os.read(hold, 16):
-            raise kernel.LaunchFailed("it was never let go")
-        os.close(hold)
+        if hold is not None:
+            if not os.read(hold, 16):
+                raise kernel.LaunchFailed("it was never let go")
+            os.close(hold)
         command = os.fork()
         if command == 0:
             _become(plan, writable, failures)

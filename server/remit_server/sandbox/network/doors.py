@@ -62,9 +62,9 @@ class Doors:
 
 
 @asynccontextmanager
-async def open_doors(spec: CommandSpec) -> AsyncGenerator[Doors | None]:
-    """Yields those of a command that may reach something, or is to be reached; None of another."""
-    if not spec.reached and spec.loopback is None and spec.near is None:
+async def open_doors(spec: CommandSpec, *, always: bool = False) -> AsyncGenerator[Doors | None]:
+    """Yields those of a command that may reach something, or is to be reached, or `always`; None of another."""
+    if not always and not spec.reached and spec.loopback is None and spec.near is None:
         yield None
         return
     listed = frozenset(map(parse_endpoint, spec.network))

@@ -2,8 +2,8 @@
 
 A container inherits no descriptor. So what runs first in it connects to a socket in a folder that no other container
 and no other user can come to, hands its own sockets out, and waits. The server looks who it is, takes the socket away,
-and lets it go; then it puts itself behind the command's filter of calls, under which there are no such sockets, and
-becomes the command.
+and lets it go; then it starts the command, behind the filter of calls that is the command's own, under which there are
+no such sockets, and ends it once the server is gone.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from remit_server.errors import ToolError
 from remit_server.peers import unix_peer
 from remit_server.sandbox.bubblewrap.seccomp import ProfileName, profile_filter
+from remit_server.sandbox.channel import ChannelEnd
 from remit_server.sandbox.landlock import kernel
 from remit_server.sandbox.network.doors import Doors
 from remit_server.sandbox.network.proxy_socket import relay_text
@@ -49,14 +50,16 @@ class MountedSocket:
 
 @asynccontextmanager
 async def open_mounted_socket(
-    doors: Doors, calls: ProfileName, begun: Callable[[int], None] | None
+    doors: Doors, calls: ProfileName, end: ChannelEnd, begun: Callable[[int], None] | None
 ) -> AsyncGenerator[MountedSocket]:
-    """Yields the way to these doors, for one command; closed behind us with all that goes through them.
+    """Yields the way to these doors, for one command, which is given that end of its channel; closed behind us with all
+    that goes through them.
 
     `begun` is told of its first process before it begins; where that raises ToolError, it does not. Raises OSError, and
     RuntimeError without libseccomp.
     """
     rules = profile_filter(calls)
+    given = [*end.descriptors]
     # Nobody else comes into the outer folder; the inner one is for the user inside.
     outer = Path(tempfile.mkdtemp(prefix=prefix_of("door")))
     try:
@@ -70,7 +73,14 @@ async def open_mounted_socket(
         mounted = MountedSocket(folder, arguments)
         with socket.socket(socket.AF_UNIX) as listener:
             _bind(listener, folder)
-            serving = asyncio.create_task(_serve(listener, doors, mounted, begun))
+
+            def begin(first: int) -> None:
+                doors.begin(first)
+                end.begin(first)
+                if begun is not None:
+                    begun(first)
+
+            serving = asyncio.create_task(_serve(listener, doors, mounted, given, begin))
             try:
                 yield mounted
             finally:
@@ -78,13 +88,15 @@ async def open_mounted_socket(
                 with contextlib.suppress(asyncio.CancelledError, OSError):
                     await serving
     finally:
+        _close(given)
         shutil.rmtree(outer, ignore_errors=True)
 
 
 async def _serve(
-    listener: socket.socket, doors: Doors, mounted: MountedSocket, begun: Callable[[int], None] | None
+    listener: socket.socket, doors: Doors, mounted: MountedSocket, given: list[int], begin: Callable[[int], None]
 ) -> None:
-    """Serves the one that comes, until cancelled; nobody where that is not the first process of a container."""
+    """Serves the one that comes, until cancelled; nobody where that is not the first process of a container. With the
+    connection, that ends too."""
     loop = asyncio.get_running_loop()
     connection, _ = await loop.sock_accept(listener)
     with connection:
@@ -94,17 +106,20 @@ async def _serve(
         first = await asyncio.to_thread(_first_process, connection)
         _, descriptors, _, _ = socket.recv_fds(connection, 16, doors.most_sockets)
         async with doors.serving(descriptors):
-            doors.begin(first)
             try:
-                if begun is not None:
-                    begun(first)
+                begin(first)
             except ToolError as refusal:
                 mounted.refusal = refusal
                 return
             mounted.let_go = True
-            await loop.sock_sendall(connection, b"go")
-            connection.close()
+            socket.send_fds(connection, [" ".join(["go", *map(str, given)]).encode()], given)
+            _close(given)
             await loop.create_future()
+
+
+def _close(descriptors: list[int]) -> None:
+    while descriptors:
+        os.close(descriptors.pop())
 
 
 async def _wait_readable(connection: socket.socket) -> None:

@@ -3,35 +3,86 @@
 `python relay.py WAY PORTS SOCKETS COMMAND…`. The sockets that it makes belong to the sandbox's own network: on those
 that listen, one for each of the ports, the server outside accepts, and by the others it connects to what listens here.
 So no process stays here to relay, and no socket of the file system leads out. WAY is the descriptor of a socket to the
-server; or the path of one, which lies beside this file, with the filter of calls that the command is to have: it waits
-then until it may begin. This file is not imported outside; it is the text that the sandboxed Python runs.
+server; or the path of one, which lies beside this file, with the filter of calls that the command is to have. Then it
+waits until the command may begin, passes on the descriptor that it is given with that, and stays: nothing else would
+end a container whose server was killed. This file is not imported outside; it is the text that the sandboxed Python
+runs.
 """
 
 from __future__ import annotations
 
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
+from typing import NoReturn
 
 _BACKLOG = 64
+_LOOK_MS = 500
+_PR_SET_DUMPABLE = 4
 
 
 def main(way: str, ports: str, sockets: int, command: list[str]) -> None:
-    """Ends as a shell does where there is no such program; else this process is the command."""
+    """Ends as a shell does where there is no such program; else this process is the command, or attends to it."""
     made = [_listening(int(port)) for port in ports.split(",") if port]
     made += [socket.socket() for _ in range(sockets)]
-    with _outside(way) as outside:
-        socket.send_fds(outside, [b"door"], [each.fileno() for each in made])
-        if not way.isdigit() and not outside.recv(16):
-            sys.exit("it was never let go")
+    outside = _outside(way)
+    socket.send_fds(outside, [b"door"], [each.fileno() for each in made])
     for each in made:
         each.close()
+    if way.isdigit():
+        outside.close()
+        _become(command)
+    _attend(outside, os.path.dirname(way), command)  # noqa: PTH120
+
+
+def _attend(outside: socket.socket, folder: str, command: list[str]) -> NoReturn:
+    """Starts the command once it may begin, and ends with it, or when nobody is outside any more. With this process,
+    the first one in here, all others end."""
+    said, given, _, _ = socket.recv_fds(outside, 16, 1)
+    if not said:
+        sys.exit("it was never let go")
+    kernel = runpy.run_path(f"{folder}/kernel.py")
+    with open(f"{folder}/calls", "rb") as file:  # noqa: PTH123
+        rules = file.read()
+    # Nothing in here may look into this process, or write to it.
+    kernel["call"]("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
+    child = os.fork()
+    if child == 0:
+        outside.close()
+        if given:
+            number = int(said.split()[1])
+            os.dup2(given[0], number)
+            os.set_inheritable(number, True)
+        kernel["filter_calls"](rules)
+        _become(command)
+    for each in given:
+        os.close(each)
+    waiting = select.poll()
+    for descriptor in (outside.fileno(), os.pidfd_open(child)):
+        waiting.register(descriptor, select.POLLIN)
+    while not (ended := _reap(child)):
+        if outside.fileno() in [descriptor for descriptor, _ in waiting.poll(_LOOK_MS)]:
+            os._exit(1)
+    code = os.waitstatus_to_exitcode(ended[1])
+    os._exit(128 - code if code < 0 else code)
+
+
+def _reap(child: int) -> tuple[int, int] | None:
+    """Takes up all that have ended; returns the command, once it has."""
+    while True:
+        pid, ended = os.waitpid(-1, os.WNOHANG)
+        if pid == child:
+            return pid, ended
+        if pid == 0:
+            return None
+
+
+def _become(command: list[str]) -> NoReturn:
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and so by what it becomes
         signal.signal(ignored, signal.SIG_DFL)
-    if not way.isdigit():
-        _filter_calls(os.path.dirname(way))  # noqa: PTH120
     try:
         os.execvp(command[0], command)  # noqa: S606  the sandbox is around us
     except OSError as error:
@@ -45,11 +96,6 @@ def _outside(way: str) -> socket.socket:
     outside = socket.socket(socket.AF_UNIX)
     outside.connect(way)
     return outside
-
-
-def _filter_calls(folder: str) -> None:
-    with open(f"{folder}/calls", "rb") as rules:  # noqa: PTH123
-        runpy.run_path(f"{folder}/kernel.py")["filter_calls"](rules.read())
 
 
 def _listening(port: int) -> socket.socket:
