@@ -38,7 +38,6 @@ from remit_server.extensions.host import ExtensionHost
 from remit_server.runtime.folder_record import read_trust, workspace_identity
 from remit_server.runtime.policy.plugin_rules import RuleHosts, brings_rules, load_plugin_rules
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.skill_folders import SkillFolders, person_folders
 from remit_server.workspace.paths.workspace_path import Workspace
 
 
@@ -122,6 +121,9 @@ def _require_skills(items: WorkItems, settings: Settings) -> None:
     """Raises PolicyError for each name of a skill that none has here."""
     if not any(item.skills for item in items.values()):
         return
+    # Only here: it imports what runs a turn, and a look at policy or audit does not (CLI-19).
+    from remit_server.runtime.skill_folders import SkillFolders, person_folders
+
     with Workspace(settings.workspace) as workspace:
         folders = SkillFolders(person_folders(settings.person_policy.parent), workspace, trusts=lambda: True)
         known = {skill.name for skill in folders.find().skills}
