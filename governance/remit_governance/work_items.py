@@ -30,6 +30,7 @@ class WorkItem:
     owned_scope: tuple[str, ...]
     constraints: tuple[str, ...] = ()
     acceptance_criteria: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
     file: str = WORK_ITEMS_FILE
     line: int = 1
 
@@ -47,6 +48,7 @@ def describe_work_item(item: WorkItem) -> str:
         ("writes are refused outside its owned_scope", item.owned_scope),
         ("constraints", item.constraints),
         ("acceptance criteria", item.acceptance_criteria),
+        ("skills to read before you begin, which allow nothing (`read_skill`)", item.skills),
     )
     lines = [f"{title}:\n" + "\n".join(f"- {line}" for line in found) for title, found in parts if found]
     return f"work item {item.id}, from {WORK_ITEMS_FILE}:\n" + "\n".join(lines)
@@ -55,15 +57,18 @@ def describe_work_item(item: WorkItem) -> str:
 MAX_ITEMS = 100
 
 Line = Annotated[StrictStr, Field(min_length=1, max_length=1_000)]
+SkillName = Annotated[StrictStr, Field(max_length=64, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 
 
 class WorkItemForm(Form):
-    """One work item. `owned_scope` are globs as in `.gitignore`; a write that none of them matches is refused."""
+    """One work item. `owned_scope` are globs as in `.gitignore`; a write that none of them matches is refused. `skills`
+    are names of those that say how this work is done."""
 
     id: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
     owned_scope: Annotated[Globs, Field(min_length=1, max_length=200)]
     constraints: Annotated[tuple[Line, ...], Field(max_length=50)] = ()
     acceptance_criteria: Annotated[tuple[Line, ...], Field(max_length=50)] = ()
+    skills: Annotated[tuple[SkillName, ...], Field(max_length=8)] = ()
 
 
 class WorkItemsForm(Form):
@@ -87,6 +92,7 @@ def parse_work_items(file: str, text: str) -> WorkItems:
             each.owned_scope,
             each.constraints,
             each.acceptance_criteria,
+            each.skills,
             file,
             document.mark(("active_intents", position))[0],
         )

@@ -31,6 +31,9 @@ def serve(steps: list[str]) -> None:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
+            if not self.path.endswith("/chat/completions"):
+                self._begin("application/json", 404)
+                return
             step = next(left, '{"answer": "That is all that there is to be said of it, and nothing more."}')
             self._begin(LIKE.kind, 200)
             for at in range(0, len(step), PIECE):

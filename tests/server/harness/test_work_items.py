@@ -224,6 +224,9 @@ async def test_INT_10_without_a_file_no_item_can_be_named(make_bench: Any) -> No
             "active_intents.yaml:3",
         ),
         ("active_intents: [\n", "active_intents.yaml"),
+        ("active_intents:\n  - { id: A, owned_scope: [x], skills: [no-such-one] }\n", "active_intents.yaml:2"),
+        ("active_intents:\n  - { id: A, owned_scope: [x], skills: ['../x'] }\n", "active_intents.yaml:2"),
+        ("active_intents:\n  - { id: A, owned_scope: [x], skills: money }\n", "skills"),
     ],
 )
 async def test_INT_10_a_broken_file_is_an_error_that_says_where(
@@ -280,6 +283,42 @@ async def test_INT_09_in_a_folder_without_trust_the_scope_holds_and_its_texts_ar
     assert bench.of("tool_result")[-1].rules == ("work-item.SHOP-12",)
     last = bench.runtime._agent.provider.requests[-1]
     assert "keep total" not in "".join(each.text for each in last.messages)
+
+
+SKILLED = """\
+active_intents:
+  - { id: SHOP-12, owned_scope: ["src/**"], skills: [money-code] }
+  - { id: SHOP-13, owned_scope: ["src/**"] }
+"""
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_INT_13_a_work_item_names_skills_that_widen_nothing(
+    make_bench: Any, tmp_path: Path, trusted: bool
+) -> None:
+    """A skill narrows the turn that read it; that an item names it opens and reaches no more than another item does."""
+    skill = tmp_path / "shop/.agents/skills/money-code"
+    skill.mkdir(parents=True)
+    says = "name: money-code\ndescription: How sums are written\nmetadata: { remit-intents: [ANALYZE] }"
+    (skill / "SKILL.md").write_text(f"---\n{says}\n---\n\nIn cents.\n")
+    write = call("write_file", path="src/a.py", content="z\n")
+    steps = (
+        [declare("CODE", "SHOP-13")],
+        [declare("CODE", "SHOP-12"), call("write_file", path="other.py", content="z\n"), write],
+        [declare("ANALYZE", "SHOP-12"), {"name": "read_skill", "arguments": {"name": "money-code"}}],
+        [declare("CODE", "SHOP-12"), write],
+    )
+    bench = await open_bench(make_bench, tmp_path, *steps, items=SKILLED, trusted=trusted)
+    await bench.ask("go")
+    *_, last = bench.runtime._agent.provider.requests
+    without, named, *_ = (each.text for each in last.messages if type(each).__name__ == "ToolMessage")
+    assert ("money-code" in named, "money-code" in without) == (trusted, False)
+    opened = [each.partition("work item")[0] for each in (without, named)]
+    assert opened[0] == opened[1]
+    outside, inside, read, *after = bench.of("tool_result")
+    assert (outside.rules, inside.ok) == (("work-item.SHOP-12",), True)
+    assert read.ok is trusted
+    assert any(each.ok for each in after) is not trusted, "what was read narrows"
 
 
 async def test_INT_11_each_changed_range_is_a_line_that_its_schema_describes(make_bench: Any, tmp_path: Path) -> None:

@@ -241,7 +241,8 @@ def _version(
 
 
 def _spell_item(item: WorkItem) -> list[Json]:
-    return [item.id, list(item.owned_scope), list(item.constraints), list(item.acceptance_criteria)]
+    told = [list(each) for each in (item.owned_scope, item.constraints, item.acceptance_criteria, item.skills)]
+    return [item.id, *told]
 
 
 def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:

@@ -38,6 +38,7 @@ from remit_server.extensions.host import ExtensionHost
 from remit_server.runtime.folder_record import read_trust, workspace_identity
 from remit_server.runtime.policy.plugin_rules import RuleHosts, brings_rules, load_plugin_rules
 from remit_server.runtime.settings import Settings
+from remit_server.workspace.paths.workspace_path import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +106,36 @@ def _digest(file: Path) -> bytes | None:
 
 def _told_items(settings: Settings) -> WorkItems | None:
     """Returns the work items; in a folder that the person did not say they trust, their scopes alone (CFG-06). Raises
-    PolicyError."""
+    PolicyError, also where one names a skill that there is not (INT-13)."""
     items = load_work_items(settings.work_items)
     now = read_trust(settings.workspace)
-    if items is None or (settings.trusted if now is None else now):
+    if items is None:
+        return None
+    if settings.trusted if now is None else now:
+        _require_skills(items, settings)
         return items
-    return {name: replace(item, constraints=(), acceptance_criteria=()) for name, item in items.items()}
+    return {name: replace(item, constraints=(), acceptance_criteria=(), skills=()) for name, item in items.items()}
+
+
+def _require_skills(items: WorkItems, settings: Settings) -> None:
+    """Raises PolicyError for each name of a skill that none has here."""
+    if not any(item.skills for item in items.values()):
+        return
+    # Only here: it imports what runs a turn, and a look at policy or audit does not (CLI-19).
+    from remit_server.runtime.skill_folders import SkillFolders, person_folders
+
+    with Workspace(settings.workspace) as workspace:
+        folders = SkillFolders(person_folders(settings.person_policy.parent), workspace, trusts=lambda: True)
+        known = {skill.name for skill in folders.find().skills}
+    fix = "name one that `remit skill list` shows, or add it"
+    problems = (
+        Problem(item.file, item.line, 1, f"the work item `{item.id}` names the skill `{name}`, which there is not", fix)
+        for item in items.values()
+        for name in item.skills
+        if name not in known
+    )
+    if found := tuple(problems):
+        raise PolicyError(found)
 
 
 def holding_in(permissions: PermissionConfig, here: WorkspaceIdentity) -> PermissionConfig:
