@@ -32,7 +32,7 @@ class Subcommand:
 
     run: Callable[[argparse.Namespace], int]
     summary: str
-    declare: Callable[[argparse.ArgumentParser], None]
+    declare: Callable[[argparse.ArgumentParser], None] = lambda parser: None
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
