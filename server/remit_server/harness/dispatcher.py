@@ -22,7 +22,7 @@ from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.handed_over import leave
 from remit_server.harness.judgement import actions_now, judge_actions, judge_path, paths_of
 from remit_server.harness.namesakes import describe_selected, point_to_namesakes
-from remit_server.harness.record.audit_append import append, intent_event
+from remit_server.harness.record.audit_events import append, intent_event
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.approve import approve

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.record import AuditKind
 from remit_governance.errors import AuditError
 from remit_governance.intents import SELECT_INTENT, Matrix, canonical_tool
 from remit_governance.values import Effect
@@ -46,13 +46,13 @@ from remit_server.contract import (
     TextInput,
 )
 from remit_server.errors import RemitError
-from remit_server.harness.approval.desk import ApprovalDesk
+from remit_server.harness.approval.desk import ApprovalDesk, allow_edits
 from remit_server.harness.approval.proposed_texts import ProposedText, proposed_text
 from remit_server.harness.calls import RunDenied, ToolCall
 from remit_server.harness.collected import Collected
 from remit_server.harness.dispatcher import Dispatcher
-from remit_server.harness.edits import allow_edits
 from remit_server.harness.ports import Asker, Emit, NothingKept
+from remit_server.harness.record.audit_events import run_event
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget import read_account
 from remit_server.harness.workflow.moves import begin_message, tighten_mode
@@ -364,7 +364,7 @@ class Runtime:
         turn = Turn(
             request.turn_id,
             session.memory,
-            session.recording(emit, self._telemetry.begin_turn(request.session_id, request.turn_id)),
+            emit,
             asker,
             allow_tools=allowed,
             dry_run=request.policy is not None and request.policy.dry_run,
@@ -373,6 +373,7 @@ class Runtime:
             asks_as=lambda: self._name_among_others(request),
             collected=Collected(wants=self.edits(request.session_id) == "turn"),
             seq=0 if taken_up is None else taken_up.after,
+            beside=(*session.keeps(), *self._telemetry.begin_turn(request.session_id, request.turn_id)),
         )
         try:
             await session.turn_lock.acquire()
@@ -397,12 +398,8 @@ class Runtime:
     def _record_run(self, kind: AuditKind, turn: Turn, **metadata: str) -> None:
         """Audits that a turn begins or has ended. Where nothing can be recorded, its calls are refused one by one."""
         parts = self.dispatcher.parts
-        version = parts.rulebook.policy.version
-        event = AuditEvent(
-            kind, session_id=turn.session_id, turn_id=turn.turn_id, policy_version=version, metadata=metadata
-        )
         try:
-            parts.audit.write(event)
+            parts.audit.write(run_event(kind, turn, parts.rulebook.policy.version, metadata))
         except AuditError as error:
             log.warning("a turn could not be audited: %s: %s", error.what, error.why)
 

@@ -13,8 +13,8 @@ from functools import partial
 from remit_governance.values import Action, Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.harness.calls import stale
 from remit_server.harness.collected import REVIEW, Batch, CollectedFile
-from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_change
 from remit_server.tools.files.read_source import current_image
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan

@@ -30,7 +30,6 @@ from remit_server.contract import (
     ToolResultEvent,
 )
 from remit_server.harness.ports import Asker, NobodyToAsk
-from remit_server.harness.record.went_well import ran_program, went_well
 from remit_server.runtime.ended_calls import changed_files, duration, remarks
 from remit_server.runtime.ports import AgentRuntime
 from remit_server.transports.lsp.buffers.own_files import settings_here
@@ -85,12 +84,12 @@ class ProgramRuns:
                 self.runs[call] = ProgramRun(name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…")
             case ToolOutput(tool_call_id=call, text=text) if call in self.runs:
                 self.runs[call].printed.append(visible(text))
-            case ToolResultEvent(tool_call_id=call) if call in self.runs and ran_program(event):
+            case ToolResultEvent(tool_call_id=call) if call in self.runs and event.ran_program:
                 run = self.runs[call]
                 took = f" after {duration(event.duration_ms)}" if event.ok else ""
                 run.ended = f"{visible_again(event.summary)}{took}"
                 run.remarks = remarks(event)
-                self.failed = self.failed or not went_well(event)
+                self.failed = self.failed or not event.went_well
             case _:
                 pass
 

@@ -1,66 +1,35 @@
-"""Appends events to the audit log: what cannot be recorded is not done (AUD-01).
-
-Reasons, refusals and arguments as they leave the harness, without secrets (SEC-01).
+"""What leaves the harness of a call, for records and for whoever is shown it: without secrets, and no longer than is
+read (SEC-01).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import Literal, cast
 
 from pydantic import JsonValue
 
-from remit_governance.audit.log.unfinished_calls import SUB_AGENT
-from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
-from remit_governance.audit.store import AuditLog
-from remit_governance.errors import AuditError
-from remit_governance.intents import Declaration
+from remit_governance.audit.record import MAX_SUMMARY
 from remit_governance.secrets.redaction import Redactor, map_strings, truncate
 from remit_governance.values import Reason
 from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload
 from remit_server.errors import RemitError, ToolError
-from remit_server.harness.turn import Turn
 from remit_server.tools.data_room import MAX_DATA, json_length
-
-
-def append(audit: AuditLog, event: AuditEvent) -> None:
-    """Records one event, durably unless it may wait. Raises ToolError (`audit_broken`): what cannot be recorded is not
-    done."""
-    try:
-        audit.write(event)
-    except AuditError as error:
-        raise ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
-
-
-def noted_parent(turn: Turn) -> dict[str, str]:
-    """Returns what records of a turn say of the call that it is a part of; nothing where it is a whole one."""
-    return {} if turn.handed is None else {SUB_AGENT: turn.handed.call_id}
-
-
-def intent_event(
-    declared: Declaration, call_id: str, turn: Turn, redactor: Redactor, policy_version: str
-) -> AuditEvent:
-    """Returns the record of a declared intent (rule 2) or a switch (rule 4)."""
-    why = declared.justification
-    clean = truncate(redactor.redact(why), MAX_SUMMARY) if why else None
-    more = {"previous": turn.intent.active, "work_item": declared.work_item}
-    return AuditEvent(
-        kind=AuditKind.INTENT_SELECTED,
-        caller=turn.caller,
-        session_id=turn.session_id,
-        turn_id=turn.turn_id,
-        step=turn.step,
-        tool_call_id=call_id,
-        intent=declared.intent,
-        justification=clean,
-        policy_version=policy_version,
-        metadata={name: value for name, value in more.items() if value} | noted_parent(turn),
-    )
-
 
 MAX_ERROR = 16_000
 """Characters of an error that the model sees: 4,000 tokens, roughly."""
+
+
+def summarise(text: str, redactor: Redactor, keep: Literal["head", "middle"] = "middle") -> str:
+    """Returns what a record says of a text."""
+    return truncate(redactor.redact(text), MAX_SUMMARY, keep)
+
+
+def summarise_arguments(redacted: JsonValue, redactor: Redactor) -> str:
+    """Returns what a record says of arguments. They are redacted once more as a whole, for what is a secret only there;
+    each part is cut first, after its own redaction."""
+    return summarise(str(shorten_strings(redacted)), redactor)
 
 
 @lru_cache(maxsize=256)
