@@ -15,8 +15,7 @@ from remit_governance.permissions.remembered import Offer, offer_for
 from remit_server.contract import ErrorCode, ReasonPayload, ReviewResolved, Scope
 from remit_server.errors import ToolError
 from remit_server.harness.approval.desk import one_question, refuse_by_person
-from remit_server.harness.approval.proposal import Proposal, subject_of
-from remit_server.harness.approval.proposed_texts import changes_of
+from remit_server.harness.approval.proposal import Proposal, changes_of, subject_of
 from remit_server.harness.approval.question import Question, describe_question, reasons_to_ask
 from remit_server.harness.approval.review import Review, take
 from remit_server.harness.calls import stale
