@@ -41,6 +41,21 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
 
 
+def add_serving_arguments(parser: argparse.ArgumentParser, asked: str = "") -> None:
+    """Declares the arguments of what runs the turns of others in one workspace. `asked` says who is asked, where the
+    person may also say yes beforehand."""
+    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
+    parser.add_argument("--model", help="as `remit ask` takes it (default: the configured model)")
+    words = (
+        f"`ask`: {asked} (default), `never`: deny without asking, `session`: say yes to every question"
+        if asked
+        else "`never`: deny without asking (default: `ask`)"
+    )
+    parser.add_argument(
+        "--approve", choices=("ask", "never", *(["session"] if asked else [])), default="ask", help=words
+    )
+
+
 def add_candidate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments that choose the policy by which past calls are judged again (POL-13)."""
     parser.add_argument("--policy", type=Path, metavar="FILE", help="use this file as your policy file")
