@@ -251,6 +251,11 @@ def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "h
     return text[:head] + _note(omitted) + tail
 
 
+def truncate_strings(value: Any, limit: int) -> Any:
+    """Returns a JSON value in which the middle of every long string is cut, keys included."""
+    return map_strings(value, lambda text: truncate(text, limit, "middle"))
+
+
 def _note(omitted: int) -> str:
     return f"\n[… {omitted} characters left out …]\n"
 

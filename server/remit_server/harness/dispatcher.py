@@ -23,7 +23,6 @@ from remit_server.harness.handed_over import leave
 from remit_server.harness.judgement import actions_now, judge_actions, judge_path, paths_of
 from remit_server.harness.namesakes import point_to_namesakes
 from remit_server.harness.record.call_record import CallRecord
-from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.approve import approve
 from remit_server.harness.stages.authorise import authorise
 from remit_server.harness.stages.collect import collect, collects, comes_after_review, needs_review_first
@@ -47,6 +46,7 @@ from remit_server.tools.code.get_diagnostics import GET_DIAGNOSTICS, errors_in_e
 from remit_server.tools.code.language_server.showing import Seen
 from remit_server.tools.files.read_file import READ_FILE
 from remit_server.tools.spec import DelegatePlan, Outcome, WritePlan
+from remit_server.workspace.content.open_files import retry_read
 
 log = logging.getLogger(__name__)
 

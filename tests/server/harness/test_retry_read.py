@@ -19,9 +19,8 @@ from remit_governance.audit.record import AuditKind
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.retry import retry_read
 from remit_server.tools.table import TOOLS
-from remit_server.workspace.content.open_files import TRANSIENT
+from remit_server.workspace.content.open_files import TRANSIENT, retry_read
 
 
 def failing(*errors: BaseException) -> tuple[list[int], Callable[[], Any]]:

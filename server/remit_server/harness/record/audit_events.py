@@ -92,12 +92,12 @@ class Worded:
     def of(cls, judgement: Judgement) -> Worded:
         """Puts a judgement into words, once for all records of a call."""
         decision = judgement.decision
-        deciding = decision.deciding
+        deciding, rules = decision.deciding, decision.rules
         syscalls = [action.syscall for action in judgement.actions]
         return cls(
             WORDS[decision.verdict],
-            decision.rules,
-            ", ".join(decision.rules) or None,
+            rules,
+            ", ".join(rules) or None,
             f"{deciding.file}:{deciding.line}" if deciding.file else None,
             next((s for s in syscalls if s not in READING), syscalls[0] if syscalls else None),
             tuple(map(reason_payload, decision.reasons)),

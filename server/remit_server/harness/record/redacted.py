@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, cast
+from typing import Literal
 
 from pydantic import JsonValue
 
 from remit_governance.audit.record import MAX_SUMMARY
-from remit_governance.secrets.redaction import Redactor, map_strings, truncate
+from remit_governance.secrets.redaction import Redactor, truncate, truncate_strings
 from remit_governance.values import Reason
 from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload
 from remit_server.errors import RemitError, ToolError
@@ -29,7 +29,7 @@ def summarise(text: str, redactor: Redactor, keep: Literal["head", "middle"] = "
 def summarise_arguments(redacted: JsonValue, redactor: Redactor) -> str:
     """Returns what a record says of arguments. They are redacted once more as a whole, for what is a secret only there;
     each part is cut first, after its own redaction."""
-    return summarise(str(shorten_strings(redacted)), redactor)
+    return summarise(str(truncate_strings(redacted, 2 * MAX_SUMMARY)), redactor)
 
 
 @lru_cache(maxsize=256)
@@ -60,11 +60,6 @@ def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool)
         return ToolError(f"`{tool}` was stopped", why, fix, code=ErrorCode.CANCELLED)
     why, fix = f"something went wrong inside Remit{done}", "look into the server's log and report it"
     return ToolError(f"`{tool}` failed", why, fix, code=ErrorCode.INTERNAL)
-
-
-def shorten_strings(value: JsonValue) -> JsonValue:
-    """Cuts every long string in a redacted JSON value in the middle: no more of it is summarised."""
-    return cast("JsonValue", map_strings(value, lambda text: truncate(text, 2 * MAX_SUMMARY, "middle")))
 
 
 def redact_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:

@@ -246,8 +246,7 @@ class Bubblewrap:
                 ended = await run_contained(
                     self._job(*given, door, end=end, shown=shown, stand_ins=stand_ins, bounds=bounds)
                 )
-            why = control.stopped() if control and ended.exit_code == _KILLED else None
-            return replace(ended, exit_code=None, stopped=why) if why else ended
+            return with_reason(ended, control)
 
     def _job(
         self,
@@ -401,6 +400,12 @@ def _begin(told: tuple[Callable[[int], None] | None, ...], first: int) -> None:
     for begun in told:
         if begun is not None:
             begun(first)
+
+
+def with_reason(ended: ProcessResult, control: ControlGroup | None) -> ProcessResult:
+    """Returns how a command ended, by its control group where that is what ended it."""
+    why = control.stopped() if control and ended.exit_code == _KILLED else None
+    return replace(ended, exit_code=None, stopped=why) if why else ended
 
 
 def with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:

@@ -17,6 +17,7 @@ from remit_server.sandbox.bubblewrap.bubblewrap import (
     memory_file,
     open_control_group,
     program_of_ours,
+    with_reason,
     with_shell_exit_code,
 )
 from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, hidden_paths_below
@@ -39,7 +40,6 @@ LACKS = ("itself",)
 """What a command does not have here that the probe looks for: a loopback of its own."""
 
 _TRIAL_S = 20.0
-_KILLED = 137
 _MOST_PLACES = 20_000
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 # The machine's own; git ends where it may not read its settings for all users.
@@ -131,8 +131,7 @@ class LandlockAlone:
             others = await asyncio.to_thread(tasks_of, os.geteuid())
             job = self._job(spec, control, scratch, files=files, others=others)
             ended = await run_contained(replace(job, progress=progress))
-            why = control.stopped() if control and ended.exit_code == _KILLED else None
-            return replace(ended, exit_code=None, stopped=why) if why else ended
+            return with_reason(ended, control)
 
     def _job(
         self,
