@@ -28,11 +28,42 @@ class WrongUsage(SetupError):
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """What a subcommand does, with its exit code, its line in the help, and its arguments beside the common ones."""
+    """What a subcommand does, with its exit code, its line in the help, and its arguments, beside those in `common`."""
 
     run: Callable[[argparse.Namespace], int]
     summary: str
     declare: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+    common: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommands:
+    """A command that is its subcommands, a row each; one that does something without them has a `title` for them."""
+
+    rows: Mapping[str, Subcommand]
+    epilog: str | None = None
+    title: str | None = None
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declares the arguments of all subcommands."""
+        parser.epilog = self.epilog
+        words = "|".join(self.rows)
+        commands = (
+            parser.add_subparsers(metavar=words, required=True)
+            if self.title is None
+            else parser.add_subparsers(metavar=words, title=self.title)
+        )
+        for name, row in self.rows.items():
+            sub = commands.add_parser(name, help=row.summary, description=row.summary)
+            if row.common:
+                add_common_arguments(sub)
+            row.declare(sub)
+            sub.set_defaults(subcommand=row)
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Runs the subcommand that was chosen; returns the exit code."""
+        chosen: Subcommand = arguments.subcommand
+        return chosen.run(arguments)
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,22 +91,6 @@ def add_candidate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments that choose the policy by which past calls are judged again (POL-13)."""
     parser.add_argument("--policy", type=Path, metavar="FILE", help="use this file as your policy file")
     parser.add_argument("--project", action="store_true", help="use the file as the project's policy instead")
-
-
-def add_subcommands(parser: argparse.ArgumentParser, rows: Mapping[str, Subcommand]) -> None:
-    """Declares subcommands, and the arguments of each."""
-    commands = parser.add_subparsers(metavar="|".join(rows), required=True)
-    for name, row in rows.items():
-        sub = commands.add_parser(name, help=row.summary, description=row.summary)
-        add_common_arguments(sub)
-        row.declare(sub)
-        sub.set_defaults(subcommand=row)
-
-
-def run_subcommand(arguments: argparse.Namespace) -> int:
-    """Runs the subcommand that was chosen; returns the exit code."""
-    chosen: Subcommand = arguments.subcommand
-    return chosen.run(arguments)
 
 
 def json_object(text: str, what: str, example: str) -> dict[str, Any]:

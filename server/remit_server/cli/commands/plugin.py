@@ -13,7 +13,7 @@ from remit_governance.visible import visible, visible_again
 from remit_server.cli.approval import agrees
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
-from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, run_subcommand
+from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage
 from remit_server.errors import SetupError, ToolError, os_reason
 from remit_server.harness.callers import OWN, tags_of
 from remit_server.runtime.places import config_folder
@@ -28,16 +28,6 @@ from remit_server.tools.plugins.record import changed_files, differences, taken
 from remit_server.tools.plugins.rows import SDK, command_of, name_of
 from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.table import TOOLS
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
-    add_subcommands(parser, PLUGINS)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs the subcommand."""
-    return run_subcommand(arguments)
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -312,3 +302,6 @@ PLUGINS: Mapping[str, Subcommand] = {
     "remove": Subcommand(_remove, "take a plugin away", _declare_name),
     "sdk": Subcommand(_sdk, "say where the Python SDK for plugins is"),
 }
+
+COMMAND = Subcommands(PLUGINS)
+add_arguments, run = COMMAND.add_arguments, COMMAND.run
