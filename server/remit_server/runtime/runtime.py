@@ -175,7 +175,7 @@ class Runtime:
 
     def send_to_background(self, session_id: str) -> str:
         """Have a running command go on in the background; see `AgentRuntime.send_to_background`."""
-        known = self._known(session_id)
+        known = self._sessions.known(session_id)
         name = session_id if known is None else known.memory.session_id
         return self.dispatcher.parts.processes.of(name).send_to_background().id
 

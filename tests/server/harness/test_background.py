@@ -112,7 +112,9 @@ async def test_BG_01_a_dev_server_is_started_asked_edited_under_restarted_and_st
     ]
     assert asker.asked[0].command == SERVES
     told = [each.near for each in asker.asked]
-    assert told == [None, "p1, port 8123", None, "p1, port 8123", None, "p2, port 8123"], "a question says what it reaches"
+    assert told == [None, "p1, port 8123", None, "p1, port 8123", None, "p2, port 8123"], (
+        "a question says what it reaches"
+    )
     assert ["p1, port 8123" in "\n".join(shown(asker.asked[1])) for shown in SHOWN] == [True] * len(SHOWN)
     assert asker.asked[0].effect == "execute"
 
