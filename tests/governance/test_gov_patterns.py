@@ -20,8 +20,7 @@ BADGE = "redact: [{ name: staff badge, pattern: '(?i)badge [0-9]{4}(\\s[0-9]{4})
 
 def redactor(*texts: str, project: str = "") -> Redactor:
     sources = [*(Source(f"{n}.yaml", text) for n, text in enumerate(texts)), Source("project.yaml", project, True)]
-    policy = compile_policy(sources)
-    return Redactor(more=lambda: policy.redact)
+    return Redactor(in_force=Rulebook(compile_policy(sources)))
 
 
 def test_a_pattern_of_the_policy_is_taken_out_and_named() -> None:
@@ -37,7 +36,7 @@ def test_a_projects_policy_may_add_patterns_and_takes_none_away() -> None:
 
 def test_a_reload_replaces_the_patterns_of_a_redactor_in_use() -> None:
     rulebook = Rulebook(compile_policy([Source("p", TICKET)]))
-    using = Redactor(more=lambda: rulebook.policy.redact)
+    using = Redactor(in_force=rulebook)
     assert using.redact("TICKET-1 badge 1234 5678") == "[redacted ticket] badge 1234 5678"
     changed = compile_policy([Source("p", BADGE)])
     rulebook.replace(changed, rulebook.permissions)

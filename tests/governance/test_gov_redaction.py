@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
 
-from remit_governance.secrets.redaction import PATTERNS, Redactor, secret_values, truncate
+from remit_governance.secrets.redaction import PATTERNS, Redactor, secret_values, truncate, truncate_strings
 from remit_governance.secrets.secret_shapes import _HOOKS as HOOKS
 from remit_governance.secrets.secret_shapes import _KEY_DER as KEY_DER
 from remit_governance.secrets.secret_shapes import _TOKENS as TOKENS
@@ -253,3 +253,10 @@ def test_SEC_01_a_key_among_lines_is_found_at_the_start_of_its_line(before: str,
 def test_SEC_01_no_key_is_found_where_none_may_be(text: str) -> None:
     data = f"{text}\n".encode()
     assert find_key(data, 0) == len(data) or may_hold_key(data)
+
+
+def test_only_long_strings_are_cut() -> None:
+    value = {"a": ["b" * 5_000, {"c": "d"}], "e": 7, "f": None}
+    short = truncate_strings(value, 1_000)
+    assert len(short["a"][0]) <= 1_000
+    assert (short["a"][1], short["e"], short["f"]) == ({"c": "d"}, 7, None)

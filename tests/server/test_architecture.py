@@ -53,9 +53,9 @@ def callers(ends: str) -> set[str]:
         # A merge that a crash cut short was approved before it.
         (
             "write_atomically",
-            {"harness/writes/merger.py", "runtime/policy/policy_update.py", "workspace/merges/recovery.py"},
+            {"harness/stages/write.py", "runtime/policy/policy_update.py", "workspace/merges/recovery.py"},
         ),
-        ("documents.replace", {"harness/writes/merger.py"}),
+        ("documents.replace", {"harness/stages/write.py"}),
         # `remit sandbox check` tries the sandbox with attempts of its own, `remit sandbox run` runs a person's command.
         # What git's history holds is asked of git by a command without arguments from anywhere, which cannot write.
         # A program that may be a tool is asked what it is with a folder of its own, before any call; so is an MCP
@@ -137,7 +137,7 @@ def test_the_record_decides_nothing() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Raise) and node.exc is not None
     }
-    assert raised == {"ToolError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN)"}
+    assert raised == {"refusal(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN)"}
 
 
 @pytest.mark.slow

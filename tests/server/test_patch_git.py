@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_server.errors import ToolError
-from remit_server.harness.writes.merger import Merger
+from remit_server.harness.stages.write import Merger
 from remit_server.tools.edit.apply_diff import APPLY_DIFF, ApplyDiffArguments
 from remit_server.tools.spec import ToolContext, WritePlan
 from remit_server.workspace.merges.merge_log import MergeLog

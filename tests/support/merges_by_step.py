@@ -36,7 +36,7 @@ def reset(workspace: Path) -> None:
 
 
 def serve(root: Path, log: Path) -> None:
-    from remit_server.harness.writes.merger import Merger
+    from remit_server.harness.stages.write import Merger
     from remit_server.tools.spec import FileChange
     from remit_server.workspace.content.files import read_image
     from remit_server.workspace.merges.merge_log import MergeLog

@@ -145,7 +145,7 @@ async def test_THR_paths_a_link_swapped_after_the_policy_leads_nowhere_else(benc
         link.symlink_to("a.py")
         # The swap has to fall between two steps of one call, which no process outside could time.
         tools = {**TOOLS, tool: replace(TOOLS[tool], prepare=swapping(TOOLS[tool].prepare, to))}
-        bench.runtime.dispatcher = Dispatcher(replace(bench.runtime.dispatcher.parts, tools=tools))
+        bench.runtime._runner.dispatcher = Dispatcher(replace(bench.runtime.dispatcher.parts, tools=tools))
         answer = await result(bench, tool, path="link", **rest)
         assert SECRET not in answer.output, tool
         assert hook.read_text() == "hook\n", tool

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 from urllib.parse import quote, quote_plus
 
 from remit_governance.secrets.secret_patterns import SecretPattern, finder
@@ -69,22 +69,36 @@ _LONG = 256
 _Json = TypeVar("_Json")
 
 
+class _Policy(Protocol):
+    @property
+    def redact(self) -> Sequence[SecretPattern]: ...
+
+
+class InForce(Protocol):
+    """Where the policy is found that is in force now, with the person's own patterns."""
+
+    @property
+    def policy(self) -> _Policy:
+        """The policy, which can be replaced."""
+        ...
+
+
 class Redactor:
     """Takes out what `patterns` describe and, in any usual encoding, what `secrets` are.
 
-    `more` is asked each time for the patterns that are in force: a policy can be replaced. What has the form of a
-    secret is taken out as well, unless `patterns` are others than the usual.
+    The patterns of the policy that is `in_force` are looked at each time. What has the form of a secret is taken out as
+    well, unless `patterns` are others than the usual.
     """
 
-    __slots__ = ("_any_marker", "_more", "_patterns", "_secrets", "_shapes", "_short_marker")
+    __slots__ = ("_any_marker", "_in_force", "_patterns", "_secrets", "_shapes", "_short_marker")
 
     def __init__(
         self,
         patterns: Mapping[str, str] = PATTERNS,
         secrets: Iterable[str] = (),
-        more: Callable[[], Sequence[SecretPattern]] = tuple,
+        in_force: InForce | None = None,
     ) -> None:
-        self._more = more
+        self._in_force = in_force
         self._shapes = patterns is PATTERNS
         self._patterns = tuple(
             (kind, pattern, _MARKERS[kind] if PATTERNS.get(kind) == pattern else ("",))
@@ -123,7 +137,7 @@ class Redactor:
 
     def finds_nothing(self, texts: Iterable[str]) -> bool:
         """Tells in one look whether `redact` leaves each of these as it is: a yes is right, a no may not be."""
-        if self._more():
+        if self._in_force is not None and self._in_force.policy.redact:
             return False
         together = "\n".join(texts)
         if self._present(together) or self._holds_secret(together):
@@ -144,12 +158,11 @@ class Redactor:
 
     def _own(self, text: str, *, keep_lines: bool) -> str:
         """Takes out what the person's own patterns match in what is left."""
-        patterns = self._more()
-        if not patterns:
+        if self._in_force is None or not self._in_force.policy.redact:
             return text
         # Text may hold half characters, of which no expression speaks.
         data = text.encode("utf-8", "surrogatepass")
-        for pattern in patterns:
+        for pattern in self._in_force.policy.redact:
             data = pattern.redact(data, keep_lines=keep_lines)
         return data.decode("utf-8", "surrogatepass")
 
@@ -236,6 +249,11 @@ def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "h
     head = {"head": room, "tail": 0, "middle": (room + 1) // 2}[mode]
     tail = text[len(text) - (room - head) :]
     return text[:head] + _note(omitted) + tail
+
+
+def truncate_strings(value: Any, limit: int) -> Any:
+    """Returns a JSON value in which the middle of every long string is cut, keys included."""
+    return map_strings(value, lambda text: truncate(text, limit, "middle"))
 
 
 def _note(omitted: int) -> str:

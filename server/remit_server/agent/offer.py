@@ -6,9 +6,9 @@ person wrote may always be spelled: whether there is such a file, the tool says 
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from remit_server.errors import ToolError
@@ -43,10 +43,7 @@ async def nameable_paths(
     what the person said may be.
     """
     limits = Limits(seconds=MOST_SECONDS, entries=4 * MOST_PATHS)
-    try:
-        files = await asyncio.to_thread(_list_files, workspace, documents, readable, limits)
-    finally:
-        limits.stopped = True
+    files = await limits.look(partial(_list_files, workspace, documents, readable))
     return None if files is None else Nameable(files, tuple(islice(find_named_paths(messages), MOST_NAMED)))
 
 

@@ -16,9 +16,11 @@ from remit_governance.visible import visible
 from remit_server.cli.console import draw_details, draw_parts, say, style_text
 from remit_server.cli.question import BECAUSE, MAX_COMMENT, Question, key_of
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
+from remit_server.errors import SetupError
 from remit_server.harness.ports import AskingStyle
 from remit_server.runtime.folder_record import arrived, brought, read_trust, write_trust
 
+YES = frozenset({"y", "yes"})
 LINE_BYTES = 4096
 """The most bytes of one line that a terminal delivers."""
 
@@ -26,6 +28,16 @@ LINE_BYTES = 4096
 def can_ask() -> bool:
     """Returns whether both standard input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def agrees(question: str, otherwise: str = "nothing was done") -> bool:
+    """Returns whether the person says yes, which `--yes` says beforehand. Raises SetupError where nobody can be asked,
+    which says what `otherwise` holds."""
+    if not can_ask():
+        raise SetupError(otherwise, "nobody could be asked", "say `--yes`")
+    sys.stdout.write(f"{question} [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in YES
 
 
 async def answer_from_terminal(asked: ApprovalRequired) -> ApprovalAnswer:
@@ -107,6 +119,6 @@ def settle_trust(root: Path) -> None:
         answer = input(f"{style_text('Do you trust the authors of this folder?', 'yellow')} [y/N] ").strip().lower()
     except EOFError:
         return
-    write_trust(root, trusted=answer in {"y", "yes"})
-    if answer not in {"y", "yes"}:
+    write_trust(root, trusted=answer in YES)
+    if answer not in YES:
         say("These files are ignored. `remit config trust` changes that.")

@@ -45,7 +45,6 @@ from remit_server.contract import (
     WarningEvent,
 )
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of
-from remit_server.harness.record.went_well import went_well
 from remit_server.runtime.ended_calls import changed_files, changed_in_all, duration, remarks
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
@@ -230,7 +229,7 @@ def _arguments(arguments: dict[str, Any]) -> str:
 
 def _result(event: ToolResultEvent) -> Iterable[str]:
     decided = f"{duration(event.duration_ms)} · {', '.join(event.rules) or event.decision}"
-    yield f"  {_tick(went_well(event))} {visible_again(event.summary)} {style_text(decided, 'dim')}"
+    yield f"  {_tick(event.went_well)} {visible_again(event.summary)} {style_text(decided, 'dim')}"
     for remark in remarks(event):
         yield from (f"    {visible_again(line)}" for line in remark.split("\n"))
     if event.error is not None and event.error.code is ErrorCode.DRY_RUN:

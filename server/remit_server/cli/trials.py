@@ -23,7 +23,8 @@ from remit_server.cli.commands.ask import YesForThisSession
 from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import first_problem
 from remit_server.contract import RunRequest, TextInput
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
+from remit_server.own_files import read_at_most
 from remit_server.runtime.opening import Shared, open_runtime
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
@@ -168,14 +169,10 @@ def read_requests(file: Path) -> RequestSet:
     """Reads a set. Raises SetupError for a file that is none, with the place."""
     what = f"`{file}` holds no requests"
     try:
-        with file.open("rb") as opened:
-            data = opened.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise SetupError(what, "it is larger than 1 MiB", "split it")
-        loaded: Any = yaml.safe_load(data)
+        loaded: Any = yaml.safe_load(read_at_most(file, MOST_BYTES))
         return RequestSet.model_validate(loaded)
     except OSError as error:
-        raise SetupError(what, f"it cannot be read: {error.strerror}", "name another file") from error
+        raise SetupError(what, os_reason(error), "name another file") from error
     except ValidationError as error:
         raise SetupError(what, first_problem(error), f"write it like {SHIPPED}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:

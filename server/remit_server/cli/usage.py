@@ -28,11 +28,42 @@ class WrongUsage(SetupError):
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """What a subcommand does, with its exit code, its line in the help, and its arguments beside the common ones."""
+    """What a subcommand does, with its exit code, its line in the help, and its arguments, beside those in `common`."""
 
     run: Callable[[argparse.Namespace], int]
     summary: str
-    declare: Callable[[argparse.ArgumentParser], None]
+    declare: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+    common: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommands:
+    """A command that is its subcommands, a row each; one that does something without them has a `title` for them."""
+
+    rows: Mapping[str, Subcommand]
+    epilog: str | None = None
+    title: str | None = None
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declares the arguments of all subcommands."""
+        parser.epilog = self.epilog
+        words = "|".join(self.rows)
+        commands = (
+            parser.add_subparsers(metavar=words, required=True)
+            if self.title is None
+            else parser.add_subparsers(metavar=words, title=self.title)
+        )
+        for name, row in self.rows.items():
+            sub = commands.add_parser(name, help=row.summary, description=row.summary)
+            if row.common:
+                add_common_arguments(sub)
+            row.declare(sub)
+            sub.set_defaults(subcommand=row)
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Runs the subcommand that was chosen; returns the exit code."""
+        chosen: Subcommand = arguments.subcommand
+        return chosen.run(arguments)
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,26 +72,25 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
 
 
+def add_serving_arguments(parser: argparse.ArgumentParser, asked: str = "") -> None:
+    """Declares the arguments of what runs the turns of others in one workspace. `asked` says who is asked, where the
+    person may also say yes beforehand."""
+    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
+    parser.add_argument("--model", help="as `remit ask` takes it (default: the configured model)")
+    words = (
+        f"`ask`: {asked} (default), `never`: deny without asking, `session`: say yes to every question"
+        if asked
+        else "`never`: deny without asking (default: `ask`)"
+    )
+    parser.add_argument(
+        "--approve", choices=("ask", "never", *(["session"] if asked else [])), default="ask", help=words
+    )
+
+
 def add_candidate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments that choose the policy by which past calls are judged again (POL-13)."""
     parser.add_argument("--policy", type=Path, metavar="FILE", help="use this file as your policy file")
     parser.add_argument("--project", action="store_true", help="use the file as the project's policy instead")
-
-
-def add_subcommands(parser: argparse.ArgumentParser, rows: Mapping[str, Subcommand]) -> None:
-    """Declares subcommands, and the arguments of each."""
-    commands = parser.add_subparsers(metavar="|".join(rows), required=True)
-    for name, row in rows.items():
-        sub = commands.add_parser(name, help=row.summary, description=row.summary)
-        add_common_arguments(sub)
-        row.declare(sub)
-        sub.set_defaults(subcommand=row)
-
-
-def run_subcommand(arguments: argparse.Namespace) -> int:
-    """Runs the subcommand that was chosen; returns the exit code."""
-    chosen: Subcommand = arguments.subcommand
-    return chosen.run(arguments)
 
 
 def json_object(text: str, what: str, example: str) -> dict[str, Any]:

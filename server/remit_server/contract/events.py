@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, SkipValidation
 
 from remit_governance.values import Effect, Intent
 from remit_server.contract.results import RunResult
-from remit_server.contract.values import ErrorPayload, FileDiff, ReasonPayload, Scope, TokenUsage, Wire
+from remit_server.contract.values import ErrorCode, ErrorPayload, FileDiff, ReasonPayload, Scope, TokenUsage, Wire
 
 
 class Event(Wire):
@@ -82,6 +82,10 @@ class ToolCallEvent(Event):
     arguments: dict[str, JsonValue]
 
 
+STOPPED = frozenset({ErrorCode.TIMED_OUT, ErrorCode.STOPPED})
+"""The codes of calls whose program ran, and was stopped at a limit."""
+
+
 class ToolResultEvent(Event):
     """How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
 
@@ -102,6 +106,17 @@ class ToolResultEvent(Event):
     changed_files: tuple[str, ...] = ()
     exit_code: int | None = None
     duration_ms: float = Field(ge=0)
+
+    @property
+    def ran_program(self) -> bool:
+        """Whether the call ran a program, to its end or to a limit."""
+        return self.exit_code is not None or (self.error is not None and self.error.code in STOPPED)
+
+    @property
+    def went_well(self) -> bool:
+        """Whether the call did what it was for: a program that it ran has ended, and not with an error."""
+        failed = self.data.get("passed") is False  # tests of which none ran, or whose report says otherwise
+        return self.ok and not failed and not self.exit_code
 
 
 class ToolOutput(Event):

@@ -39,6 +39,17 @@ class RunDenied(ToolError):
     code = ErrorCode.DENIED
 
 
+def stale(what: str) -> ToolError:
+    """Returns the refusal of something that changed between its approval and its execution."""
+    return ToolError(
+        f"`{what}` was left as it is",
+        "it changed after this change was prepared",
+        "read it again and propose the change again",
+        code=ErrorCode.STALE,
+        retryable=True,
+    )
+
+
 def replace_non_finite(value: JsonValue) -> JsonValue:
     """Replaces NaN and infinities by null: JSON has none of them, and what has no digest cannot be audited."""
     match value:

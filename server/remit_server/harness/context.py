@@ -15,10 +15,10 @@ from remit_server.harness.background.processes import Processes
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.commands.history import PastPaths
 from remit_server.harness.turn import Turn
-from remit_server.harness.writes.merger import Merger
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.spec import AnyTool
 from remit_server.workspace.code import CodeIntelligence, NoEditor
+from remit_server.workspace.merges.merge_log import MergeLog
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import Documents
 from remit_server.workspace.trees.known_folders import KnownFolders
@@ -28,16 +28,16 @@ from remit_server.workspace.trees.known_folders import KnownFolders
 class Parts:
     """The parts of the harness, the same for every call of a workspace.
 
-    `workflow` and `command_limit_s`, seconds, read what the person set by now; `coverage_file` keeps the coverage
-    account, None keeps none. `folders` are what commands were kept from when they were last looked at, `processes` what
-    runs in the background.
+    `merges` is the log that outlives a crash between two changes. `workflow` and `command_limit_s`, seconds, read what
+    the person set by now; `coverage_file` keeps the coverage account, None keeps none. `folders` are what commands were
+    kept from when they were last looked at, `processes` what runs in the background.
     """
 
     tools: Mapping[str, AnyTool]
     rulebook: Rulebook
     workspace: Workspace
     documents: Documents
-    merger: Merger
+    merges: MergeLog
     sandbox: Sandbox
     desk: ApprovalDesk
     audit: AuditLog

@@ -12,30 +12,29 @@ from functools import partial
 from pydantic import JsonValue
 
 from remit_governance.canonical import digest
-from remit_governance.intents import SELECT_INTENT, Declaration, canonical_tool, select
+from remit_governance.intents import SELECT_INTENT, Declaration, canonical_tool
 from remit_governance.values import Action, Intent, Verdict
-from remit_server.contract import ErrorCode, IntentSelected
+from remit_server.contract import ErrorCode
 from remit_server.errors import AlreadySo, ToolError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall, replace_non_finite
 from remit_server.harness.collected import REVIEW, Batch
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.handed_over import leave
 from remit_server.harness.judgement import actions_now, judge_actions, judge_path, paths_of
-from remit_server.harness.namesakes import describe_selected, point_to_namesakes
-from remit_server.harness.record.audit_append import append, intent_event
+from remit_server.harness.namesakes import point_to_namesakes
 from remit_server.harness.record.call_record import CallRecord
-from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.approve import approve
 from remit_server.harness.stages.authorise import authorise
 from remit_server.harness.stages.collect import collect, collects, comes_after_review, needs_review_first
 from remit_server.harness.stages.commit_review import review_commit
 from remit_server.harness.stages.execute import execute
-from remit_server.harness.stages.gate import admit, is_left, opened_tools, refuse_narrowed
+from remit_server.harness.stages.gate import admit, opened_tools
 from remit_server.harness.stages.judge import JudgedCall, judge
 from remit_server.harness.stages.merge import Merged, merge
-from remit_server.harness.stages.parse import ParsedCall, check_state, parse, parse_intent
+from remit_server.harness.stages.parse import ParsedCall, check_state, parse
 from remit_server.harness.stages.prepare import Prepared, prepare
 from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context, resolve, resolve_targets
+from remit_server.harness.stages.select_intent import declare, is_left, preview_selected, select_intent
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.budget import refuse_locked
 from remit_server.harness.workflow.exempted_edits import refuse_beyond
@@ -47,6 +46,7 @@ from remit_server.tools.code.get_diagnostics import GET_DIAGNOSTICS, errors_in_e
 from remit_server.tools.code.language_server.showing import Seen
 from remit_server.tools.files.read_file import READ_FILE
 from remit_server.tools.spec import DelegatePlan, Outcome, WritePlan
+from remit_server.workspace.content.open_files import retry_read
 
 log = logging.getLogger(__name__)
 
@@ -268,44 +268,19 @@ class Dispatcher:
         return await errors_in_editor(make_tool_context(GET_DIAGNOSTICS.name, turn, self.parts))
 
     def declare(self, declared: Declaration, call_id: str, turn: Turn) -> None:
-        """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds (INT-03).
-
-        Raises ToolError where the turn's model is left others: by a skill (TOOL-20), or as a sub-agent (AGT-16).
-        """
-        refuse_narrowed(declared.intent, turn)
-        parts, previous = self.parts, turn.intent.active
-        intent, justification = declared.intent, declared.justification
-        version = parts.rulebook.policy.version
-        append(parts.audit, intent_event(declared, call_id, turn, parts.redactor, version))
-        turn.intent = select(turn.intent, intent, declared.work_item)
-        turn.emit(
-            IntentSelected(
-                **turn.stamp(),
-                intent=intent,
-                justification=justification and parts.redactor.redact(justification),
-                previous=previous,
-                allowed_tools=opened_tools(intent, turn, parts),
-                work_item=declared.work_item,
-            )
-        )
+        """Has the step's intent be this one from here on; see `stages/select_intent.py`. Raises ToolError."""
+        declare(declared, call_id, turn, self.parts)
 
     def describe_selected(self, arguments: Mapping[str, JsonValue], turn: Turn) -> str | None:
-        """Returns what a model is told when it declares an intent by these arguments (INT-09); None where it would be
-        refused."""
-        try:
-            declared = parse_intent(arguments, self.parts.rulebook.policy.work_items)
-            refuse_narrowed(declared.intent, turn)
-            return describe_selected(declared, turn, self.parts)
-        except ToolError:
-            return None
+        """Returns what a model is told when it declares an intent so; None where it would be refused (INT-09)."""
+        return preview_selected(arguments, turn, self.parts)
 
     def _select_intent(self, ctx: CallContext) -> CallResult:
         try:
-            declared = parse_intent(ctx.call.arguments, self.parts.rulebook.policy.work_items)
-            self.declare(declared, ctx.call.id, ctx.turn)
+            told = select_intent(ctx)
         except ToolError as refusal:
             return self._begin_record(ctx).finish_refused(refusal)
-        return CallResult(True, describe_selected(declared, ctx.turn, self.parts), digest(ctx.call.arguments))
+        return CallResult(True, told, digest(ctx.call.arguments))
 
     def _context(self, call: ToolCall, turn: Turn, call_id: str) -> CallContext:
         arguments = {key: replace_non_finite(value) for key, value in call.arguments.items()}

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from remit_governance.audit.record import AuditKind
 from remit_governance.capabilities import DEFAULT_TTL_S, Ended, Holder, NotMinted
 from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.harness.record.call_record import CallRecord
 
 SERVER = "server"
 """The sandbox id of what the server itself carries out."""
@@ -104,17 +106,21 @@ def spend(rulebook: Rulebook, nonce: int, holder: Holder, action: Action) -> Non
 
 
 @contextmanager
-def mint_permit(
+def permitted(
     rulebook: Rulebook,
     judged: Sequence[tuple[Action, Decision]],
     policy_version: str,
+    record: CallRecord,
     *,
     approved: bool,
     ttl_s: float = DEFAULT_TTL_S,
+    begin: Callable[[], None] = lambda: None,
 ) -> Generator[Permit]:
-    """Mints a permit for one execution of what policy of `policy_version` has judged, and a person `approved`.
+    """Mints a permit for one execution of what policy of `policy_version` has judged and a person `approved`, has it
+    begin, and spends the permit; revokes it at the end. All of that is noted in the record: nothing is carried out but
+    under a permit.
 
-    Raises ToolError where the policy in force is no longer the one that judged, or where it denied.
+    Raises ToolError where the policy in force is no longer the one that judged, or where it denied; `audit_broken`.
     """
     if policy_version != rulebook.policy.version:
         raise not_in_force("other_policy")
@@ -131,8 +137,16 @@ def mint_permit(
     )
     if isinstance(token, NotMinted):
         raise not_in_force("unknown")
+    permit = Permit(rulebook, token.nonce, holder, tuple(action for action, _ in judged), handed)
     try:
-        yield Permit(rulebook, token.nonce, holder, tuple(action for action, _ in judged), handed)
+        record.note_permit(permit.id)
+        begin()
+        permit.use()
+        record.record_capability(AuditKind.CAPABILITY_USED, permit.id)
+        try:
+            yield permit
+        finally:
+            record.record_end_of_token(permit.id, permit.state)
     finally:
         rulebook.tokens.revoke(token.nonce)
 

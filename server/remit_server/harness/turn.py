@@ -129,7 +129,8 @@ class Turn:
     it has not read, and breaks the syntax of none. `reopens`: the person's message came to work under review.
     `authority` is what is left to its model, and `narrowed_by` says what took the rest. A turn of a sub-agent is a part
     of its `parent`'s: it has the same ids, answers and events, and what it was `handed`; what it has read is its own.
-    `sub_agents` works off what this turn hands over, None where it can hand over nothing.
+    `sub_agents` works off what this turn hands over, None where it can hand over nothing. `send` takes each event to
+    the client, after what is `beside` it: the session's file, and whoever observes the turn.
     """
 
     turn_id: str
@@ -164,6 +165,7 @@ class Turn:
     sub_agents: SubAgents | None = None
     parent: Turn | None = None
     handed: HandedOver | None = None
+    beside: tuple[Emit, ...] = ()
     own_reads: dict[str, str] | None = None
 
     def hand_over(self, handed: HandedOver, authority: Authority) -> Turn:
@@ -302,8 +304,9 @@ class Turn:
         }
 
     def emit(self, event: E) -> E:
-        """Sends one event, and returns it."""
-        self.send(event)
+        """Has whoever keeps or follows the turn take one event, then the client; returns it."""
+        for take in (*self.beside, self.send):
+            take(event)
         return event
 
     def warn(self, message: str) -> None:

@@ -246,7 +246,7 @@ def opened_with(
 ) -> Opened:
     """Returns the parts of a workspace put together."""
     rulebook = Rulebook(in_force.policy, in_force.permissions, here=in_force.here)
-    redactor = Redactor(secrets=secret_values(environment), more=lambda: rulebook.policy.redact)
+    redactor = Redactor(secrets=secret_values(environment), in_force=rulebook)
     return Opened(settings, rulebook, log, redactor)
 
 

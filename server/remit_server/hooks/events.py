@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NoReturn, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from remit_server.contract.refused import describe_problems
 from remit_server.errors import SetupError
 from remit_server.hooks.agents import Agent, EventRow
 from remit_server.hooks.tool_rows import ToolRow
@@ -148,8 +149,7 @@ def _read_form(data: bytes) -> HookForm:
         value: object = json.loads(data, parse_constant=_no_constant)
         return HookForm.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise NoEvent(what, f"`{'.'.join(map(str, first['loc']))}`: {first['msg'].lower()}", FIX) from None
+        raise NoEvent(what, describe_problems(error), FIX) from None
     except (ValueError, RecursionError):
         raise NoEvent(
             what, "it is not JSON", "let the agent run `remit hook` with the event on standard input"

@@ -14,29 +14,27 @@ from typing import cast
 from pydantic import JsonValue
 
 from remit_governance.audit.log.unfinished_calls import ELSEWHERE, LEADS_TO, TOLD
-from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
+from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest, digest_bytes
-from remit_governance.errors import AuditError
 from remit_governance.intents import IntentState
 from remit_governance.policy.decision.recorded import record_judgement
-from remit_governance.secrets.redaction import Redactor, map_strings, truncate
-from remit_governance.values import Action, Decision, Verdict
+from remit_governance.secrets.redaction import Redactor, map_strings
+from remit_governance.values import Action, Decision
 from remit_governance.visible import visible
-from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
+from remit_server.harness.record.audit_events import UNJUDGED, Worded, append
+from remit_server.harness.record.redacted import summarise, summarise_arguments
 from remit_server.hooks.agents import Agent
 from remit_server.hooks.answers import word_told
 from remit_server.hooks.deciding import Ruling
 from remit_server.hooks.events import Prompted, SessionMoved, ToolCalled, ToolEnded, Where
 
-WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
 MOST_FILE = 4 << 20
 """Bytes of a changed file up to which its digest is taken."""
 MOST_TAIL = 400
 _EXIT_CODE = re.compile(r"<[^<>\n]* with exit code (-?\d{1,9})>\s*\Z|^Exit Code: (-?\d{1,9})$", re.MULTILINE)
 """How Copilot and Gemini CLI end the text that they make of a command's output."""
-_READING = frozenset({"fs.read", "fs.list"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +124,7 @@ class HookRecorder:
     def _of_call(
         self, where: Where, call: str, tool: str, arguments: Mapping[str, JsonValue], ruling: Ruling | None
     ) -> AuditEvent:
-        decision = _decision(ruling)
-        deciding = decision.deciding if decision else None
-        syscalls = [action.syscall for action in self._actions(ruling)] if ruling else []
+        judged = UNJUDGED if ruling is None or ruling.judgement is None else Worded.of(ruling.judgement)
         return AuditEvent(
             kind=AuditKind.TOOL_INTENT,
             caller="agent",
@@ -136,11 +132,11 @@ class HookRecorder:
             turn_id=where.turn or None,
             tool_call_id=self.redactor.redact(visible(call, "show")),
             tool_name=self.redactor.redact(visible(tool, "show")),
-            syscall_type=next((s for s in syscalls if s not in _READING), syscalls[0] if syscalls else None),
+            syscall_type=judged.syscall,
             intent=self.intent.active,
-            policy_decision=None if ruling is None else WORDS[decision.verdict] if decision else "refused",
-            policy_rule_name=None if ruling is None else ", ".join(decision.rules) if decision else ruling.rule,
-            policy_rule_at=f"{deciding.file}:{deciding.line}" if deciding and deciding.file else None,
+            policy_decision=None if ruling is None else judged.word or "refused",
+            policy_rule_name=judged.rule if ruling is None or judged.word else ruling.rule,
+            policy_rule_at=judged.rule_at,
             policy_version=self.policy_version,
             args_digest=digest(_clean_json(arguments)),
         )
@@ -159,17 +155,14 @@ class HookRecorder:
 
     def _arguments(self, arguments: Mapping[str, JsonValue]) -> str:
         clean = self.redactor.redact_json(cast("dict[str, JsonValue]", _clean_json(arguments)))
-        short = map_strings(clean, lambda text: truncate(text, 2 * MAX_SUMMARY, "middle"))
-        return self._summary(str(short))
+        return summarise_arguments(clean, self.redactor)
 
     def _summary(self, text: str) -> str:
-        return truncate(self.redactor.redact(text), MAX_SUMMARY, "middle")
+        return summarise(text, self.redactor)
 
     def _write(self, event: AuditEvent) -> None:
         try:
-            self.log.write(event)
-        except AuditError as error:
-            raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
+            append(self.log, event, SetupError)
         except (ValueError, TypeError) as error:
             raise SetupError("the call cannot be audited", str(error), "call it with other arguments") from error
 

@@ -18,6 +18,7 @@ from remit_server.errors import SetupError
 from remit_server.hooks.agents import Agent, AgentName
 from remit_server.hooks.codex_trust import is_trusted
 from remit_server.hooks.json_places import Node, NoPlace, read_places, with_item, without_item
+from remit_server.own_files import read_at_most
 
 TIMEOUT_S = 30
 """Seconds that an agent waits for a hook; Remit answers sooner, for an agent goes on without an answer."""
@@ -68,10 +69,7 @@ class SettingsFile:
         try:
             if not self.place.exists():
                 return ""
-            data = self.place.read_bytes()
-            if len(data) > MOST_BYTES:
-                raise ValueError("it is too large")
-            return data.decode("utf-8")
+            return read_at_most(self.place, MOST_BYTES).decode("utf-8")
         except (OSError, ValueError) as error:
             raise self.unusable((getattr(error, "strerror", None) or str(error)).lower()) from error
 

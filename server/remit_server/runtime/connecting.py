@@ -5,7 +5,6 @@ configuration file, of which everything else stays as it is (CFG-04).
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
 import os
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from remit_governance.errors import PolicyError
 from remit_server.errors import SetupError, os_reason
 from remit_server.models.check import ModelReport, check_model
 from remit_server.models.remote.engines import sent_to
+from remit_server.own_files import read_at_most
 from remit_server.runtime.config.layers import MAX_BYTES, NAMES, Key, Origin, parse, resolve, unusable
 from remit_server.runtime.own_file_writer import rewrite
 from remit_server.runtime.places import config_folder
@@ -106,11 +106,7 @@ def _ended(text: str) -> str:
 
 
 def _read(path: Path) -> str:
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-    return data.decode("utf-8-sig")
+    return read_at_most(path, MAX_BYTES).decode("utf-8-sig")
 
 
 def _not_kept(file: Path, why: str, fix: str) -> SetupError:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from remit_governance.visible import visible
 from remit_server.contract import FileOutcome, ToolResultEvent
-from remit_server.harness.record.went_well import ran_program
 
 CUT = "the output was too long to keep; to get all of it, let the command write to a file (`… > FILE`)"
 
@@ -26,7 +25,7 @@ def remarks(event: ToolResultEvent) -> tuple[str, ...]:
     kept."""
     notes = event.data.get("notes")
     told = tuple(str(note) for note in notes) if isinstance(notes, list) else ()
-    return (*told, CUT) if event.data.get("truncated") is True and ran_program(event) else told
+    return (*told, CUT) if event.data.get("truncated") is True and event.ran_program else told
 
 
 MOST_CHANGED = 20

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remit_governance.intents import ALIASES, SELECT_INTENT
-from remit_server.errors import RemitError, SetupError, os_reason
+from remit_server.errors import RemitError, SetupError
+from remit_server.own_files import entries_of, stamp_of
 from remit_server.runtime.plugins import Plugins
 from remit_server.runtime.skill_folders import FoundSkills, SkillFolders, summed_up
 from remit_server.sandbox.ports import CommandSpec, Sandbox
@@ -229,23 +230,10 @@ class ExternalTools(Mapping[str, AnyTool]):
             form = ToolsForm()
         folders = (self.folder / TOOLS_FOLDER, *form.paths)
         paths = [file, *server_files(self.folder), *(path for folder in folders for path in programs(folder))]
-        stamps = map(_stamp, [*paths, *(each.path for each in form.tools.values() if each.path)])
+        stamps = map(stamp_of, [*paths, *(each.path for each in form.tools.values() if each.path)])
         return (*stamps, *self._plugins.stamps())
 
 
 def programs(folder: Path) -> Sequence[Path]:
     """Returns the programs that lie in a folder, by name; none where it cannot be read."""
-    try:
-        with os.scandir(folder) as entries:
-            found = [Path(entry.path) for entry in entries if entry.is_file() and not entry.name.startswith(".")]
-    except OSError:
-        return ()
-    return [path for path in sorted(found)[:_MOST] if os.access(path, os.X_OK)]
-
-
-def _stamp(path: Path) -> tuple[object, ...]:
-    try:
-        status = path.stat()
-    except OSError as error:
-        return (str(path), os_reason(error))
-    return (str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return [path for path in entries_of(folder, Path.is_file, _MOST) if os.access(path, os.X_OK)]

@@ -119,7 +119,7 @@ def record_workspace(root: Path, state: Path) -> None:
         return json.dumps({"id": f"w{secrets.token_hex(8)}", "folder": folder_identity(root)})
 
     try:
-        rewrite(state / _IDENTITY, with_id, lambda file: file.read_text("utf-8", errors="replace"))
+        rewrite(state / _IDENTITY, with_id)
     except OSError as error:
         raise SetupError(
             f"cannot write to `{state}`",

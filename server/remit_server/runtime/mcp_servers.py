@@ -61,7 +61,7 @@ def keep_server(folder: Path, server: McpServer) -> Path:
     told = server.form.model_dump(mode="json", exclude_defaults=True)
     text = json.dumps(told, indent=2, ensure_ascii=False) + "\n"
     try:
-        rewrite(file, lambda _: text, lambda path: path.read_text(encoding="utf-8", errors="replace"))
+        rewrite(file, lambda _: text)
     except OSError as error:
         raise SetupError("the server was not kept", f"`{file}`: {error}", "make its folder writable") from error
     return file

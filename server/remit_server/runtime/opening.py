@@ -22,7 +22,6 @@ from remit_server.harness.approval.desk import ApprovalDesk
 from remit_server.harness.background.processes import Processes
 from remit_server.harness.context import Parts
 from remit_server.harness.dispatcher import Dispatcher
-from remit_server.harness.writes.merger import Merger
 from remit_server.models.choose import choose_provider, is_on_this_machine
 from remit_server.models.ports import ModelProvider
 from remit_server.models.recorded.recorder import Recorder
@@ -105,7 +104,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         SessionFolder(settings.session_folder).prune(settings.config.sessions.days, settings.config.sessions.count)
         merges = MergeLog(settings.state / "merges")
         recovered = recover_merges(workspace, merges, audit, loaded.policy.version)
-        redactor = Redactor(secrets=secret_values(os.environ), more=lambda: live.rulebook.policy.redact)
+        redactor = Redactor(secrets=secret_values(os.environ), in_force=live.rulebook)
         log_file = open_log_file(settings.state, settings.config.log, redactor.redact)
         opened.callback(log_file.close)
         telemetry = Telemetry(settings.config.telemetry.endpoint)
@@ -114,7 +113,6 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
         shared.slots.hold(folder, settings.at_once)
         opened.callback(shared.slots.release, folder)
         desk = ApprovalDesk(audit, settings.config.limits.approval_timeout_s, live.keep)
-        merger = Merger(workspace, documents, merges)
         tools = ExternalTools(
             settings.person_policy.parent,
             Scheduled(choose_sandbox(settings.workspace), shared.slots.runner),
@@ -131,7 +129,7 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
             rulebook=live.rulebook,
             workspace=workspace,
             documents=documents,
-            merger=merger,
+            merges=merges,
             sandbox=tools.sandbox,
             desk=desk,
             audit=audit,

@@ -11,10 +11,10 @@ import os
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from typing import TypeAlias
 
 from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType] trio, which is not here, is in its type
 
+from remit_server.own_files import Stamp, stamp_of
 from remit_server.runtime.config.layers import places
 from remit_server.runtime.folder_record import trust_file
 from remit_server.runtime.settings import Settings
@@ -26,9 +26,6 @@ LOOK_ANYWAY_MS = 5_000
 """Also looked at this often: not every file system says that something has changed."""
 
 MAX_ENTRIES = 1_000
-
-Stamp: TypeAlias = "tuple[str, int, int, int, int]"
-"""Where a file really is, and its device, inode, size and time of change: another file has another one."""
 
 
 async def own_file_changes(settings: Settings) -> AsyncGenerator[None]:
@@ -93,16 +90,7 @@ async def _begin_watching(watching: AsyncGenerator[object]) -> AsyncGenerator[as
 
 def _stamps(roots: Iterable[Path], alone: Iterable[Path]) -> frozenset[Stamp]:
     there = (path for root in roots for path in _files(root))
-    return frozenset(stamp for path in (*there, *alone) if (stamp := _stamp(path)) is not None)
-
-
-def _stamp(path: Path) -> Stamp | None:
-    try:
-        status = path.stat()
-    except OSError:
-        # A link that leads nowhere is not the same as no file.
-        return (str(path), 0, 0, 0, 0) if path.is_symlink() else None
-    return (os.path.realpath(path), status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
+    return frozenset(stamp for path in (*there, *alone) if (stamp := stamp_of(path)) is not None)
 
 
 def _places(roots: Iterable[Path], alone: Iterable[Path]) -> set[Path]:

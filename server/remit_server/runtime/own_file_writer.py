@@ -11,7 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
-def rewrite(file: Path, change: Callable[[str], str], read: Callable[[Path], str]) -> str:
+def _read_any(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+def rewrite(file: Path, change: Callable[[str], str], read: Callable[[Path], str] = _read_any) -> str:
     """Replaces a file's text by what `change` makes of it, and returns that. Raises OSError, and what both raise.
 
     A file that is not there has no text. A link is followed: the file it leads to is replaced, in its own folder, with

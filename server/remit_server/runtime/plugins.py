@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from remit_server.errors import SetupError, os_reason
+from remit_server.own_files import entries_of, stamp_of
 from remit_server.runtime.own_file_writer import rewrite
 from remit_server.tools.plugins.files import Files, manifest_of, read_files
 from remit_server.tools.plugins.life import Life, PluginState
@@ -72,9 +73,7 @@ class Plugins:
         for place in places(self.folder):
             yield (place.name, self.life_of(place.name).usable)
             for file in (place / RECORD, *_below(place / FILES)):
-                with contextlib.suppress(OSError):
-                    status = file.lstat()
-                    yield (str(file), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+                yield (str(file), stamp_of(file))
 
     def plugin(self, found: Found) -> CallablePlugin | None:
         """Returns what makes the rows of a plugin; None where it cannot be called."""
@@ -125,10 +124,7 @@ class Plugins:
 
 def places(folder: Path) -> tuple[Path, ...]:
     """Returns the folder of each plugin."""
-    try:
-        return tuple(sorted(path for path in folder.iterdir() if not path.name.startswith(".")))
-    except OSError:
-        return ()
+    return tuple(entries_of(folder, lambda _: True))
 
 
 def look_at(place: Path, life: Life) -> Found:
@@ -175,7 +171,7 @@ def keep(place: Path, record: Record) -> None:
     """Keeps the record of a plugin. Raises SetupError."""
     text = spell(record)
     try:
-        rewrite(place / RECORD, lambda _: text, lambda path: path.read_text(encoding="utf-8", errors="replace"))
+        rewrite(place / RECORD, lambda _: text)
     except OSError as error:
         fix = "make its folder writable"
         raise SetupError("the plugin was not kept", f"`{place / RECORD}`: {os_reason(error)}", fix) from error

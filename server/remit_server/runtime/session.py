@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 from remit_governance.workflow.position import Position, strictest
 from remit_governance.workflow.states import Mode
 from remit_server import __version__
 from remit_server.agent.context.conversation import Conversation
-from remit_server.contract import AgentEvent, Event, ModelConfig, RunResult
+from remit_server.contract import ModelConfig, RunResult
 from remit_server.harness.ports import Emit, KeptHistory, NothingKept
 from remit_server.harness.turn import SessionMemory
 from remit_server.harness.workflow.take_up import find_last_move, find_position
@@ -79,17 +78,9 @@ class Session:
         """The model that had answered last when the session's file was read; None where none had."""
         return None if self.recorder is None else self.recorder.replayed.model
 
-    def recording(self, emit: Emit, observe: Emit) -> Emit:
-        """Returns what takes a turn's events to the file and to whoever observes it, then to the client."""
-        recorder = self.recorder
-
-        def take(event: Event) -> None:
-            if recorder is not None:
-                recorder.take(cast("AgentEvent", event))
-            observe(event)
-            emit(event)
-
-        return take
+    def keeps(self) -> tuple[Emit, ...]:
+        """Returns what takes a turn's events to the session's file, where it has one."""
+        return () if self.recorder is None else (self.recorder.take,)
 
     def pin(self, texts: tuple[str, ...]) -> None:
         """Keeps texts in front of the model when the conversation is condensed."""

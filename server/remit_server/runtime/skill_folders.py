@@ -12,6 +12,7 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Verdict
 from remit_server.errors import RemitError, os_reason
 from remit_server.harness.callers import tags_of
+from remit_server.own_files import entries_of, stamp_of
 from remit_server.runtime.folder_record import SKILLS
 from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.skills.skill_file import (
@@ -58,7 +59,7 @@ class SkillFolders:
     def stamp(self) -> tuple[object, ...]:
         """Returns what tells whether anything has changed."""
         places = (place for _, place in self._places())
-        return (self.trusts(), self.version(), *(_stamp(place / SKILL_FILE) for place in places))
+        return (self.trusts(), self.version(), *(stamp_of(place / SKILL_FILE) for place in places))
 
     def find(self) -> FoundSkills:
         """Reads what is said of each. The first of a name counts, and the person's come first."""
@@ -84,7 +85,12 @@ class SkillFolders:
     def _places(self) -> Iterator[tuple[Origin, Path]]:
         project = [self.workspace.root / name for name in SKILLS]
         groups: tuple[tuple[Origin, Sequence[Path]], ...] = (("person", self.person), ("project", project))
-        return ((of, place) for of, folders in groups for folder in folders for place in _folders_in(folder))
+        return (
+            (of, place)
+            for of, folders in groups
+            for folder in folders
+            for place in entries_of(folder, Path.is_dir, _MOST)
+        )
 
     def _inside(self, real: str) -> str | None:
         """Returns where a folder lies in the workspace; None where it lies elsewhere."""
@@ -145,21 +151,3 @@ def _text_outside(place: Path, real: Path) -> str:
     if len(data) > MAX_BYTES:
         raise unusable(f"`{file}` is larger than {MAX_BYTES >> 20} MiB", "write less")
     return Text.decode(data, str(file)).content
-
-
-def _folders_in(folder: Path) -> Sequence[Path]:
-    """Returns the folders in a folder, by name; none where it cannot be read."""
-    try:
-        with os.scandir(folder) as entries:
-            found = [Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
-    except OSError:
-        return ()
-    return sorted(found)[:_MOST]
-
-
-def _stamp(file: Path) -> tuple[object, ...]:
-    try:
-        status = file.stat()
-    except OSError as error:
-        return (str(file), os_reason(error))
-    return (str(file), os.path.realpath(file), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)

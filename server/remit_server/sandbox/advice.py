@@ -191,3 +191,12 @@ def no_sandbox(isolation: Isolation) -> ToolError:
         isolation.fix,
         code=ErrorCode.SANDBOX_UNAVAILABLE,
     )
+
+
+def require_isolation(isolation: Isolation, spec: CommandSpec) -> None:
+    """Raises ToolError (`sandbox_unavailable`) where nothing isolates, or all of the file system would be shown."""
+    if not isolation.available:
+        raise no_sandbox(isolation)
+    if not spec.workspace.name:
+        why = "the workspace is the whole file system"
+        raise no_sandbox(replace(isolation, why=why, fix="open a folder of it instead"))

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from remit_server.sandbox.limits.cgroup import find_parents
 from remit_server.sandbox.ports import Isolation, RuntimeName
@@ -89,12 +89,34 @@ async def find_once(
     return found
 
 
+class Trial(Generic[_Found]):
+    """What one adapter finds out by `attempt`: once, and again while nothing isolates."""
+
+    def __init__(self, here: Callable[[], Circumstances], attempt: Callable[[], Awaitable[_Found]]) -> None:
+        self._here, self._attempt = here, attempt
+        self._found: _Found | None = None
+
+    async def find(self) -> _Found:
+        """Returns what was found."""
+        if self._found is None or not self._found.isolation.available:
+            self._found = await find_once(self._here(), self._attempt)
+        return self._found
+
+    def find_now(self) -> _Found:
+        """Returns the same to who cannot await it."""
+        return _wait_for(self.find)
+
+    def isolation(self) -> Isolation:
+        """Returns what isolates here, found out by one real run in this process."""
+        return self.find_now().isolation
+
+
 def forget_findings() -> None:
     """Forgets all of them, as a new process would: the next adapter tries again."""
     _kept.clear()
 
 
-def wait_for(work: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
+def _wait_for(work: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
     """Runs it to its end in a thread of its own, for the caller's may have a running loop."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(lambda: asyncio.run(work())).result()

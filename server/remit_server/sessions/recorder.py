@@ -12,13 +12,13 @@ from remit_governance.values import Intent
 from remit_governance.workflow.position import Position, keep
 from remit_server.agent.context.conversation import Condensed, Conversation, Entry
 from remit_server.contract import (
-    AgentEvent,
     ApprovalRequired,
     ApprovalResolved,
     AssistantSaid,
     CallEnded,
     CallMade,
     ChangedFile,
+    Event,
     FilesChanged,
     IntentDeclared,
     IntentSelected,
@@ -177,7 +177,7 @@ class Recorder:
                 self._keep_result(turn, entry)
         self.messages += 1
 
-    def take(self, event: AgentEvent) -> None:
+    def take(self, event: Event) -> None:
         """Writes what of an event no message of the conversation holds."""
         turn = self._turn
         if turn is None or event.turn_id != turn.id:
@@ -219,7 +219,7 @@ class Recorder:
             case _:
                 pass
 
-    def _take_of_sub_agent(self, turn: _Turn, event: AgentEvent) -> bool:
+    def _take_of_sub_agent(self, turn: _Turn, event: Event) -> bool:
         """Takes what a sub-agent does; returns False for what is kept as of the turn itself."""
         match event:
             case UsageEvent(usage=usage):

@@ -14,10 +14,6 @@ if TYPE_CHECKING:  # an extra, and slow
     from remit_server.telemetry.exporter import Exporter
 
 
-def unobserved(event: Event) -> None:
-    """Takes an event of a turn that nobody is told of."""
-
-
 class Telemetry:
     """The collector in use, if there is one."""
 
@@ -34,9 +30,9 @@ class Telemetry:
         if before is not None:
             threading.Thread(target=before.close, name="remit-telemetry", daemon=True).start()
 
-    def begin_turn(self, session_id: str, turn_id: str) -> Callable[[Event], None]:
-        """Returns what takes the events of a turn."""
-        return unobserved if self._exporter is None else self._exporter.begin_turn(session_id, turn_id)
+    def begin_turn(self, session_id: str, turn_id: str) -> tuple[Callable[[Event], None], ...]:
+        """Returns what takes the events of a turn, where there is a collector."""
+        return () if self._exporter is None else (self._exporter.begin_turn(session_id, turn_id),)
 
     def close(self) -> None:
         """Sends what is left."""

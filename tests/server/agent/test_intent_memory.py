@@ -60,7 +60,7 @@ async def test_INT_07_a_session_that_is_taken_up_again_remembers_the_same(make_b
     ]
     bench = await make_bench(*steps)
     await bench.ask("go")
-    (session,) = bench.runtime._sessions.values()
+    (session,) = bench.runtime._sessions.by_id.values()
     before = recall_intents(session.conversation.messages)
     await bench.runtime.close()
     folder = SessionFolder(bench.settings.session_folder)

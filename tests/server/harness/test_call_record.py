@@ -13,7 +13,7 @@ from remit_governance.audit.record import AuditKind
 from remit_governance.secrets.redaction import Redactor
 from remit_server import __version__
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
-from remit_server.harness.record.audit_append import redact_data, shorten_strings
+from remit_server.harness.record.redacted import redact_data
 
 WRITE = call("write_file", path="b.py", content="x")
 READ = call("read_file", path="a.py")
@@ -82,13 +82,6 @@ def test_data_that_is_too_long_is_left_out() -> None:
         "matches": [{"text": "[redacted github token]"}],
         "total": 1,
     }
-
-
-def test_only_long_strings_are_shorten_strings() -> None:
-    value = {"a": ["b" * 5_000, {"c": "d"}], "e": 7, "f": None}
-    short = shorten_strings(value)
-    assert len(short["a"][0]) <= 1_000
-    assert (short["a"][1], short["e"], short["f"]) == ({"c": "d"}, 7, None)
 
 
 async def test_the_log_says_when_the_runtime_opened_and_closed(make_bench: Any) -> None:

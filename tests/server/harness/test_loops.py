@@ -102,7 +102,7 @@ async def test_the_model_reads_the_warning_and_the_turn_ends_with_a_reason(make_
     assert result.error.code == "limit_reached"
     assert "made the same call with the same result, 5 times" in result.error.message
     assert len(bench.of("tool_result")) == 5
-    asked = bench.runtime._agent.provider.requests
+    asked = bench.runtime._runner.agent.provider.requests
     told = [m.text for m in asked[-1].messages if isinstance(m, ToolMessage)]
     assert ["warning: you made the same call" in text for text in told] == [False] * 5 + [True] + [False] * 3 + [True]
     assert len(bench.of("warning")) == 1
@@ -115,7 +115,7 @@ async def test_AGT_03_a_model_that_goes_round_in_circles_says_what_it_has(make_b
     bench = await make_bench(*[round_in_circles] * 5, {"text": "It defines f."})
     result = await bench.ask("what is in a.py?")
     assert (result.status, result.final_output) == ("completed", "It defines f.")
-    last = bench.runtime._agent.provider.requests[-1]
+    last = bench.runtime._runner.agent.provider.requests[-1]
     assert last.must_answer
     assert isinstance(last.messages[-1], ToolMessage)
     assert last.messages[-1].text.endswith("what is in a.py?")

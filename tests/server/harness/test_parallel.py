@@ -87,7 +87,7 @@ class Meeting:
 
 def behind(bench: Any, name: str, door: Callable[[Callable[[], Awaitable[Any]]], Callable[[], Awaitable[Any]]]) -> None:
     """Puts a door in front of what a read tool of the bench does."""
-    dispatcher = bench.runtime._agent.dispatcher
+    dispatcher = bench.runtime._runner.agent.dispatcher
     tool = dispatcher.parts.tools[name]
 
     async def prepare(arguments: Any, ctx: Any) -> Any:
@@ -96,11 +96,11 @@ def behind(bench: Any, name: str, door: Callable[[Callable[[], Awaitable[Any]]],
 
     parts = dispatcher.parts
     changed = Dispatcher(replace(parts, tools={**parts.tools, name: replace(tool, prepare=prepare)}))
-    bench.runtime._agent = replace(bench.runtime._agent, dispatcher=changed)
+    bench.runtime._runner.agent = replace(bench.runtime._runner.agent, dispatcher=changed)
 
 
 def told(bench: Any) -> list[str]:
-    return [m.text for m in bench.runtime._agent.provider.requests[-1].messages if isinstance(m, ToolMessage)]
+    return [m.text for m in bench.runtime._runner.agent.provider.requests[-1].messages if isinstance(m, ToolMessage)]
 
 
 async def test_reads_run_at_once_and_answer_in_the_order_of_the_calls(make_bench: Any) -> None:

@@ -19,9 +19,8 @@ from remit_governance.audit.record import AuditKind
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.retry import retry_read
 from remit_server.tools.table import TOOLS
-from remit_server.workspace.content.open_files import TRANSIENT
+from remit_server.workspace.content.open_files import TRANSIENT, retry_read
 
 
 def failing(*errors: BaseException) -> tuple[list[int], Callable[[], Any]]:
@@ -79,7 +78,7 @@ async def test_a_write_that_stumbled_is_not_tried_again(make_bench: Any, monkeyp
         tried.append("written")
         raise ToolError("cannot write it", "busy", "wait", code=ErrorCode.READ_ONLY) from OSError(errno.EBUSY, "busy")
 
-    monkeypatch.setattr("remit_server.harness.writes.merger.write_atomically", stumble)
+    monkeypatch.setattr("remit_server.harness.stages.write.write_atomically", stumble)
     edit = call("edit_file", path="a.py", old_text="total", new_text="x", replace_all=True)
     bench = await make_bench({"calls": [intent("CODE"), edit]}, {"text": "ok"})
     await bench.ask("go")

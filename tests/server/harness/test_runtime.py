@@ -134,7 +134,7 @@ async def test_closing_denies_what_is_pending_and_is_idempotent(make_bench: Any)
 async def test_the_model_is_told_only_what_the_run_allows(make_bench: Any) -> None:
     bench = await make_bench({"text": "ok"})
     await bench.ask("go", policy={"allow_tools": ["read_file"]})
-    (asked,) = bench.runtime._agent.provider.requests
+    (asked,) = bench.runtime._runner.agent.provider.requests
     assert {t.name for tools in asked.intents.values() for t in tools} == {"read_file"}
     assert {i.value for i in asked.intents} == {"READ_FILE", "ANALYZE", "DEBUG"}
 
@@ -155,7 +155,7 @@ async def test_every_call_keeps_its_answer_in_the_conversation_when_a_turn_is_cu
     await bench.until("approval_required")
     bench.runtime.cancel()
     await running
-    messages = bench.runtime._sessions["s"].conversation.messages
+    messages = bench.runtime._sessions.by_id["s"].conversation.messages
     calls = [c.id for m in messages if type(m).__name__ == "AssistantMessage" for c in m.calls]
     answered = [m.call_id for m in messages if type(m).__name__ == "ToolMessage"]
     assert answered == calls
@@ -164,5 +164,5 @@ async def test_every_call_keeps_its_answer_in_the_conversation_when_a_turn_is_cu
 async def test_what_the_editor_shows_reaches_the_model(make_bench: Any) -> None:
     bench = await make_bench({"text": "one"})
     await bench.ask("hello", context={"open_document": "a.py"})
-    (said,) = [m.text for m in bench.runtime._session("s").conversation.messages if isinstance(m, UserMessage)]
+    (said,) = [m.text for m in bench.runtime._sessions.open("s").conversation.messages if isinstance(m, UserMessage)]
     assert "open document: a.py" in said

@@ -226,7 +226,7 @@ async def test_TOOL_13_a_careful_model_breaks_no_syntax(make_bench: Any, case: s
     path, before, after, written = BROKEN[case]
     read = {"calls": [intent("ANALYZE"), call("read_file", path=path)]}
     bench = await make_bench(*([] if before is None else [read]), writes(path, after), {"text": "Done."})
-    bench.runtime._agent.provider.meet = meet_small
+    bench.runtime._runner.agent.provider.meet = meet_small
     if before is not None:
         (bench.workspace / path).write_text(before)
     await bench.ask("write it")
@@ -273,7 +273,7 @@ async def test_TOOL_13_a_file_of_data_that_can_no_longer_be_read_is_written_and_
 
 async def test_MOD_21_it_writes_no_file_whole_that_it_has_not_read(make_bench: Any) -> None:
     bench = await make_bench(writes("a.py", "x = 2\n"), {"text": "Done."})
-    bench.runtime._agent.provider.meet = meet_small
+    bench.runtime._runner.agent.provider.meet = meet_small
     (bench.workspace / "a.py").write_text("x = 1\n")
     await bench.ask("set x to 2")
     assert bench.of("tool_result")[0].error.code == "stale"
@@ -338,7 +338,7 @@ async def test_MOD_21_a_tiny_model_is_not_told_what_the_editor_shows(
 
     sent: list[GenerateRequest] = []
     bench = await make_bench({"text": "Done."})
-    provider = bench.runtime._agent.provider
+    provider = bench.runtime._runner.agent.provider
     generate = provider.generate
 
     def noted(request: GenerateRequest) -> Any:

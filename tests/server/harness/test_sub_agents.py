@@ -57,7 +57,7 @@ async def handed(make_bench: Any, steps: list[dict[str, Any]], asker: Any = None
 
 async def test_AGT_16_a_sub_agent_is_told_its_work_alone_and_answers_its_parent(make_bench: Any) -> None:
     bench = await handed(make_bench, [child(intent("READ_FILE"), call("read_file", path="a.py"))])
-    provider = bench.runtime._agent.provider  # type: ignore[attr-defined]
+    provider = bench.runtime._runner.agent.provider  # type: ignore[attr-defined]
     first, own, _, last = provider.requests
     assert [message.text for message in own.messages] == [SUB_AGENT_PROMPT, WORK]
     assert own.session_id != first.session_id == last.session_id

@@ -262,7 +262,7 @@ async def test_INT_09_the_model_is_told_what_the_intent_opens_and_what_the_item_
 ) -> None:
     bench = await open_bench(make_bench, tmp_path, [declare("CODE", "SHOP-12")], [declare("READ_FILE")])
     await bench.ask("go")
-    *_, last = bench.runtime._agent.provider.requests
+    *_, last = bench.runtime._runner.agent.provider.requests
     asked = next(each.text for each in last.messages if "go" in each.text and type(each).__name__ == "UserMessage")
     assert "- SHOP-12: src/**, /a.py" in asked
     assert last.work_items == ("SHOP-12", "DOCS-1")
@@ -281,7 +281,7 @@ async def test_INT_09_in_a_folder_without_trust_the_scope_holds_and_its_texts_ar
     bench = await open_bench(make_bench, tmp_path, step, trusted=False)
     await bench.ask("go")
     assert bench.of("tool_result")[-1].rules == ("work-item.SHOP-12",)
-    last = bench.runtime._agent.provider.requests[-1]
+    last = bench.runtime._runner.agent.provider.requests[-1]
     assert "keep total" not in "".join(each.text for each in last.messages)
 
 

@@ -112,13 +112,13 @@ READ = [intent("READ_FILE"), call("read_file", path="a.py")]
 async def test_SES_02_a_new_process_goes_on_with_it_and_runs_nothing(make_bench: Any) -> None:
     first: Bench = await make_bench({"calls": READ}, {"text": "it adds up"}, {"text": "again"})
     await first.ask("what does it do?")
-    before = first.runtime._sessions["s"].conversation.messages
+    before = first.runtime._sessions.by_id["s"].conversation.messages
     await first.runtime.close()
     records = len(first.audit())
 
     second: Bench = await make_bench({"text": "three"})
     assert (await second.ask("how many?")).final_output == "three"
-    messages = second.runtime._sessions["s"].conversation.messages
+    messages = second.runtime._sessions.by_id["s"].conversation.messages
     assert messages[: len(before)] == before
     assert [m.text for m in messages[len(before) :]] == ["how many?", "three"]
     kinds = [record.event.kind for record in second.audit()[records:]]
@@ -147,7 +147,9 @@ async def test_SES_02_two_processes_take_turns_in_one_session(make_bench: Any) -
     await first.ask("1")
     await second.ask("2")
     await first.ask("3")
-    said = [m.text for m in first.runtime._sessions["s"].conversation.messages if not isinstance(m, SystemMessage)]
+    said = [
+        m.text for m in first.runtime._sessions.by_id["s"].conversation.messages if not isinstance(m, SystemMessage)
+    ]
     assert said == ["1", "one", "2", "two", "3", "three"]
 
 

@@ -19,7 +19,7 @@ from bench_runtime import call, intent
 from command_line import CommandLine
 
 from remit_server.errors import SetupError
-from remit_server.telemetry.live import Telemetry, unobserved
+from remit_server.telemetry.live import Telemetry
 
 PATIENCE_S = 30
 STEPS = [{"calls": [intent("ANALYZE"), call("read_file", path="sesame.py")]}, {"text": "it says sesame"}]
@@ -107,7 +107,7 @@ def test_OBS_02_a_collector_that_is_gone_fails_no_turn_and_the_log_says_so(remit
 
 @pytest.mark.slow
 def test_OBS_02_off_unless_configured() -> None:
-    assert Telemetry(None).begin_turn("s", "t") is unobserved
+    assert Telemetry(None).begin_turn("s", "t") == ()
     code = "import sys; from remit_server.runtime import opening; sys.exit('opentelemetry' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -135,11 +135,11 @@ def test_OBS_02_another_collector_is_told_from_the_next_turn_on(monkeypatch: pyt
     monkeypatch.setattr("remit_server.telemetry.exporter.open_exporter", Told)
     telemetry = Telemetry("http://one")
     telemetry.change("http://one")
-    assert telemetry.begin_turn("s", "t") == "http://one"
+    assert telemetry.begin_turn("s", "t") == ("http://one",)
     telemetry.change("http://two")
-    assert telemetry.begin_turn("s", "t") == "http://two"
+    assert telemetry.begin_turn("s", "t") == ("http://two",)
     telemetry.change(None)
-    assert telemetry.begin_turn("s", "t") is unobserved
+    assert telemetry.begin_turn("s", "t") == ()
     ends = time.monotonic() + PATIENCE_S
     while sorted(closed) != ["http://one", "http://two"]:
         assert time.monotonic() < ends

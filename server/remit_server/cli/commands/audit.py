@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +19,7 @@ from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.usage import HERE, add_candidate_arguments, add_common_arguments, whole_number
+from remit_server.cli.usage import HERE, Subcommand, Subcommands, add_candidate_arguments, whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.audit_service import (
@@ -41,37 +42,6 @@ HEADS = ("number", "time", "record", "session", "tool", "intent", "decision", "r
 """What stands above them."""
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
-    commands = parser.add_subparsers(dest="audit_command", metavar="log|why|verify|export|checkpoint", required=True)
-    log = commands.add_parser("log", help="show the last records, oldest first")
-    add_common_arguments(log)
-    add_filters(log, default_limit=50)
-    told = commands.add_parser(
-        "why", help="explain one call: which rule decided, where it is written, and what policy says now"
-    )
-    add_common_arguments(told)
-    told.add_argument("call", metavar="CALL-ID|NUMBER", help="a call's id, or the number of one of its records")
-    add_candidate_arguments(told)
-    verify = commands.add_parser(
-        "verify", help="check that nobody changed the log; exits 1 and names the first bad record"
-    )
-    add_common_arguments(verify)
-    verify.add_argument("--database", type=Path, help="use this database file instead of the workspace's")
-    verify.add_argument(
-        "--against", type=Path, metavar="FILE", help="also compare with checkpoints that `--to` sent to FILE"
-    )
-    out = commands.add_parser("export", help="write all matching records as JSON Lines")
-    add_common_arguments(out)
-    add_filters(out, default_limit=None)
-    out.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of standard output")
-    checkpoint = commands.add_parser("checkpoint", help="sign the log's current state, outside its folder")
-    add_common_arguments(checkpoint)
-    checkpoint.add_argument(
-        "--to", metavar="TARGET", help="also send it to a file on another disk, `syslog:`, or `syslog:SOCKET`"
-    )
 
 
 def add_filters(parser: argparse.ArgumentParser, *, default_limit: int | None) -> None:
@@ -99,12 +69,6 @@ def parse_time(text: str) -> int:
         return int(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         raise argparse.ArgumentTypeError(f"`{text}` is not a time; write for example 2026-11-22T09:30 or 2h") from None
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs the chosen subcommand."""
-    settings = Settings.from_environment(arguments.workspace)
-    return COMMANDS[arguments.audit_command](arguments, settings)
 
 
 def audit_filter(arguments: argparse.Namespace) -> AuditFilter:
@@ -267,10 +231,51 @@ def _checkpoint(arguments: argparse.Namespace, settings: Settings) -> int:
     return DONE
 
 
-COMMANDS: Mapping[str, Callable[[argparse.Namespace, Settings], int]] = {
-    "log": _log,
-    "why": _why,
-    "verify": _verify,
-    "export": _export,
-    "checkpoint": _checkpoint,
-}
+def _declare_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("call", metavar="CALL-ID|NUMBER", help="a call's id, or the number of one of its records")
+    add_candidate_arguments(parser)
+
+
+def _declare_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--database", type=Path, help="use this database file instead of the workspace's")
+    parser.add_argument(
+        "--against", type=Path, metavar="FILE", help="also compare with checkpoints that `--to` sent to FILE"
+    )
+
+
+def _declare_export(parser: argparse.ArgumentParser) -> None:
+    add_filters(parser, default_limit=None)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of standard output")
+
+
+def _declare_checkpoint(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--to", metavar="TARGET", help="also send it to a file on another disk, `syslog:`, or `syslog:SOCKET`"
+    )
+
+
+def _here(command: Callable[[argparse.Namespace, Settings], int]) -> Callable[[argparse.Namespace], int]:
+    """Returns what runs a command with the settings of the workspace that is named."""
+    return lambda arguments: command(arguments, Settings.from_environment(arguments.workspace))
+
+
+COMMAND = Subcommands(
+    {
+        "log": Subcommand(_here(_log), "show the last records, oldest first", partial(add_filters, default_limit=50)),
+        "why": Subcommand(
+            _here(_why),
+            "explain one call: which rule decided, where it is written, and what policy says now",
+            _declare_why,
+        ),
+        "verify": Subcommand(
+            _here(_verify),
+            "check that nobody changed the log; exits 1 and names the first bad record",
+            _declare_verify,
+        ),
+        "export": Subcommand(_here(_export), "write all matching records as JSON Lines", _declare_export),
+        "checkpoint": Subcommand(
+            _here(_checkpoint), "sign the log's current state, outside its folder", _declare_checkpoint
+        ),
+    }
+)
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

@@ -10,30 +10,9 @@ import sys
 from remit_governance.visible import visible
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.usage import WrongUsage
+from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage
 from remit_server.models.remote import keys
 from remit_server.models.remote.engines import PROVIDERS
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    commands = parser.add_subparsers(dest="auth_command", metavar="set|list|remove", required=True)
-    for name, summary, command in (
-        ("set", "store a key; type it when asked, or pipe it in", _set),
-        ("remove", "forget a key", _remove),
-    ):
-        sub = commands.add_parser(name, help=summary)
-        sub.add_argument("name", metavar="PROVIDER|HOST", help="a provider, or the `host:port` of another server")
-        sub.set_defaults(auth_run=command)
-    listed = commands.add_parser("list", help="list which providers have a key, and where it is stored")
-    listed.add_argument("--json", action="store_true", help="print one JSON object")
-    listed.set_defaults(auth_run=_list)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the chosen command."""
-    code: int = arguments.auth_run(arguments)
-    return code
 
 
 def _set(arguments: argparse.Namespace) -> int:
@@ -69,3 +48,23 @@ def _place_of_key(name: str) -> str | None:
     if variable is not None:
         return f"in the environment, as {variable}"
     return "in the keyring" if keys.stored(name) else None
+
+
+def _declare_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="PROVIDER|HOST", help="a provider, or the `host:port` of another server")
+
+
+def _declare_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+COMMAND = Subcommands(
+    {
+        "set": Subcommand(_set, "store a key; type it when asked, or pipe it in", _declare_name, common=False),
+        "list": Subcommand(
+            _list, "list which providers have a key, and where it is stored", _declare_list, common=False
+        ),
+        "remove": Subcommand(_remove, "forget a key", _declare_name, common=False),
+    }
+)
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

@@ -12,37 +12,13 @@ from typing import Any
 from remit_governance.visible import visible
 from remit_server.cli.console import complain, print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.usage import add_common_arguments
+from remit_server.cli.usage import Subcommand, Subcommands
 from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.config.form import KEYS, SECTIONS, variable_of, written
 from remit_server.runtime.config.layers import NAMES, places, read_file, resolve
 from remit_server.runtime.folder_record import brought, left_out, read_trust, write_trust
 from remit_server.runtime.places import config_folder
 from remit_server.runtime.settings import existing_folder
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
-    commands = parser.add_subparsers(metavar="show|check|init|trust", required=True)
-    show = commands.add_parser("show", help="show every setting in force here")
-    add_common_arguments(show)
-    show.add_argument("--origin", action="store_true", help="also show where each one is set")
-    show.set_defaults(config_run=_show)
-    check = commands.add_parser("check", help="check each configuration file")
-    add_common_arguments(check)
-    check.set_defaults(config_run=_check)
-    init = commands.add_parser("init", help="write a configuration file with every setting as a comment")
-    init.set_defaults(config_run=_init)
-    trust = commands.add_parser("trust", help="trust this folder's configuration, prompts, instructions and skills")
-    add_common_arguments(trust)
-    trust.add_argument("--no", action="store_true", help="stop trusting it")
-    trust.set_defaults(config_run=_trust)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs the chosen command."""
-    code: int = arguments.config_run(arguments)
-    return code
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -125,3 +101,24 @@ def template() -> Iterator[str]:
 
 def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
+
+
+def _declare_show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--origin", action="store_true", help="also show where each one is set")
+
+
+def _declare_trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no", action="store_true", help="stop trusting it")
+
+
+COMMAND = Subcommands(
+    {
+        "show": Subcommand(_show, "show every setting in force here", _declare_show),
+        "check": Subcommand(_check, "check each configuration file"),
+        "init": Subcommand(_init, "write a configuration file with every setting as a comment", common=False),
+        "trust": Subcommand(
+            _trust, "trust this folder's configuration, prompts, instructions and skills", _declare_trust
+        ),
+    }
+)
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

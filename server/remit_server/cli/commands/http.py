@@ -5,19 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from remit_server.cli.usage import HERE
+from remit_server.cli.usage import add_serving_arguments
 
 PORT = 8765
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
-    parser.add_argument("--model", help="as `remit ask` takes it (default: the configured model)")
+    add_serving_arguments(parser)
     parser.add_argument("--port", type=int, default=PORT, help=f"where to listen; 0 for any that is free ({PORT})")
-    parser.add_argument(
-        "--approve", choices=("ask", "never"), default="ask", help="`never`: deny without asking (default: `ask`)"
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,19 +6,15 @@ import argparse
 from pathlib import Path
 
 from remit_server.cli.commands.mcp_servers import SERVERS
-from remit_server.cli.usage import HERE, add_common_arguments, run_subcommand
+from remit_server.cli.usage import HERE, Subcommands
 
 PORT = 8766
+_SERVERS = Subcommands(SERVERS, title="servers whose tools Remit's own agent calls")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    commands = parser.add_subparsers(metavar="|".join(SERVERS), title="servers whose tools Remit's own agent calls")
-    for name, row in SERVERS.items():
-        sub = commands.add_parser(name, help=row.summary, description=row.summary)
-        add_common_arguments(sub)
-        row.declare(sub)
-        sub.set_defaults(subcommand=row)
+    _SERVERS.add_arguments(parser)
     parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
     parser.add_argument("--http", action="store_true", help="serve over HTTP on this machine, not on stdin and stdout")
     parser.add_argument("--port", type=int, default=PORT, help=f"with `--http`, where; 0 for any that is free ({PORT})")
@@ -32,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serves until the input ends, SIGINT or SIGTERM; or sees to the servers whose tools Remit calls."""
     if hasattr(arguments, "subcommand"):
-        return run_subcommand(arguments)
+        return _SERVERS.run(arguments)
     from remit_server.cli.console import say
     from remit_server.runtime.settings import Settings, existing_folder
     from remit_server.transports.mcp.main import McpOffer, serve_http, serve_pipe

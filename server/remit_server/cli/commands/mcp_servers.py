@@ -8,7 +8,6 @@ import difflib
 import json
 import os
 import shutil
-import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from remit_governance.visible import visible, visible_again
-from remit_server.cli.approval import can_ask
+from remit_server.cli.approval import agrees, can_ask
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, WrongUsage
@@ -72,13 +71,13 @@ def _add(arguments: argparse.Namespace) -> int:
     server = McpServer(alias, _with_program(_form(arguments)))
     if not arguments.json:
         say("\n".join(_way(server)))
-    if not arguments.yes and not _agrees("start it in the sandbox, and look at its tools?"):
+    if not arguments.yes and not agrees("start it in the sandbox, and look at its tools?", _WHAT):
         return DENIED
     tools = _look(server.form, arguments.workspace)
     server = McpServer(alias, looked_at(server.form, tools))
     if not arguments.json:
         say("\n".join(_tools(server)))
-    if not arguments.yes and not _agrees(f"let models call these {len(tools)} tools?"):
+    if not arguments.yes and not agrees(f"let models call these {len(tools)} tools?", _WHAT):
         return DENIED
     file = keep_server(folder, server)
     names = [row.name for row in rows_of(server) if not isinstance(row, str)]
@@ -197,15 +196,6 @@ def _tools(server: McpServer) -> Iterator[str]:
             yield f"  {row.name} ({row.effect}): {visible_again(row.summary)}"
 
 
-def _agrees(question: str) -> bool:
-    """Returns what the person says. Raises SetupError where nobody can be asked."""
-    if not can_ask():
-        raise SetupError(_WHAT, "nobody could be asked", "say `--yes`")
-    sys.stdout.write(f"{question} [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
 def _list(arguments: argparse.Namespace) -> int:
     code = DONE
     files = list(server_files(config_folder(os.environ)))
@@ -249,9 +239,8 @@ def _test(arguments: argparse.Namespace) -> int:
             say(f"it is started in another way than when you looked at it: {visible(server.where, 'show')}")
     if not found and not moved:
         return DONE
-    if not arguments.accept and not (
-        can_ask() and not arguments.json and _agrees("let models call them as they are now?")
-    ):
+    asks = can_ask() and not arguments.json
+    if not arguments.accept and not (asks and agrees("let models call them as they are now?")):
         return FAILED
     keep_server(folder, McpServer(server.alias, looked_at(server.form, tools)))
     return DONE
@@ -288,13 +277,9 @@ def _declare_remove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("alias", metavar="NAME", help="the server")
 
 
-def _nothing(parser: argparse.ArgumentParser) -> None:
-    del parser
-
-
 SERVERS: Mapping[str, Subcommand] = {
     "add": Subcommand(_add, "add an MCP server, whose tools Remit's own agent can call", _declare_add),
-    "list": Subcommand(_list, "show the MCP servers that you added, and their tools", _nothing),
+    "list": Subcommand(_list, "show the MCP servers that you added, and their tools"),
     "test": Subcommand(_test, "ask a server again, and show what changed since you looked at its tools", _declare_test),
     "remove": Subcommand(_remove, "take a server away", _declare_remove),
 }

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.values import Action, Verdict
 from remit_governance.visible import visible, visible_again
-from remit_server.cli.approval import can_ask
+from remit_server.cli.approval import agrees
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
-from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, run_subcommand
+from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage
 from remit_server.errors import SetupError, ToolError, os_reason
 from remit_server.harness.callers import OWN, tags_of
 from remit_server.runtime.places import config_folder
@@ -29,16 +28,6 @@ from remit_server.tools.plugins.record import changed_files, differences, taken
 from remit_server.tools.plugins.rows import SDK, command_of, name_of
 from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.table import TOOLS
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
-    add_subcommands(parser, PLUGINS)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs the subcommand."""
-    return run_subcommand(arguments)
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -96,7 +85,7 @@ def _install(arguments: argparse.Namespace) -> int:
         if before is not None and before.record is not None:
             lines = [visible(line) for line in differences(before.record, files)]
             say("\n".join(lines) or "its files are those that you took")
-    if not arguments.yes and not _agrees(f"install it, and {_USE[manifest.kind]}?"):
+    if not arguments.yes and not agrees(f"install it, and {_USE[manifest.kind]}?"):
         return DENIED
     place = install(config_folder(os.environ), manifest, files, arguments.reads_only)
     if arguments.json:
@@ -151,7 +140,7 @@ def _enable(arguments: argparse.Namespace) -> int:
             say(visible(line))
     use = _USE[found.manifest.kind]
     question = f"take it as it is now, and {use}?" if changed else f"{use} again?"
-    if not arguments.yes and not _agrees(question):
+    if not arguments.yes and not agrees(question):
         return DENIED
     # What was said of a tool that may be another one now does not count any more.
     keep(found.place, taken(found.manifest.kind, found.files, () if changed else found.record.reads_only))
@@ -298,23 +287,10 @@ def _denied(manifest: Manifest, workspace: Path) -> Iterator[str]:
         in_force.close()
 
 
-def _agrees(question: str) -> bool:
-    """Returns what the person says. Raises SetupError where nobody can be asked."""
-    if not can_ask():
-        raise SetupError("nothing was done", "nobody could be asked", "say `--yes`")
-    sys.stdout.write(f"{question} [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
 def _sdk(arguments: argparse.Namespace) -> int:
     """Says where the Python SDK is, for an editor and a type checker."""
     print_json({"folder": str(SDK)}) if arguments.json else say(str(SDK))
     return DONE
-
-
-def _nothing(parser: argparse.ArgumentParser) -> None:
-    del parser
 
 
 PLUGINS: Mapping[str, Subcommand] = {
@@ -324,5 +300,8 @@ PLUGINS: Mapping[str, Subcommand] = {
     "enable": Subcommand(_enable, "take a plugin as it is now, and have its tools be offered", _declare_enable),
     "disable": Subcommand(_disable, "have a plugin's tools be offered no more", _declare_name),
     "remove": Subcommand(_remove, "take a plugin away", _declare_name),
-    "sdk": Subcommand(_sdk, "say where the Python SDK for plugins is", _nothing),
+    "sdk": Subcommand(_sdk, "say where the Python SDK for plugins is"),
 }
+
+COMMAND = Subcommands(PLUGINS)
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

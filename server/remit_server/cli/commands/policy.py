@@ -23,7 +23,7 @@ from remit_server.cli.commands.policy_changes import REPLAY, UPDATE
 from remit_server.cli.commands.policy_files import CHECK, PROGRAMS, SHOW, TEST
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
-from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, json_object, run_subcommand
+from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage, json_object
 from remit_server.runtime.policy.policies import InForce, as_setup_error, load_in_force
 from remit_server.runtime.settings import Settings
 
@@ -132,11 +132,5 @@ COMMANDS: Mapping[str, Subcommand] = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of all subcommands."""
-    add_subcommands(parser, COMMANDS)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs the chosen subcommand."""
-    return run_subcommand(arguments)
+COMMAND = Subcommands(COMMANDS)
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

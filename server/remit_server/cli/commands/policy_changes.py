@@ -17,7 +17,7 @@ from remit_governance.policy.review.update import MANY_BREAKING, Proposal
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
-from remit_server.cli.approval import can_ask
+from remit_server.cli.approval import YES, can_ask
 from remit_server.cli.console import complain, diff_line, print_json, print_result, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.new_ids import new_session
@@ -159,10 +159,10 @@ def _refusal(entry: Entry, arguments: argparse.Namespace) -> SetupError | None:
 def _ask_consent(proposal: Proposal) -> bool:
     """Asks once, in the terminal; only a clear yes, or the whole phrase, is a yes."""
     if proposal.needs_phrase:
-        wanted = {proposal.phrase}
+        wanted = frozenset({proposal.phrase})
         question = f"more than {MANY_BREAKING} breaking changes: type `{proposal.phrase}` to go on"
     else:
-        wanted = {"y", "yes"}
+        wanted = YES
         question = "change the policy? [y] yes  [N] no"
     # Keys typed before the question was shown are not an answer to it.
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

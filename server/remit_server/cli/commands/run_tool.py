@@ -16,7 +16,6 @@ from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import WrongUsage, add_common_arguments, first_problem, json_object
 from remit_server.contract import CallInput, Event, RunRequest, RunResult, ToolOutput, ToolResultEvent
-from remit_server.harness.record.went_well import ran_program, went_well
 from remit_server.runtime.settings import Settings
 from remit_server.tools.table import TOOLS
 
@@ -83,11 +82,11 @@ class Shown:
         self._printed = self._printed or isinstance(event, ToolOutput)
         if isinstance(event, ToolResultEvent):
             self._result = event
-            if (event.ok or ran_program(event)) and not self._json and not self._printed:
+            if (event.ok or event.ran_program) and not self._json and not self._printed:
                 say(visible_again(event.output))
 
     def exit_code(self, result: RunResult) -> int:
         """Returns 0 where the call ran and did not fail, 3 where it was refused, else 1."""
         if result.status != "completed":
             return EXIT_CODES[result.status]
-        return DONE if self._result is not None and went_well(self._result) else FAILED
+        return DONE if self._result is not None and self._result.went_well else FAILED

@@ -15,7 +15,7 @@ from remit_server.cli.commands import session_turns
 from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.new_ids import new_session
-from remit_server.cli.usage import Subcommand, WrongUsage, add_subcommands, run_subcommand, whole_number
+from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage, whole_number
 from remit_server.contract import SessionRecord, SessionSummary
 from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.settings import Settings
@@ -303,12 +303,5 @@ COMMANDS: Mapping[str, Subcommand] = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of all subcommands."""
-    parser.epilog = "`remit --continue PROMPT` and `remit --resume SESSION PROMPT` continue a session."
-    add_subcommands(parser, COMMANDS)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs the chosen subcommand."""
-    return run_subcommand(arguments)
+COMMAND = Subcommands(COMMANDS, "`remit --continue PROMPT` and `remit --resume SESSION PROMPT` continue a session.")
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

@@ -7,7 +7,7 @@ import argparse
 from remit_governance.visible import visible, visible_again
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.usage import add_common_arguments
+from remit_server.cli.usage import Subcommand, Subcommands
 from remit_server.runtime.folder_record import SKILLS, brought, left_out
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
@@ -16,14 +16,7 @@ from remit_server.tools.skills.skill_file import SKILL_FILE, SKILL_OF, Skill
 from remit_server.workspace.paths.workspace_path import Workspace
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
-    commands = parser.add_subparsers(dest="skill_command", metavar="list", required=True)
-    listing = commands.add_parser("list", help="your skills and this project's; exits 1 if one cannot be used")
-    add_common_arguments(listing)
-
-
-def run(arguments: argparse.Namespace) -> int:
+def _list(arguments: argparse.Namespace) -> int:
     """Lists the skills; 1 where one cannot be used."""
     settings = Settings.from_environment(arguments.workspace)
     found, unread = _find(settings), () if settings.trusted else _unread(settings)
@@ -72,3 +65,7 @@ def _facts(each: Skill) -> dict[str, object]:
         "folder": str(each.folder),
         "intents": None if each.intents is None else sorted(each.intents),
     }
+
+
+COMMAND = Subcommands({"list": Subcommand(_list, "your skills and this project's; exits 1 if one cannot be used")})
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from remit_server.cli.usage import HERE
+from remit_server.cli.usage import add_serving_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
-    parser.add_argument("--model", help="as `remit ask` takes it (default: the configured model)")
-    parser.add_argument(
-        "--approve",
-        choices=("ask", "never", "session"),
-        default="ask",
-        help="`ask`: by `approval_required` events (default), `never`: deny without asking, "
-        "`session`: say yes to every question",
-    )
+    add_serving_arguments(parser, "by `approval_required` events")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import os
 from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
-from remit_server.cli.usage import add_common_arguments
+from remit_server.cli.usage import Subcommand, Subcommands
 from remit_server.runtime.external_tools import TOOLS_FILE, TOOLS_FOLDER, ExternalTools
 from remit_server.runtime.places import config_folder
 from remit_server.runtime.settings import Settings
@@ -18,14 +18,7 @@ from remit_server.tools.external.declared import Declared
 from remit_server.tools.table import TOOLS
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
-    commands = parser.add_subparsers(dest="tools_command", metavar="list", required=True)
-    listing = commands.add_parser("list", help="the built-in tools and your own; exits 1 if one cannot be used")
-    add_common_arguments(listing)
-
-
-def run(arguments: argparse.Namespace) -> int:
+def _list(arguments: argparse.Namespace) -> int:
     """Lists the tools; 1 where one of the person's own cannot be used."""
     folder = config_folder(os.environ)
     found = ExternalTools(folder, choose_sandbox(Settings.of_places(arguments.workspace).workspace))
@@ -64,3 +57,7 @@ def _facts(each: Declared) -> dict[str, object]:
         "hosts": list(each.hosts),
         "parameters": dict(each.parameters),
     }
+
+
+COMMAND = Subcommands({"list": Subcommand(_list, "the built-in tools and your own; exits 1 if one cannot be used")})
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from remit_server.cli.queue_options import add_queue_arguments, read_queue, tell
-from remit_server.cli.usage import HERE, whole_number
+from remit_server.cli.usage import add_serving_arguments, whole_number
 
 LEASE_S = 60
 TURNS = 4
@@ -16,8 +15,7 @@ ATTEMPTS = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     add_queue_arguments(parser)
-    parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
-    parser.add_argument("--model", help="as `remit ask` takes it (default: the configured model)")
+    add_serving_arguments(parser, "whoever watches the turn")
     parser.add_argument("--turns", type=whole_number, default=TURNS, help=f"turns at once ({TURNS})")
     parser.add_argument(
         "--lease",
@@ -28,13 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--attempts", type=whole_number, default=ATTEMPTS, help=f"workers that may begin one turn ({ATTEMPTS})"
-    )
-    parser.add_argument(
-        "--approve",
-        choices=("ask", "never", "session"),
-        default="ask",
-        help="`ask`: whoever watches the turn (default), `never`: deny without asking, "
-        "`session`: say yes to every question",
     )
 
 

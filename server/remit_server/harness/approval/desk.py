@@ -29,9 +29,9 @@ from remit_server.harness.approval.question import Question
 from remit_server.harness.approval.review import Review, describe_parts, not_shown
 from remit_server.harness.calls import RunDenied
 from remit_server.harness.ports import CannotAsk, Keep
-from remit_server.harness.record.audit_append import append
+from remit_server.harness.record.audit_events import append
 from remit_server.harness.record.call_record import CallRecord
-from remit_server.harness.turn import Turn
+from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.tools.spec import FileChange
 from remit_server.wall_clock import timestamp
 
@@ -252,6 +252,18 @@ async def one_question(record: CallRecord) -> AsyncGenerator[bool]:
     async with record.turn.asking:
         record.note_waiting(time.monotonic() - since)
         yield waits
+
+
+def allow_edits(memory: SessionMemory, audit: AuditLog, *, allow: bool) -> None:
+    """Has a session's edits run without a question, or the person asked again: recorded before it holds (APP-15).
+
+    Raises ToolError: then nothing has changed.
+    """
+    if memory.standing.edits is allow:
+        return
+    metadata = {"decision": "allow" if allow else "ask"}
+    append(audit, AuditEvent(AuditKind.EDITS_CHANGE, "human", memory.session_id, metadata=metadata))
+    memory.standing = replace(memory.standing, edits=allow)
 
 
 def _answerer(turn: Turn) -> AnsweredBy:

@@ -47,6 +47,11 @@ class Proposal:
         return next((a.path for a in self.actions if a.path), self.tool.name)
 
 
+def changes_of(plan: Plan) -> tuple[FileChange, ...]:
+    """Returns the changes of files that a plan is about."""
+    return plan.changes if isinstance(plan, WritePlan | CommitPlan) else ()
+
+
 def measure_actions(actions: tuple[Action, ...], plan: Plan, *, layers: bool = False) -> tuple[Action, ...]:
     """Adds to the actions what only the plan knows: how large each file becomes that it writes, and whether what a
     command writes is held back: the plan wants that, and the sandbox has `layers`."""

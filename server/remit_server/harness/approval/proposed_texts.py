@@ -15,7 +15,7 @@ from remit_server.contract import LeftOut
 from remit_server.errors import ToolError
 from remit_server.harness.approval.diffs import NOT_TEXT
 from remit_server.harness.approval.review import take_change
-from remit_server.tools.spec import CommitPlan, FileChange, Plan, WritePlan
+from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.text import Text
 
 MOST_CHARS = 2 << 20
@@ -30,11 +30,6 @@ class ProposedText:
     path: str
     before: str
     after: str
-
-
-def changes_of(plan: Plan) -> tuple[FileChange, ...]:
-    """Returns the changes of files that a plan is about."""
-    return plan.changes if isinstance(plan, WritePlan | CommitPlan) else ()
 
 
 def proposed_text(changes: Sequence[FileChange], path: str, left_out: Sequence[LeftOut]) -> ProposedText | None:

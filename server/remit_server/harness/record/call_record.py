@@ -28,7 +28,6 @@ from remit_server.contract import (
     CommandWaits,
     ErrorCode,
     ErrorPayload,
-    ReasonPayload,
     Scope,
     ToolCallEvent,
     ToolOutput,
@@ -38,17 +37,15 @@ from remit_server.contract import (
 from remit_server.errors import AlreadySo, ToolError
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.judgement import Judgement
-from remit_server.harness.record.audit_append import (
+from remit_server.harness.record.audit_events import ENDS, UNJUDGED, Worded, append, placed_event
+from remit_server.harness.record.redacted import (
     MAX_ERROR,
-    append,
     describe_interruption,
-    noted_parent,
-    reason_payload,
     redact_data,
     redact_error,
-    shorten_strings,
+    summarise,
+    summarise_arguments,
 )
-from remit_server.harness.record.went_well import ran_program, went_well
 from remit_server.harness.turn import EndedCall, Turn
 from remit_server.sandbox.network.proxy import Attempt
 from remit_server.sandbox.ports import Wait
@@ -57,49 +54,11 @@ from remit_server.workspace.content.open_files import is_transient
 
 log = logging.getLogger(__name__)
 
-WORDS = {Verdict.ALLOW: "allowed", Verdict.REQUIRE_REVIEW: "review_required", Verdict.DENY: "denied"}
 STEPS = ("workflow.", "session.")
 """How system calls begin that change nothing but where the session stands."""
 FOR_THE_SESSION: Mapping[str, Scope] = {"session": Scope.SESSION, "edits": Scope.EDITS}
 """The scopes of answers that stand for a session, by what answered."""
-ENDS: Mapping[Ended, AuditKind] = {
-    "in_force": AuditKind.CAPABILITY_ENDED,
-    "expired": AuditKind.CAPABILITY_EXPIRED,
-    "revoked": AuditKind.CAPABILITY_REVOKED,
-}
-"""What is recorded of a token that is over, by the state that it was in then."""
 GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """A judgement in the words of records: who decided, the rules, where the deciding one is written, and of the
-    actions the first that does more than read, else the first."""
-
-    word: str | None = None
-    rules: tuple[str, ...] = ()
-    rule: str | None = None
-    rule_at: str | None = None
-    syscall: str | None = None
-    reasons: tuple[ReasonPayload, ...] = ()
-
-    @classmethod
-    def of(cls, judgement: Judgement) -> _Named:
-        """Puts a judgement into words, once for all records of a call."""
-        decision = judgement.decision
-        deciding = decision.deciding
-        syscalls = [action.syscall for action in judgement.actions]
-        return cls(
-            WORDS[decision.verdict],
-            decision.rules,
-            ", ".join(decision.rules) or None,
-            f"{deciding.file}:{deciding.line}" if deciding.file else None,
-            next((s for s in syscalls if s not in READING), syscalls[0] if syscalls else None),
-            tuple(map(reason_payload, decision.reasons)),
-        )
-
-
-_UNJUDGED = _Named()
 
 
 @dataclass(slots=True)
@@ -123,7 +82,7 @@ class CallRecord:
     tool: str
     shown: dict[str, JsonValue]
     judgement: Judgement | None = None
-    named: _Named = _UNJUDGED
+    named: Worded = UNJUDGED
     approval_id: str | None = None
     capability_id: str | None = None
     changed: list[str] = field(default_factory=list[str])
@@ -155,7 +114,7 @@ class CallRecord:
 
     def note_judgement(self, judgement: Judgement) -> None:
         """Notes how the call is judged from now on."""
-        self.judgement, self.named = judgement, _Named.of(judgement)
+        self.judgement, self.named = judgement, Worded.of(judgement)
         self.policy_version = judgement.policy_version
 
     def note_policy(self, version: str) -> None:
@@ -304,7 +263,7 @@ class CallRecord:
         self._record_outcome(said, summary, failed=failure is not None, exit_code=code)
         error = None if failure is None else redact_error(failure, self.redactor)
         shown = self._show(summary, text, error=error, exit_code=code, data=redact_data(outcome.data, self.redactor))
-        self._note_end(error, program=None if not ran_program(shown) else "" if went_well(shown) else shown.summary)
+        self._note_end(error, program=None if not shown.ran_program else "" if shown.went_well else shown.summary)
         return CallResult(shown.ok, text, self.args_digest)
 
     def finish_already(self, so: AlreadySo) -> CallResult:
@@ -410,19 +369,13 @@ class CallRecord:
             )
         )
 
-    def _event(self, kind: AuditKind, metadata: Mapping[str, str] | None = None) -> AuditEvent:
-        return AuditEvent(
-            kind=kind,
-            caller=self.turn.caller,
-            session_id=self.turn.session_id,
-            turn_id=self.turn.turn_id,
-            step=self.turn.step,
+    def _event(self, kind: AuditKind, metadata: Mapping[str, str]) -> AuditEvent:
+        return replace(
+            placed_event(kind, self.turn, self.turn.memory.position, metadata),
             tool_call_id=self.call.id,
             tool_name=self.tool,
             syscall_type=self.named.syscall,
             intent=self.turn.intent.active,
-            session_mode=self.turn.memory.position.mode,
-            state_machine_state=self.turn.memory.position.state,
             policy_decision=self._decision_word(),
             policy_rule_name=self.named.rule,
             policy_rule_at=self.named.rule_at,
@@ -430,7 +383,6 @@ class CallRecord:
             approval_id=self.approval_id,
             capability_id=self.capability_id,
             args_digest=self.args_digest,
-            metadata={**(metadata or {}), **noted_parent(self.turn)},
         )
 
     def _record_intent(self, deny_reason: str | None = None) -> None:
@@ -441,7 +393,7 @@ class CallRecord:
         given = {"run_metadata": self._summarise(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
         event = replace(
             self._event(AuditKind.TOOL_INTENT, {**kept.notes, **given}),
-            input_summary=self._summarise_arguments(),
+            input_summary=summarise_arguments(self.shown, self.redactor),
             actions=kept.actions,
             reasons=kept.reasons,
             deny_reason=deny_reason,
@@ -455,15 +407,11 @@ class CallRecord:
         """Who decided, in a word: policy's decision, else the gate or the check before it."""
         return self.named.word or ("refused_by_gate" if code in GATE_CODES else "refused")
 
-    def _summarise_arguments(self) -> str:
-        # Once more as a whole, for what is a secret only there; each part is cut first, after its own redaction.
-        return self._summarise(str(shorten_strings(self.shown)))
-
     def _redact(self, text: str) -> str:
         return truncate(self.redactor.redact(text), MAX_ERROR, "middle")
 
     def _summarise(self, text: str) -> str:
-        return truncate(self.redactor.redact(text), MAX_SUMMARY, "middle")
+        return summarise(text, self.redactor)
 
     def _elapsed_ms(self) -> float:
         return round(max(0.0, time.monotonic() - self.started - self.waited) * 1000, 3)

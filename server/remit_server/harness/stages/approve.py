@@ -15,16 +15,15 @@ from remit_governance.permissions.remembered import Offer, offer_for
 from remit_server.contract import ErrorCode, ReasonPayload, ReviewResolved, Scope
 from remit_server.errors import ToolError
 from remit_server.harness.approval.desk import one_question, refuse_by_person
-from remit_server.harness.approval.proposal import Proposal, subject_of
-from remit_server.harness.approval.proposed_texts import changes_of
+from remit_server.harness.approval.proposal import Proposal, changes_of, subject_of
 from remit_server.harness.approval.question import Question, describe_question, reasons_to_ask
 from remit_server.harness.approval.review import Review, take
+from remit_server.harness.calls import stale
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, answer_again, answered_by_typing
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.judge import judge_or_refuse, refuse_denied
 from remit_server.harness.stages.prepare import Prepared, propose, with_plan
-from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_plan
 from remit_server.tools.spec import DelegatePlan, ReadPlan, WritePlan
 

@@ -12,10 +12,9 @@ from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, actions_now, decide_actions
-from remit_server.harness.permit import LONGEST_TURN_S, Permit
+from remit_server.harness.permit import LONGEST_TURN_S, Permit, permitted
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import Approved
-from remit_server.harness.writes.permitted import permitted
 from remit_server.tools.spec import CommandPlan, DelegatePlan, StartPlan
 
 

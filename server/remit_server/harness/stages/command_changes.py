@@ -25,13 +25,13 @@ from remit_server.harness.commands.classify_changes import (
 )
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import action_for, answer_again, answered_by_typing, judge_each
+from remit_server.harness.permit import permitted
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.stages.approve import ask_by_file
 from remit_server.harness.stages.execute import CommandEnded
 from remit_server.harness.stages.write import JudgedWrite, write_judged
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.exempted_edits import edits_beyond
-from remit_server.harness.writes.permitted import permitted
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.tools.spec import CommandPlan, FileChange, FolderChange, Outcome, Plan, WritePlan
 from remit_server.workspace.trees.walk import find_ignored

@@ -23,7 +23,6 @@ from remit_server.harness.context import CallContext
 from remit_server.harness.handed_over import hand_over
 from remit_server.harness.judgement import Judgement, judge_path
 from remit_server.harness.record.call_record import CallRecord
-from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.authorise import Authorised
 from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Leave, Progress, StreamName
@@ -42,6 +41,7 @@ from remit_server.tools.spec import (
     WritePlan,
 )
 from remit_server.uninterrupted import finish_uninterrupted
+from remit_server.workspace.content.open_files import retry_read
 from remit_server.workspace.git_linked import KEPT_S
 
 

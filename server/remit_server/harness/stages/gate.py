@@ -76,25 +76,6 @@ def may_call(tool: AnyTool, turn: Turn) -> bool:
     return turn.caller == "human" or not tool.person_only
 
 
-def is_left(intent: Intent, turn: Turn) -> bool:
-    """Returns whether whoever calls still has this intent: a skill may leave the turn's model fewer, and whoever hands
-    work over a sub-agent."""
-    return turn.caller != "model" or intent in turn.authority.intents
-
-
-def refuse_narrowed(intent: Intent, turn: Turn) -> None:
-    """Raises ToolError (`tool_not_allowed_for_intent`) for an intent that the turn's model is not left."""
-    if is_left(intent, turn):
-        return
-    left = ", ".join(sorted(turn.authority.intents))
-    raise ToolError(
-        f"{intent} cannot be declared in this turn",
-        f"{turn.narrowed_by} leaves it {left or 'no intent'} alone",
-        f"declare one of {left}, or answer" if left else "answer with what you have",
-        code=ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT,
-    )
-
-
 def outside(refusal: Refusal) -> ToolError:
     """Returns what the gate refused, with the intents that open the tool as data."""
     why = "every call has to fit the declared intent"

@@ -10,24 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pydantic import BaseModel, Field, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from remit_governance.intents import SELECT_INTENT, Declaration
-from remit_governance.values import Intent
 from remit_governance.visible import visible
-from remit_governance.work_items import WorkItems
 from remit_governance.workflow.position import describe
 from remit_governance.workflow.states import Mode, State
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.stages.gate import Admitted, opened_tools
-from remit_server.tools.spec import AnyTool, Arguments
+from remit_server.tools.spec import AnyTool
 
 A = TypeVar("A", bound=BaseModel)
-
-MAX_JUSTIFICATION = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,40 +33,19 @@ class ParsedCall:
     arguments: BaseModel
 
 
-class SelectIntent(Arguments):
-    """The arguments of `select_active_intent` (TOOL-02)."""
-
-    intent: str
-    justification: str | None = Field(default=None, max_length=MAX_JUSTIFICATION)
-    work_item: str | None = None
-
-
 def parse(admitted: Admitted, ctx: CallContext) -> ParsedCall:
     """Parses the arguments as the tool's own type. Raises ToolError (`invalid_arguments`)."""
     tool = admitted.tool
-    return ParsedCall(tool, _validate(tool.name, tool.arguments, ctx.call.arguments))
+    return ParsedCall(tool, validate(tool.name, tool.arguments, ctx.call.arguments))
 
 
-def parse_intent(arguments: Mapping[str, JsonValue], known: WorkItems | None) -> Declaration:
-    """Parses a declaration, whose work item is one of those that are `known`.
-
-    Raises ToolError where it declares none of the seven intents, or names another work item.
-    """
-    parsed = _validate(SELECT_INTENT, SelectIntent, arguments)
-    if parsed.intent not in Intent.__members__:
-        raise _invalid(SELECT_INTENT, f"`{parsed.intent}` is no intent", f"use one of: {', '.join(Intent)}")
-    if parsed.work_item is not None and parsed.work_item not in (known or {}):
-        fix = f"name one of: {', '.join(known)}" if known else "leave `work_item` out: this workspace has none"
-        raise _invalid(SELECT_INTENT, f"`{parsed.work_item[:100]}` is no work item of this workspace", fix)
-    return Declaration(Intent(parsed.intent), parsed.justification, parsed.work_item)
-
-
-def _validate(name: str, model: type[A], arguments: Mapping[str, JsonValue]) -> A:
+def validate(name: str, model: type[A], arguments: Mapping[str, JsonValue]) -> A:
+    """Returns arguments as their own type. Raises ToolError (`invalid_arguments`)."""
     try:
         return model.model_validate(dict(arguments))
     except ValidationError as error:
         fields = ", ".join(model.model_json_schema().get("properties", ())) or "no arguments"
-        raise _invalid(name, _describe(error), f"{name} takes: {fields}") from error
+        raise invalid(name, _describe(error), f"{name} takes: {fields}") from error
 
 
 def _describe(error: ValidationError) -> str:
@@ -97,7 +71,8 @@ def _problem(problem: ErrorDetails) -> str:
     return said[:1].lower() + said[1:]
 
 
-def _invalid(name: str, why: str, fix: str) -> ToolError:
+def invalid(name: str, why: str, fix: str) -> ToolError:
+    """Returns the refusal of arguments."""
     return ToolError(f"the arguments of `{name}` cannot be used", why, fix, code=ErrorCode.INVALID_ARGUMENTS)
 
 

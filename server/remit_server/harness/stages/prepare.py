@@ -13,12 +13,12 @@ from remit_server.harness.commands.read_only import describe_read_only
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.call_record import CallRecord
-from remit_server.harness.retry import retry_read
 from remit_server.harness.stages.judge import JudgedCall, judge_or_refuse
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.sandbox.advice import no_sandbox
 from remit_server.sandbox.outcome import refuse_ways_out
 from remit_server.tools.spec import AnyTool, CommandPlan, Plan, StartPlan, ToolContext, WritePlan
+from remit_server.workspace.content.open_files import retry_read
 
 
 @dataclass(frozen=True, slots=True)

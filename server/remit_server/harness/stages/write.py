@@ -1,6 +1,7 @@
 """Changes files and folders under the permit that is in force: for a call, a review, and what a command left.
 
-What the files hold is kept before they change, so that it can be taken back (SES-05).
+What the files hold is kept before they change, so that it can be taken back (SES-05). A file that is open is changed
+through the editor, else as a whole on disk (FILE-03).
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from dataclasses import dataclass
 from remit_governance.values import Action
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.harness.calls import stale
 from remit_server.harness.context import CallContext
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.writes.agent_trace import AgentTrace
-from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.harness.writes.syntax import describe_broken
-from remit_server.tools.spec import WritePlan
+from remit_server.tools.spec import FileChange, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
-from remit_server.workspace.content.removal import change_folder
+from remit_server.workspace.content.files import image_of_text, read_image, write_atomically
+from remit_server.workspace.content.removal import change_folder, move_file, remove_file
+from remit_server.workspace.merges.merge_log import LoggedMerge, MergeLog, Step
+from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
+from remit_server.workspace.ports import Documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,8 @@ async def _write_files(judged: JudgedWrite, ctx: CallContext, record: CallRecord
         fix = "free some space and try again"
         raise ToolError("nothing was changed", why, fix, code=ErrorCode.LIMIT_REACHED) from error
     try:
-        await parts.merger.merge(plan.changes, f"Remit: {judged.tool}", record.changed, judged.policy_version)
+        merger = Merger(parts.workspace, parts.documents, parts.merges)
+        await merger.merge(plan.changes, f"Remit: {judged.tool}", record.changed, judged.policy_version)
     except BaseException:
         left = [each.path.relative for each in plan.changes if each.path.relative not in record.changed]
         turn.history.keep_left(kept, left)
@@ -78,3 +84,106 @@ async def _write_files(judged: JudgedWrite, ctx: CallContext, record: CallRecord
         problem = await asyncio.to_thread(trace.append, plan.changes, tuple(record.changed))
         if problem is not None:
             turn.warn(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """Where approved changes go, and the log that outlives a crash between two of them."""
+
+    workspace: Workspace
+    documents: Documents
+    log: MergeLog
+
+    async def merge(self, changes: tuple[FileChange, ...], label: str, changed: list[str], policy_version: str) -> None:
+        """Applies the changes in order, adding each path to `changed` once it is. A file is changed whole, or not.
+
+        Raises ToolError `stale` where a file is no longer what it was when its change was approved; where that is seen
+        beforehand, nothing is changed. What was merged before a later one failed stays, and the error says so.
+        """
+        await self.documents.look([change.path.relative for change in changes])
+        if len(changes) == 1:
+            await self._apply(changes[0], label, changed)
+            return
+        await asyncio.to_thread(self._require_unchanged, changes)
+        logged = await asyncio.to_thread(self._begin, changes, policy_version)
+        try:
+            for number, change in enumerate(changes):
+                await self._apply(change, label, changed)
+                await asyncio.to_thread(logged.finished, number)
+        except ToolError as error:
+            raise _say_partly(error, changed) from error
+        finally:
+            await asyncio.to_thread(logged.end)
+
+    async def _apply(self, change: FileChange, label: str, changed: list[str]) -> None:
+        await _merge_one(change, self.workspace, self.documents, label)
+        changed.extend(path.relative for path, _, _ in change.touched)
+
+    def _require_unchanged(self, changes: tuple[FileChange, ...]) -> None:
+        for change in changes:
+            for path, before, _ in change.touched:
+                if self._digest(path) != before:
+                    raise stale(path.relative)
+
+    def _digest(self, path: WorkspacePath) -> str | None:
+        document = self.documents.get(path.relative)
+        try:
+            image = read_image(self.workspace, path) if document is None else image_of_text(document.text)
+        except ToolError as error:
+            if error.code is ErrorCode.NOT_FOUND:
+                return None
+            raise
+        return image.digest
+
+    def _begin(self, changes: tuple[FileChange, ...], policy_version: str) -> LoggedMerge:
+        steps = [(self._step(change), None if change.moved_from else change.after) for change in changes]
+        try:
+            return self.log.begin(steps, policy_version)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise ToolError(
+                "nothing was changed", f"the merge log cannot be written: {why}", "free some space and try again"
+            ) from error
+
+    def _step(self, change: FileChange) -> Step:
+        return Step(
+            path=change.path.relative,
+            before=change.before.digest if change.before else None,
+            after=change.touched[-1][2],
+            moved_from=change.moved_from.relative if change.moved_from else None,
+            in_editor=self.documents.get(change.path.relative) is not None,
+            executable=change.executable,
+        )
+
+
+def _say_partly(error: ToolError, changed: list[str]) -> ToolError:
+    if not changed:
+        return error
+    done = ", ".join(f"`{path}`" for path in changed)
+    return ToolError(
+        f"only a part was done: {error.what}",
+        f"{error.why}; {done} had been changed before, and stays so",
+        error.fix,
+        code=error.code,
+        retryable=error.retryable,
+    )
+
+
+async def _merge_one(change: FileChange, workspace: Workspace, documents: Documents, label: str) -> None:
+    relative = change.path.relative
+    if change.before is not None and change.moved_from is not None:
+        await asyncio.to_thread(move_file, workspace, change.moved_from, change.before, change.path)
+        return
+    if change.after is None:
+        assert change.before is not None, f"a file that is not there cannot be removed: {relative}"
+        await asyncio.to_thread(remove_file, workspace, change.path, change.before)
+        return
+    document = documents.get(relative)
+    if document is None:
+        await asyncio.to_thread(
+            write_atomically, workspace, change.path, change.before, change.after, change.executable
+        )
+        return
+    if change.before is None or image_of_text(document.text).digest != change.before.digest:
+        raise stale(relative)
+    await documents.replace(relative, document, change.after.decode("utf-8"), label)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.record import AuditKind
 from remit_governance.values import Effect
 from remit_governance.workflow.debt import (
     Account,
@@ -33,7 +33,7 @@ from remit_governance.workflow.states import Mode
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
-from remit_server.harness.record.audit_append import append, noted_parent
+from remit_server.harness.record.audit_events import append, placed_event
 from remit_server.harness.stages.resolve import ResolvedCall
 from remit_server.tools.spec import Follows
 
@@ -134,17 +134,7 @@ def _record(before: Account | None, after: Account, ctx: CallContext) -> None:
         "from": standing_of(before, thresholds).value,
         "to": standing_of(after, thresholds).value,
     }
-    event = AuditEvent(
-        kind=AuditKind.BUDGET_UPDATE,
-        caller=turn.caller,
-        session_id=turn.session_id,
-        turn_id=turn.turn_id,
-        step=turn.step,
-        session_mode=turn.memory.position.mode,
-        state_machine_state=turn.memory.position.state,
-        metadata=metadata | noted_parent(turn),
-    )
-    append(ctx.parts.audit, event)
+    append(ctx.parts.audit, placed_event(AuditKind.BUDGET_UPDATE, turn, turn.memory.position, metadata))
 
 
 def _is_held(ctx: CallContext) -> bool:

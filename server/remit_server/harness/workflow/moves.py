@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.record import AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.workflow.position import Position, describe, digest_position
 from remit_governance.workflow.states import Held, Mode, Moved, State, Trigger
 from remit_server.contract import ErrorCode, StateChanged
 from remit_server.errors import RemitError
-from remit_server.harness.record.audit_append import append, noted_parent
+from remit_server.harness.record.audit_events import append, placed_event
 from remit_server.harness.turn import Turn
 
 
@@ -96,17 +96,7 @@ def begin_message(turn: Turn, audit: AuditLog) -> None:
 def put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metadata: dict[str, str]) -> None:
     """Has a session stand at a place: kept first, so that what is audited can be taken up again, and shown last."""
     turn.history.keep_position(position)
-    event = AuditEvent(
-        kind=kind,
-        caller=turn.caller,
-        session_id=turn.session_id,
-        turn_id=turn.turn_id,
-        step=turn.step,
-        session_mode=position.mode,
-        state_machine_state=position.state,
-        metadata={**metadata, "position": digest_position(position), **noted_parent(turn)},
-    )
-    append(audit, event)
+    append(audit, placed_event(kind, turn, position, {**metadata, "position": digest_position(position)}))
     turn.memory.position = position
     show(turn)
 

@@ -13,12 +13,12 @@ from functools import partial
 from remit_governance.values import Action, Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.harness.calls import stale
 from remit_server.harness.collected import REVIEW, Batch, CollectedFile
-from remit_server.harness.writes.merger import stale
 from remit_server.harness.writes.rebase import rebase_change
-from remit_server.tools.files.read_source import current_image
+from remit_server.tools.files.read_source import image_if_there
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
-from remit_server.workspace.content.files import FileImage, digest_of
+from remit_server.workspace.content.files import digest_of
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 CHANGED_SINCE = "it has changed since, and the collected edit no longer fits"
@@ -109,7 +109,7 @@ def _plan(batch: Batch, left: dict[str, str], ctx: ToolContext) -> WritePlan:
 
 def _change(file: CollectedFile, ctx: ToolContext) -> tuple[FileChange, ...]:
     """Returns what brings a file from what it holds now to what was collected. Raises ToolError where nothing can."""
-    path, now = file.path, _image(file.path, ctx)
+    path, now = file.path, image_if_there(file.path, ctx)
     if not has_folder(ctx.workspace, path):
         raise _left(path)
     if now is not None and now.data == file.after:
@@ -120,15 +120,6 @@ def _change(file: CollectedFile, ctx: ToolContext) -> tuple[FileChange, ...]:
     if fitted is None:
         raise _left(path)
     return (fitted,)
-
-
-def _image(path: WorkspacePath, ctx: ToolContext) -> FileImage | None:
-    try:
-        return current_image(path, ctx)
-    except ToolError as error:
-        if error.code is ErrorCode.NOT_FOUND:
-            return None
-        raise
 
 
 def _left(path: WorkspacePath) -> ToolError:

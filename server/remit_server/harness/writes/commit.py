@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.writes.merger import stale
+from remit_server.harness.calls import stale
 from remit_server.tools.spec import CommitPlan
 from remit_server.workspace.content.files import digest_of
 from remit_server.workspace.git_folder import (

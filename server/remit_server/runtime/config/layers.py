@@ -22,6 +22,7 @@ from remit_governance.policy.language.document import OF_PROJECT, OWN, Document
 from remit_governance.policy.language.parse_form import parse_form
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, os_reason
+from remit_server.own_files import read_at_most
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, project_may, value_of, variable_of
 from remit_server.runtime.folder_record import read_trust
 from remit_server.runtime.places import config_folder
@@ -32,14 +33,10 @@ MAX_BYTES = 1 << 20
 def read_file(path: Path, *, project: bool) -> tuple[Document, ConfigForm]:
     """Reads a file; returns its places and what it sets. Raises SetupError with the first problem in it."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        text = data.decode("utf-8-sig")
+        text = read_at_most(path, MAX_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = os_reason(error) if isinstance(error, OSError) else "it is not UTF-8"
         raise unusable(f"{path}: {why}", "make it a readable text file, or remove it") from error
-    if len(data) > MAX_BYTES:
-        raise unusable(f"{path}: it is larger than {MAX_BYTES >> 20} MiB", "make it smaller")
     try:
         return parse(str(path), text, project=project)
     except PolicyError as error:

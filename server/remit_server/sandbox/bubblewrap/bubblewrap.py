@@ -19,7 +19,14 @@ from functools import partial
 from pathlib import Path
 
 import remit_server
-from remit_server.sandbox.advice import missing_advice, namespaces_advice, no_sandbox, sandbox_advice, this_machine
+from remit_server.sandbox.advice import (
+    missing_advice,
+    namespaces_advice,
+    no_sandbox,
+    require_isolation,
+    sandbox_advice,
+    this_machine,
+)
 from remit_server.sandbox.bubblewrap.apart import MOUNT_STAND_INS, foreign_folders, make_stand_ins
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options, etc_options
 from remit_server.sandbox.bubblewrap.layer import MOUNT_SCRATCH, Layer, LayerChange
@@ -27,7 +34,7 @@ from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, Job, ProcessResult, run_contained
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter, single_process_filter, standard_filter
 from remit_server.sandbox.channel import ChannelEnd, open_channel
-from remit_server.sandbox.findings import circumstances, find_once, wait_for
+from remit_server.sandbox.findings import Circumstances, Trial, circumstances, find_once
 from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.cgroup import ControlGroup, clear_groups, find_parents
 from remit_server.sandbox.limits.limits import TEMPLATES, Limits, Template
@@ -90,7 +97,7 @@ class Bubblewrap:
         self._workspace = workspace
         self._limits = limits
         self._builder = builder or BWRAP
-        self._found: _Found | None = None
+        self._tried = Trial(self._circumstances, self._try)
 
     @property
     def name(self) -> RuntimeName:
@@ -99,15 +106,12 @@ class Bubblewrap:
 
     def isolation(self) -> Isolation:
         """Returns what isolates here, found out by one real run in this process."""
-        return wait_for(self._find).isolation
+        return self._tried.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
-        found = await self._find()
-        if not found.isolation.available:
-            raise no_sandbox(found.isolation)
-        if not spec.workspace.name:
-            raise no_sandbox(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
+        found = await self._tried.find()
+        require_isolation(found.isolation, spec)
         try:
             ended, left, written = await self._layered(spec, found, progress)
         except OSError as error:
@@ -124,11 +128,8 @@ class Bubblewrap:
         argv = (*self._builder.argv(None), "--seccomp", str(rules), *policy_options(text))
         return RuleStart(argv, {"PATH": trusted_path(self._workspace)}, (rules, text))
 
-    async def _find(self) -> _Found:
-        if self._found is None or not self._found.isolation.available:
-            here = circumstances(self.name, self._builder.programs, trusted_path(self._workspace), self._limits)
-            self._found = await find_once(here, self._try)
-        return self._found
+    def _circumstances(self) -> Circumstances:
+        return circumstances(self.name, self._builder.programs, trusted_path(self._workspace), self._limits)
 
     async def _try(self) -> _Found:
         for program in self._builder.programs:
@@ -252,8 +253,7 @@ class Bubblewrap:
                 ended = await run_contained(
                     self._job(*given, door, end=end, shown=shown, stand_ins=stand_ins, bounds=bounds)
                 )
-            why = control.stopped() if control and ended.exit_code == _KILLED else None
-            return replace(ended, exit_code=None, stopped=why) if why else ended
+            return with_reason(ended, control)
 
     def _job(
         self,
@@ -407,6 +407,12 @@ def _begin(told: tuple[Callable[[int], None] | None, ...], first: int) -> None:
     for begun in told:
         if begun is not None:
             begun(first)
+
+
+def with_reason(ended: ProcessResult, control: ControlGroup | None) -> ProcessResult:
+    """Returns how a command ended, by its control group where that is what ended it."""
+    why = control.stopped() if control and ended.exit_code == _KILLED else None
+    return replace(ended, exit_code=None, stopped=why) if why else ended
 
 
 def with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 
 from remit_server.peers import is_dead, this_process
-from remit_server.sandbox.advice import no_sandbox
+from remit_server.sandbox.advice import no_sandbox, require_isolation
 from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, GROUP, PASSWD, hidden_paths_below
 from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
@@ -43,7 +43,7 @@ from remit_server.sandbox.containers.container_layer import (
     tried_well,
     user_inside,
 )
-from remit_server.sandbox.findings import circumstances, find_once, wait_for
+from remit_server.sandbox.findings import Circumstances, Trial, circumstances
 from remit_server.sandbox.limits.limits import MIB, TEMPLATES
 from remit_server.sandbox.network.doors import PORT, open_doors
 from remit_server.sandbox.network.loopback import Loopback
@@ -181,7 +181,7 @@ class Containers:
             "PATH": trusted_path(workspace),
             **{name: os.environ[name] for name in _PASSED if name in os.environ},
         }
-        self._found: _Found | None = None
+        self._tried = Trial(self._circumstances, self._try)
         self._files: Path | None = None
         self._pausing: asyncio.Task[None] | None = None
 
@@ -192,16 +192,14 @@ class Containers:
 
     def isolation(self) -> Isolation:
         """Returns what isolates here, found out by one real run in this process."""
-        return wait_for(self._find).isolation
+        return self._tried.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
-        found = await self._find()
-        if found.place is None:
-            raise no_sandbox(found.isolation)
+        found = await self._tried.find()
+        require_isolation(found.isolation, spec)
+        assert found.place is not None, "what isolates has its place"
         refuse_ways_out(spec, self._program, found.isolation)
-        if spec.workspace == Path(spec.workspace.anchor):
-            raise no_sandbox(self._nothing("the workspace is the whole file system", "open a folder of it instead"))
         try:
             ended, left, written = await self._layered(spec, found.place, progress)
         except OSError as error:
@@ -214,7 +212,7 @@ class Containers:
 
     def start_rules(self, program: bytes) -> RuleStart:
         """Returns how rules begin, with the libraries and the Python of this system. Raises OSError."""
-        place = wait_for(self._find).place
+        place = self._tried.find_now().place
         if place is None or self._image:
             why = "rules need this system's own Python, which is not in an image of the person's own"
             raise OSError(why if place else self.isolation().why)
@@ -252,12 +250,9 @@ class Containers:
             await self._act(containers.remove_argv(self._program, left))
         return left
 
-    async def _find(self) -> _Found:
-        if self._found is None or self._found.place is None:
-            settings = tuple(sorted(self._environment.items()))
-            here = circumstances(self._program, (self._program,), self._environment["PATH"], self._image, settings)
-            self._found = await find_once(here, self._try)
-        return self._found
+    def _circumstances(self) -> Circumstances:
+        settings = tuple(sorted(self._environment.items()))
+        return circumstances(self._program, (self._program,), self._environment["PATH"], self._image, settings)
 
     async def _try(self) -> _Found:
         if shutil.which(self._program, path=self._environment["PATH"]) is None:

@@ -11,19 +11,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from remit_server.sandbox.advice import missing_advice, no_sandbox, sandbox_advice, this_machine
+from remit_server.sandbox.advice import missing_advice, no_sandbox, require_isolation, sandbox_advice, this_machine
 from remit_server.sandbox.bubblewrap.bubblewrap import (
     make_hold,
     memory_file,
     open_control_group,
     program_of_ours,
+    with_reason,
     with_shell_exit_code,
 )
 from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, hidden_paths_below
 from remit_server.sandbox.bubblewrap.layer import Layer
 from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter
-from remit_server.sandbox.findings import circumstances, find_once, wait_for
+from remit_server.sandbox.findings import Circumstances, Trial, circumstances
 from remit_server.sandbox.landlock.alone import signal_below
 from remit_server.sandbox.landlock.kernel import SCOPED_SINCE, Rights, landlock_version
 from remit_server.sandbox.limits.cgroup import ControlGroup
@@ -39,7 +40,6 @@ LACKS = ("itself",)
 """What a command does not have here that the probe looks for: a loopback of its own."""
 
 _TRIAL_S = 20.0
-_KILLED = 137
 _MOST_PLACES = 20_000
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 # The machine's own; git ends where it may not read its settings for all users.
@@ -74,20 +74,16 @@ class LandlockAlone:
 
     def __init__(self, workspace: Path | None = None) -> None:
         self._workspace = workspace
-        self._found: _Found | None = None
+        self._tried = Trial(self._circumstances, self._try)
 
     def isolation(self) -> Isolation:
         """Returns what isolates here, found out by one real run in this process."""
-        return wait_for(self._find).isolation
+        return self._tried.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
-        found = await self._find()
-        if not found.isolation.available:
-            raise no_sandbox(found.isolation)
+        require_isolation((await self._tried.find()).isolation, spec)
         refuse_ways_out(spec, self.name)
-        if not spec.workspace.name:
-            raise no_sandbox(_nothing("the workspace is the whole file system", "open a folder of it instead"))
         if spec.in_place_of or spec.scratch or spec.loopback or spec.near or spec.alone:
             why = "it gives no command a loopback, a folder of the workspace, or a file in the place of another"
             raise no_sandbox(_nothing(why, sandbox_advice(this_machine())))
@@ -99,11 +95,8 @@ class LandlockAlone:
             raise no_sandbox(_failed(ended))
         return command_output(ended)
 
-    async def _find(self) -> _Found:
-        if self._found is None or not self._found.isolation.available:
-            here = circumstances(self.name, (), trusted_path(self._workspace))
-            self._found = await find_once(here, self._try)
-        return self._found
+    def _circumstances(self) -> Circumstances:
+        return circumstances(self.name, (), trusted_path(self._workspace))
 
     async def _try(self) -> _Found:
         if os.geteuid() == 0:
@@ -137,8 +130,7 @@ class LandlockAlone:
             others = await asyncio.to_thread(tasks_of, os.geteuid())
             job = self._job(spec, control, scratch, files=files, others=others)
             ended = await run_contained(replace(job, progress=progress))
-            why = control.stopped() if control and ended.exit_code == _KILLED else None
-            return replace(ended, exit_code=None, stopped=why) if why else ended
+            return with_reason(ended, control)
 
     def _job(
         self,

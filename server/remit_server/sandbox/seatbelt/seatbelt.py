@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.sandbox.advice import no_sandbox
+from remit_server.sandbox.advice import no_sandbox, require_isolation
 from remit_server.sandbox.bubblewrap.bubblewrap_options import hidden_paths_below
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
-from remit_server.sandbox.findings import circumstances, find_once, wait_for
+from remit_server.sandbox.findings import Trial, circumstances
 from remit_server.sandbox.limits.limits import TEMPLATES, Limits
 from remit_server.sandbox.outcome import command_output, last_line, refuse_ways_out
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
@@ -31,7 +31,6 @@ from remit_server.sandbox.visible.toolchains import ReadOnlyMount, parents_of
 _TRIAL_S = 20.0
 _LOOK_S = 0.1
 _PROGRAM = "/usr/bin/sandbox-exec"
-_EVERYTHING = Isolation("seatbelt", False, "the workspace is the whole file system", "open a folder of it instead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,34 +44,25 @@ class Seatbelt:
     name: RuntimeName = "seatbelt"
 
     def __init__(self) -> None:
-        self._found: _Found | None = None
+        self._tried = Trial(lambda: circumstances(self.name, (_PROGRAM,), "/usr/bin"), self._try)
 
     def isolation(self) -> Isolation:
         """Returns what isolates here, found out by one real run in this process."""
-        return wait_for(self._find).isolation
+        return self._tried.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
-        found = await self._find()
-        if not found.isolation.available:
-            raise no_sandbox(found.isolation)
+        require_isolation((await self._tried.find()).isolation, spec)
         refuse_ways_out(spec, _PROGRAM)
-        if spec.workspace == Path(spec.workspace.anchor):
-            raise no_sandbox(_EVERYTHING)
         try:
             return command_output(await self._contained(spec, progress))
         except OSError as error:
             raise no_sandbox(_no_isolation(f"sandbox-exec cannot start: {error}")) from error
 
-    async def _find(self) -> _Found:
-        if self._found is None or not self._found.isolation.available:
-            self._found = await find_once(circumstances(self.name, (_PROGRAM,), "/usr/bin"), self._try)
-        return self._found
-
     async def _try(self) -> _Found:
-        return _Found(await self._trial())
+        return _Found(await self._try_one())
 
-    async def _trial(self) -> Isolation:
+    async def _try_one(self) -> Isolation:
         if shutil.which(_PROGRAM) is None:
             return _no_isolation("there is no program `sandbox-exec`, which only macOS has")
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:

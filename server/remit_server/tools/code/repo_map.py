@@ -8,7 +8,6 @@ Which definitions of a project matter most: those that many other files use (TOO
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -131,11 +130,7 @@ async def _prepare(arguments: RepoMapArguments, ctx: ToolContext) -> Plan:
     base = ctx.resolve(arguments.path)
 
     async def run() -> Outcome:
-        limits = Limits(seconds=MAX_SECONDS)
-        try:
-            return await asyncio.to_thread(map_of, ctx, base, arguments.max_tokens, limits)
-        finally:
-            limits.stopped = True
+        return await Limits(seconds=MAX_SECONDS).look(partial(map_of, ctx, base, arguments.max_tokens))
 
     return ReadPlan(run)
 

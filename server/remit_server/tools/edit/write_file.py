@@ -7,7 +7,7 @@ from pydantic import Field
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import AlreadySo, ToolError
-from remit_server.tools.files.read_source import current_image, was_read, with_one_mark
+from remit_server.tools.files.read_source import image_if_there, was_read, with_one_mark
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan, always
 from remit_server.workspace.content.files import MAX_FILE_BYTES, FileImage, digest_of
 from remit_server.workspace.content.text import Text, plain
@@ -28,7 +28,7 @@ def _targets(arguments: WriteFileArguments, ctx: ToolContext) -> tuple[Target, .
 
 async def _prepare(arguments: WriteFileArguments, ctx: ToolContext) -> Plan:
     path = ctx.resolve(arguments.path)
-    before = _read_before(path, ctx)
+    before = image_if_there(path, ctx)
     after = _encode_after(path, before, arguments.content)
     if before is not None and before.data == after:
         raise AlreadySo(f"{path.relative} was not written", "it holds exactly this already", "go on, or answer")
@@ -50,15 +50,6 @@ async def _prepare(arguments: WriteFileArguments, ctx: ToolContext) -> Plan:
             },
         ),
     )
-
-
-def _read_before(path: WorkspacePath, ctx: ToolContext) -> FileImage | None:
-    try:
-        return current_image(path, ctx)
-    except ToolError as error:
-        if error.code is ErrorCode.NOT_FOUND:
-            return None
-        raise
 
 
 def _encode_after(path: WorkspacePath, before: FileImage | None, content: str) -> bytes:

@@ -18,6 +18,7 @@ from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.values import Effect
 from remit_governance.visible import without_hidden
 from remit_server.contract import ErrorCode
+from remit_server.contract.refused import describe_problems
 from remit_server.errors import SetupError
 from remit_server.json_bounds import has_too_many_values
 
@@ -110,8 +111,7 @@ def read_printed(path: Path, data: bytes) -> Printed:
     try:
         return Printed.model_validate(json.loads(data))
     except (ValueError, RecursionError) as error:
-        found = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else None
-        why = f"`{'.'.join(map(str, found['loc']))}`: {found['msg']}" if found else "it is no JSON"
+        why = describe_problems(error) if isinstance(error, ValidationError) else "it is no JSON"
         raise unusable(f"what `{path}` printed for `--schema` cannot be used: {why}", fix) from error
 
 

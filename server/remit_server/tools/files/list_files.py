@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from itertools import accumulate, takewhile
 
 from pydantic import Field
@@ -102,11 +102,7 @@ async def _prepare(arguments: ListFilesArguments, ctx: ToolContext) -> Plan:
     glob = parse_glob(arguments.pattern)
 
     async def run() -> Outcome:
-        limits = Limits()
-        try:
-            return await asyncio.to_thread(list_matching, ctx, base, glob, arguments.max_results, limits)
-        finally:
-            limits.stopped = True
+        return await Limits().look(partial(list_matching, ctx, base, glob, arguments.max_results))
 
     return ReadPlan(run)
 

@@ -85,3 +85,13 @@ def with_one_mark(text: Text, content: str) -> str:
 def was_read(path: WorkspacePath, image: FileImage, ctx: ToolContext) -> bool:
     """Returns whether this session has read exactly these contents."""
     return ctx.read_digests.get(path.relative) == image.digest
+
+
+def image_if_there(path: WorkspacePath, ctx: ToolContext) -> FileImage | None:
+    """Returns a file as it is now, as `current_image` does; None where there is none."""
+    try:
+        return current_image(path, ctx)
+    except ToolError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return None
+        raise

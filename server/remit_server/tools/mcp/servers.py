@@ -19,7 +19,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from remit_governance.canonical import digest
 from remit_governance.hosts import parse_endpoint
 from remit_server.contract import ErrorCode
+from remit_server.contract.refused import describe_problems
 from remit_server.errors import SetupError, os_reason
+from remit_server.own_files import entries_of, read_at_most
 
 FOLDER = "mcp"
 ALIAS = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -88,10 +90,7 @@ def servers_file(folder: Path, alias: str) -> Path:
 
 def server_files(folder: Path) -> Iterator[Path]:
     """Yields the files of all servers, by name."""
-    try:
-        yield from sorted(path for path in (folder / FOLDER).iterdir() if path.suffix == ".json" and path.is_file())
-    except OSError:
-        return
+    yield from entries_of(folder / FOLDER, lambda path: path.suffix == ".json" and path.is_file())
 
 
 def read_server(file: Path) -> McpServer:
@@ -99,11 +98,7 @@ def read_server(file: Path) -> McpServer:
     if not ALIAS.fullmatch(file.stem):
         raise unusable(f"`{file.name}` has no name of a server: small letters, digits, `-` and `_`", "rename it")
     try:
-        with file.open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise unusable(f"`{file}` is larger than {MAX_BYTES >> 20} MiB", "remove it, and add the server again")
-        return McpServer(file.stem, ServerForm.model_validate(json.loads(data)))
+        return McpServer(file.stem, ServerForm.model_validate(json.loads(read_at_most(file, MAX_BYTES))))
     except OSError as error:
         raise unusable(f"`{file}`: {os_reason(error)}", "make it readable, or remove it") from error
     except (ValueError, RecursionError) as error:
@@ -114,9 +109,7 @@ def read_server(file: Path) -> McpServer:
 def first_problem(error: Exception) -> str:
     """Says in words what is wrong with what was read."""
     if isinstance(error, ValidationError):
-        found = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, found["loc"]))
-        return f"`{place}`: {found['msg']}" if place else found["msg"].removeprefix("Value error, ")
+        return describe_problems(error)
     return "it is no JSON"
 
 

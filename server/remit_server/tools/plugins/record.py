@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from remit_server.errors import os_reason
+from remit_server.own_files import read_at_most
 from remit_server.tools.plugins.files import Files, digest_of
 from remit_server.tools.plugins.manifest import Kind, Manifest, unusable
 
@@ -66,11 +67,7 @@ def read_record(file: Path) -> Record:
     """Reads a record. Raises SetupError, also where nobody has taken the plugin."""
     fix = "take it with `remit plugin install FOLDER`, or remove its folder"
     try:
-        with file.open("rb") as opened:
-            data = opened.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:
-            raise unusable(f"`{file}` is larger than {_MAX_BYTES >> 20} MiB", fix)
-        return Record.model_validate_json(data)
+        return Record.model_validate_json(read_at_most(file, _MAX_BYTES))
     except FileNotFoundError as error:
         raise unusable(f"nobody has taken the plugin in `{file.parent}`", fix) from error
     except OSError as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from pydantic import Field
 
@@ -137,11 +137,7 @@ async def _prepare(arguments: SearchFilesArguments, ctx: ToolContext) -> Plan:
     )
 
     async def run() -> Outcome:
-        limits = Limits()
-        try:
-            return await asyncio.to_thread(search, ctx, query, limits)
-        finally:
-            limits.stopped = True
+        return await Limits().look(partial(search, ctx, query))
 
     return ReadPlan(run)
 

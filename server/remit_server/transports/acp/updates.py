@@ -44,7 +44,6 @@ from remit_server.contract import (
     WarningEvent,
 )
 from remit_server.harness.approval.proposed_texts import ProposedText
-from remit_server.harness.record.went_well import went_well
 from remit_server.tools.table import TOOLS
 
 MOST_TITLE = 100
@@ -187,7 +186,7 @@ class TurnUpdates:
             told["exit_code"] = event.exit_code
         if event.error is not None:
             told["code"] = event.error.code
-        update = call_update(event.tool_call_id, "completed" if went_well(event) else "failed", shown)
+        update = call_update(event.tool_call_id, "completed" if event.went_well else "failed", shown)
         return update.model_copy(update={"raw_output": told})
 
     def _usage(self, usage: TokenUsage, context: int, window: int | None) -> list[Update]:

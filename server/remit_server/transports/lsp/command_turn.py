@@ -19,7 +19,6 @@ from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible, visible_again
 from remit_server.contract import (
     CallInput,
-    ContextPayload,
     Event,
     InputPart,
     RunRequest,
@@ -30,7 +29,6 @@ from remit_server.contract import (
     ToolResultEvent,
 )
 from remit_server.harness.ports import Asker, NobodyToAsk
-from remit_server.harness.record.went_well import ran_program, went_well
 from remit_server.runtime.ended_calls import changed_files, duration, remarks
 from remit_server.runtime.ports import AgentRuntime
 from remit_server.transports.lsp.buffers.own_files import settings_here
@@ -40,7 +38,7 @@ from remit_server.transports.lsp.client_requests.review import follow_reviews
 from remit_server.transports.lsp.command_params import About
 from remit_server.transports.lsp.open_folders import runtime_of_turn
 from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.transports.lsp.rpc.refusals import from_validation
+from remit_server.transports.lsp.rpc.refusals import read_form
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
@@ -85,12 +83,12 @@ class ProgramRuns:
                 self.runs[call] = ProgramRun(name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…")
             case ToolOutput(tool_call_id=call, text=text) if call in self.runs:
                 self.runs[call].printed.append(visible(text))
-            case ToolResultEvent(tool_call_id=call) if call in self.runs and ran_program(event):
+            case ToolResultEvent(tool_call_id=call) if call in self.runs and event.ran_program:
                 run = self.runs[call]
                 took = f" after {duration(event.duration_ms)}" if event.ok else ""
                 run.ended = f"{visible_again(event.summary)}{took}"
                 run.remarks = remarks(event)
-                self.failed = self.failed or not went_well(event)
+                self.failed = self.failed or not event.went_well
             case _:
                 pass
 
@@ -144,18 +142,14 @@ async def run_turn(
     model: str | None = None,
 ) -> Ended:
     """Runs one turn in the named session, else in the connection's own, and shows how it ended. Raises RemitError."""
-    from pydantic import ValidationError
-
-    try:
-        request = RunRequest(
-            session_id=connection.session if session is None else session,
-            turn_id=str(uuid.uuid4()),
-            input=part,
-            model=model,
-            context=ContextPayload(open_document=about.document, workspace_folder=about.folder),
-        )
-    except ValidationError as error:
-        raise from_validation(params.command, error) from error
+    asked = {
+        "session_id": connection.session if session is None else session,
+        "turn_id": str(uuid.uuid4()),
+        "input": part,
+        "model": model,
+        "context": {"open_document": about.document, "workspace_folder": about.folder},
+    }
+    request = read_form(params.command, RunRequest, asked)
     programs, called = ProgramRuns(), list[ToolResultEvent]()
     opened, mine = list[AgentRuntime](), asyncio.current_task()
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from lsprotocol import types as lsp
-from pydantic import ValidationError
 
 from remit_server.contract import (
     ApprovalAnswer,
@@ -25,7 +24,7 @@ from remit_server.transports.lsp.client_requests.review import refresh_shown
 from remit_server.transports.lsp.command_params import read_asked, wrong_arguments
 from remit_server.transports.lsp.reviews import Review, toggled
 from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.transports.lsp.rpc.refusals import from_validation
+from remit_server.transports.lsp.rpc.refusals import read_form
 from remit_server.transports.lsp.virtual_addresses import file_uri, question_uri
 
 if TYPE_CHECKING:
@@ -140,16 +139,14 @@ def _answer(
     subject: str, review: Review, decision: Literal["allow", "deny"], comment: str | None = None
 ) -> ApprovalAnswer:
     """Returns the answer, by what was left out so far. Raises the error for invalid params for a comment too long."""
-    try:
-        return ApprovalAnswer(
-            approval_id=review.question.approval_id,
-            decision=decision,
-            digest=review.question.digest,
-            left_out=wire_parts(review.left_out) if decision == "allow" else (),
-            comment=comment,
-        )
-    except ValidationError as error:
-        raise from_validation(subject, error) from error
+    answer = {
+        "approval_id": review.question.approval_id,
+        "decision": decision,
+        "digest": review.question.digest,
+        "left_out": wire_parts(review.left_out) if decision == "allow" else (),
+        "comment": comment,
+    }
+    return read_form(subject, ApprovalAnswer, answer)
 
 
 def _dump(connection: Connection, review: Review) -> Json:

@@ -5,14 +5,18 @@ Transient errors of the system, after which a read is worth a second try (TOOL-1
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
+
+from remit_server.contract import ErrorCode
+from remit_server.errors import ToolError
 
 _CHUNK = 1 << 20
 _LEAST = 1 << 12
@@ -103,6 +107,29 @@ class Retries:
             self.noted.append(f"{name}: {error}")
         time.sleep(PAUSE_S)
         return read()
+
+
+async def retry_read(read: Callable[[], Awaitable[T]], note: Callable[[str], None]) -> T:
+    """Returns what `read` gives; where it fails for a transient reason, which `note` takes, what it gives 100 ms later.
+    Writes never are tried again.
+
+    Raises ToolError: a refusal at once, an error of the system that lasts with what the system says.
+    """
+    try:
+        return await read()
+    except (OSError, ToolError) as error:
+        if not is_transient(error):
+            raise
+        note(str(error))
+    await asyncio.sleep(PAUSE_S)
+    try:
+        return await read()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        fix = "check the disk, then try again"
+        raise ToolError(
+            "this could not be read", f"{why}, twice", fix, code=ErrorCode.INTERNAL, retryable=True
+        ) from error
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import os
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
+from typing import TypeVar
 
 from remit_server.errors import ToolError
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
@@ -41,6 +43,9 @@ GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV})
 """Errors of opening something that was removed or replaced meanwhile."""
 
 
+T = TypeVar("T")
+
+
 @dataclass(slots=True)
 class Limits:
     """The limits of one walk, shared with the work on its files. Time is in seconds from now.
@@ -62,6 +67,14 @@ class Limits:
     repositories: set[str] = field(default_factory=set[str])
     cut: set[str] = field(default_factory=set[str])
     retries: Retries = field(default_factory=Retries)
+
+    async def look(self, work: Callable[[Limits], T]) -> T:
+        """Returns what a look at the tree gives that `work` takes within these limits, on a thread; where nobody waits
+        for it any more, it stops."""
+        try:
+            return await asyncio.to_thread(work, self)
+        finally:
+            self.stopped = True
 
     def of_small(self) -> Limits:
         """Returns limits for the walk through a small tree, within the same time; a larger tree ends it."""

@@ -12,7 +12,7 @@ from remit_server.cli.commands.hook import answer
 from remit_server.cli.commands.hook.replayed import TEST
 from remit_server.cli.commands.hook.report import REPORT
 from remit_server.cli.commands.hook.settings import INSTALL, REMOVE, STATUS
-from remit_server.cli.usage import Subcommand, add_common_arguments, run_subcommand
+from remit_server.cli.usage import Subcommand, Subcommands
 
 COMMANDS: Mapping[str, Subcommand] = {
     "install": INSTALL,
@@ -24,28 +24,16 @@ COMMANDS: Mapping[str, Subcommand] = {
 
 AGENT_NAMES = ("claude-code", "codex", "gemini", "copilot", "cursor")
 
-_ANSWERS = {
-    name: Subcommand(
-        answer.run, f"answer one event of {name}: JSON on stdin, its answer on stdout", answer.add_arguments
+
+def _answers(name: str) -> Subcommand:
+    def declare(parser: argparse.ArgumentParser) -> None:
+        answer.add_arguments(parser)
+        parser.set_defaults(agent=name)
+
+    return Subcommand(
+        answer.run, f"answer one event of {name}: JSON on stdin, its answer on stdout", declare, common=False
     )
-    for name in AGENT_NAMES
-}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of all subcommands."""
-    parser.epilog = "docs/hooks.md has a page on it"
-    commands = parser.add_subparsers(metavar="|".join((*AGENT_NAMES, *COMMANDS)), required=True)
-    for name, row in {**_ANSWERS, **COMMANDS}.items():
-        sub = commands.add_parser(name, help=row.summary, description=row.summary)
-        row.declare(sub)
-        if name in COMMANDS:
-            add_common_arguments(sub)
-        else:
-            sub.set_defaults(agent=name)
-        sub.set_defaults(subcommand=row)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs the chosen subcommand."""
-    return run_subcommand(arguments)
+COMMAND = Subcommands({**{name: _answers(name) for name in AGENT_NAMES}, **COMMANDS}, "docs/hooks.md has a page on it")
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

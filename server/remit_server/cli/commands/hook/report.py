@@ -7,7 +7,7 @@ import argparse
 from remit_governance.permissions.remembered import NoPlace, with_rule
 from remit_governance.policy.language.load import read_source
 from remit_governance.visible import visible
-from remit_server.cli.approval import can_ask
+from remit_server.cli.approval import agrees
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DENIED, DONE
 from remit_server.cli.usage import Subcommand, WrongUsage, whole_number
@@ -48,13 +48,9 @@ def _allow(arguments: argparse.Namespace, settings: Settings, asked: tuple[Asked
     if chosen is None or chosen.rule is None:
         raise WrongUsage("nothing was allowed", f"number {number} has no rule", "see `remit hook report`")
     file, rule = settings.person_permissions, chosen.rule
-    if not arguments.yes:
-        if not can_ask():
-            raise SetupError("nothing was allowed", "nobody could be asked", "say `--yes`")
-        say(f"allow: {chosen.line}")
-        say(f"write this into {file}? [y/N]")
-        if input().strip().lower() not in {"y", "yes"}:
-            return DENIED
+    question = f"allow: {chosen.line}\nwrite this into {file}?"
+    if not arguments.yes and not agrees(question, "nothing was allowed"):
+        return DENIED
     try:
         rewrite(file, lambda text: with_rule(str(file), text, "allow", rule), lambda place: read_source(place).text)
     except NoPlace as error:

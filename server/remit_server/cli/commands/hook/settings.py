@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from remit_governance.visible import visible
-from remit_server.cli.approval import can_ask
+from remit_server.cli.approval import agrees
 from remit_server.cli.console import diff_line, print_json, say
 from remit_server.cli.main import DENIED, DONE
 from remit_server.cli.usage import Subcommand
@@ -57,9 +57,7 @@ def change_settings(arguments: argparse.Namespace, change: Callable[[SettingsFil
         say(line)
     if before == after:
         return _tell(arguments, file, done, changed=False)
-    if not arguments.yes and not (can_ask() and _agreed(file)):
-        if arguments.json or not can_ask():
-            raise SetupError(f"`{file.place}` was not changed", "nobody could be asked", "say `--yes`")
+    if not arguments.yes and not agrees(f"change {file.place}?", f"`{file.place}` was not changed"):
         return DENIED
     try:
         rewrite(file.place, lambda now: change(file, now), lambda _: file.read())
@@ -71,12 +69,6 @@ def change_settings(arguments: argparse.Namespace, change: Callable[[SettingsFil
 def _difference(before: str, after: str, place: Path) -> list[str]:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(place), str(place), lineterm="")
     return [diff_line(visible(line)) for line in lines]
-
-
-def _agreed(file: SettingsFile) -> bool:
-    sys.stdout.write(f"change {file.place}? [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _tell(arguments: argparse.Namespace, file: SettingsFile, done: str, *, changed: bool) -> int:

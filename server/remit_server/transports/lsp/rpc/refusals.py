@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 if TYPE_CHECKING:  # pydantic is slow to import
-    from pydantic import BaseModel, ValidationError
+    from pydantic import BaseModel
 
     from remit_server.errors import RemitError
 
@@ -26,23 +26,18 @@ def invalid_params(subject: str, why: str, fix: str) -> JsonRpcException:
     return JsonRpcInvalidParams(payload.message, data=payload.model_dump(mode="json"))
 
 
-def from_validation(subject: str, error: ValidationError) -> JsonRpcException:
-    """Returns the error with every field that the contract refuses, and its problem; never the value, which may be a
-    secret.
-    """
-    from remit_server.contract.refused import describe_problems
-
-    return invalid_params(subject, describe_problems(error, "params"), "send what the contract's JSON Schema describes")
-
-
 def read_form(subject: str, form: type[Form], value: object) -> Form:
-    """Reads what a client sent in a form of the contract. Raises JsonRpcException."""
+    """Reads what a client sent in a form of the contract. Raises JsonRpcException with every field that the contract
+    refuses, and its problem; never the value, which may be a secret."""
     from pydantic import ValidationError
 
     try:
         return form.model_validate(value)
     except ValidationError as error:
-        raise from_validation(subject, error) from error
+        from remit_server.contract.refused import describe_problems
+
+        fix = "send what the contract's JSON Schema describes"
+        raise invalid_params(subject, describe_problems(error, "params"), fix) from error
 
 
 def from_error(error: RemitError) -> JsonRpcException:
