@@ -310,7 +310,7 @@ async def test_INT_13_a_work_item_names_skills_that_widen_nothing(
     )
     bench = await open_bench(make_bench, tmp_path, *steps, items=SKILLED, trusted=trusted)
     await bench.ask("go")
-    *_, last = bench.runtime._agent.provider.requests
+    *_, last = bench.runtime._runner.agent.provider.requests
     without, named, *_ = (each.text for each in last.messages if type(each).__name__ == "ToolMessage")
     assert ("money-code" in named, "money-code" in without) == (trusted, False)
     opened = [each.partition("work item")[0] for each in (without, named)]
