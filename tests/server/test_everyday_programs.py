@@ -29,6 +29,21 @@ EVERYDAY = {
 }
 
 
+GIVES_UP_SOON = {
+    "npm": 'test "$(npm config get fetch-retry-maxtimeout)" = 1000',
+    "pip3": "pip3 config list | grep -q \"retries='1'\"",
+}
+
+
+@pytest.mark.parametrize("program", GIVES_UP_SOON)
+def test_BOX_08_what_finds_no_network_gives_up_soon(tmp_path: Path, program: str) -> None:
+    if shutil.which(program, path=command_environment(os.environ)["PATH"]) is None:
+        pytest.skip(f"this machine has no {program} where a sandbox looks for it")
+    command = ("/bin/sh", "-c", GIVES_UP_SOON[program])
+    spec = CommandSpec(command, tmp_path, tmp_path, command_environment(os.environ), 60)
+    assert asyncio.run(Bubblewrap().run(spec)).exit_code == 0
+
+
 @pytest.mark.parametrize("program", EVERYDAY)
 def test_an_everyday_program_works_and_may_write(tmp_path: Path, program: str) -> None:
     if shutil.which(program, path=command_environment(os.environ)["PATH"]) is None:

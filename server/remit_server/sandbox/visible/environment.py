@@ -17,6 +17,12 @@ SCRATCH = "/tmp"  # noqa: S108  inside the sandbox this is a fresh folder of its
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 
 _PASSED = ("LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ")
+_GIVE_UP_SOON = {
+    "npm_config_fetch_retry_mintimeout": "100",
+    "npm_config_fetch_retry_maxtimeout": "1000",
+    "PIP_RETRIES": "1",
+}
+"""Where there is no network, npm would try again for more than a minute, and pip for ten seconds."""
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -43,6 +49,7 @@ def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         # A look at the repository then writes no index, which is protected and would be reported as not taken over.
         "GIT_OPTIONAL_LOCKS": "0",
+        **_GIVE_UP_SOON,
     }
 
 
