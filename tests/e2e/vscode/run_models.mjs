@@ -8,8 +8,8 @@ import { ask, palette, until } from './workbench.mjs';
 
 /** A server that speaks as llama.cpp's does: each step is one tool of the request's schema, or an answer. The first is the trial's. */
 const STEPS = [
-  { tool: 'read_file', intent: 'READ_FILE', arguments: { path: 'src/cart.py' } },
-  { tool: 'edit_file', intent: 'CODE', arguments: { path: 'src/cart.py', old_text: 'prices = []', new_text: 'prices = [1]' } },
+  { read_file: 'READ_FILE', path: 'src/cart.py' },
+  { edit_file: 'CODE', path: 'src/cart.py', old_text: 'prices = []', new_text: 'prices = [1]' },
   { answer: 'The cart has a first price.' },
   { answer: 'The cart sums its prices.' },
 ];
