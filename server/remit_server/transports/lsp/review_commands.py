@@ -17,7 +17,7 @@ from remit_server.contract import (
 )
 from remit_server.errors import ToolError
 from remit_server.harness.approval.question_text import question_text
-from remit_server.harness.approval.shown_parts import Part, describe_hunks, describe_part, wire_parts
+from remit_server.harness.approval.shown_parts import Part, describe_hunks, describe_part
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import as_document
 from remit_server.transports.lsp.client_requests.review import refresh_shown
@@ -139,11 +139,12 @@ def _answer(
     subject: str, review: Review, decision: Literal["allow", "deny"], comment: str | None = None
 ) -> ApprovalAnswer:
     """Returns the answer, by what was left out so far. Raises the error for invalid params for a comment too long."""
+    left_out = review.left_out if decision == "allow" else {}
     answer = {
         "approval_id": review.question.approval_id,
         "decision": decision,
         "digest": review.question.digest,
-        "left_out": wire_parts(review.left_out) if decision == "allow" else (),
+        "left_out": [{"path": part.path, "hunk": part.hunk, "comment": said} for part, said in left_out.items()],
         "comment": comment,
     }
     return read_form(subject, ApprovalAnswer, answer)
