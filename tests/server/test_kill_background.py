@@ -148,8 +148,8 @@ def test_BG_05_nothing_is_left_whoever_is_killed_at_random_moments(tmp_path: Pat
 
 
 STEPS = (
-    {"intent": "EXECUTE", "tool": "start_process", "arguments": STAYS_ON[0]["arguments"]},
-    {"intent": "EXECUTE", "tool": "read_process", "arguments": STAYS_ON[1]["arguments"]},
+    {"start_process": "EXECUTE", **STAYS_ON[0]["arguments"]},
+    {"read_process": "EXECUTE", **STAYS_ON[1]["arguments"]},
 )
 MODEL = Path(__file__).parents[1] / "support" / "model_process.py"
 

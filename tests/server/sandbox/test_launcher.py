@@ -176,13 +176,17 @@ def test_BOX_12_a_user_without_any_privilege_has_it() -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+OF_ITS_OWN = "landlock-alone and not in_the_background"
+"""It keeps nothing in the background."""
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
 def test_BOX_13_landlock_alone_holds_the_suite_for_a_user_without_any_privilege() -> None:
     """As root it does not run: nothing would bound how many processes a command starts."""
     refused = sandbox_named("landlock-alone").isolation()
     assert (refused.available, refused.name) == (False, "landlock-alone")
     suite = Path(__file__).parent
-    words = ["-q", "-n0", "-rs", "-p", "no:cacheprovider", "-k", "landlock-alone", "--basetemp=$HOME/base"]
+    words = ["-q", "-n0", "-rs", "-p", "no:cacheprovider", "-k", OF_ITS_OWN, "--basetemp=$HOME/base"]
     files = [str(suite / "test_conformance.py"), str(suite / "test_left_behind.py")]
     ended = as_another_user("-m", "pytest", *words, *files)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -139,12 +139,12 @@ def _answer(
     subject: str, review: Review, decision: Literal["allow", "deny"], comment: str | None = None
 ) -> ApprovalAnswer:
     """Returns the answer, by what was left out so far. Raises the error for invalid params for a comment too long."""
-    left_out = review.left_out if decision == "allow" else {}
+    left_out = [{"path": part.path, "hunk": part.hunk, "comment": said} for part, said in review.left_out.items()]
     answer = {
         "approval_id": review.question.approval_id,
         "decision": decision,
         "digest": review.question.digest,
-        "left_out": [{"path": part.path, "hunk": part.hunk, "comment": said} for part, said in left_out.items()],
+        "left_out": left_out if decision == "allow" else (),
         "comment": comment,
     }
     return read_form(subject, ApprovalAnswer, answer)
