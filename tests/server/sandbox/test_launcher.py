@@ -255,7 +255,8 @@ def as_another_user(*words: str, **more: str) -> subprocess.CompletedProcess[str
     with tempfile.TemporaryDirectory(dir="/tmp") as home:
         os.chown(home, USER, USER)
         become = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "--inh-caps=-all"]
-        environment = {**os.environ, "HOME": home, "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
+        own = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+        environment = {**own, "HOME": home, "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
         environment |= {"REMIT_SANDBOX": "", **more}
         argv = [*become, sys.executable, *(word.replace("$HOME", home) for word in words)]
         return subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
