@@ -45,6 +45,9 @@ AIDER_OPTIONS = (
 )
 _AIDER_TOKENS = re.compile(r"Tokens: ([\d.]+k?) sent, ([\d.]+k?) received")
 TIMEOUT_S = 600
+ANSWER, CUT = "answer", "cut"
+KINDS = {"search": "search_files", "replace_text": "edit_file", "replace_lines": "edit_file"}
+"""What the same step is called by another side, or with another tool."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +70,20 @@ class Outcome:
     wrong: tuple[str, ...]
     values: int
     copied: tuple[str, ...]
+    tokens_of: Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What a side says of one turn; `usage` holds the tokens read and written in each step, `values` the texts that its
-    calls were given."""
+    """What a side says of one turn; `usage` holds the tokens read and written in each step, `kinds` what each step was,
+    `values` the texts that its calls were given."""
 
     answer: str
     ended: bool
     reported: str
     usage: Sequence[tuple[int, int]]
     values: Sequence[str] = ()
+    kinds: Sequence[str] = ()
 
 
 Side = Callable[[Path, str], Turn]
@@ -162,7 +167,14 @@ def judged(of: str, request: Mapping[str, Any], name: str, side: Side, workspace
         tuple(not_right),
         len(turn.values),
         tuple(each for each in turn.values if is_copied(each, request["ask"], workspace)),
+        tokens_of(turn),
     )
+
+
+def tokens_of(turn: Turn) -> Mapping[str, Sequence[int]]:
+    """Returns the tokens that each step of a kind wrote."""
+    steps = [(KINDS.get(kind, kind), written) for kind, (_, written) in zip(turn.kinds, turn.usage, strict=False)]
+    return {kind: [written for of, written in steps if of == kind] for kind, _ in steps}
 
 
 def is_copied(value: str, request: str, workspace: Path) -> bool:
@@ -202,7 +214,10 @@ def ask_remit(program: Path, model: str, workspace: Path, request: str, state: P
     counts = [(each["prompt_tokens"], each["completion_tokens"]) for each in usage]
     calls = [event["arguments"] or {} for event in events if event["kind"] == "tool_call"]
     values = [value for arguments in calls for value in arguments.values() if isinstance(value, str)]
-    return Turn(answer, status == "completed" and bool(answer.strip()), status, counts, values)
+    called = {event["step"]: event["tool"] for event in events if event["kind"] == "tool_call"}
+    asked = [event["step"] for event in events if event["kind"] == "usage"]
+    kinds = [called.get(step, ANSWER if step == asked[-1] else CUT) for step in asked]
+    return Turn(answer, status == "completed" and bool(answer.strip()), status, counts, values, kinds)
 
 
 def ask_loop(form: str, url: str, model: str, workspace: Path, request: str) -> Turn:
@@ -223,9 +238,8 @@ def told_as_json(command: Sequence[str]) -> Turn:
     if done.returncode:
         return Turn("", False, done.stderr.strip().splitlines()[-1][-200:] if done.stderr else "ended", ())
     said = json.loads(done.stdout.splitlines()[-1])
-    return Turn(
-        said["answer"], said["ended"] == "answered" and bool(said["answer"].strip()), said["ended"], said["usage"]
-    )
+    ended = said["ended"] == "answered" and bool(said["answer"].strip())
+    return Turn(said["answer"], ended, said["ended"], said["usage"], kinds=said.get("kinds", ()))
 
 
 def ask_aider(url: str, model: str, workspace: Path, request: str, own: Path) -> Turn:

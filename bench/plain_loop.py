@@ -63,6 +63,7 @@ def main() -> None:
 def run(form: str, url: str, model: str, workspace: Path, request: str) -> dict[str, Any]:
     messages: list[dict[str, Any]] = [*begin(form), {"role": "user", "content": request}]
     usage: list[tuple[int, int]] = []
+    kinds: list[str] = []
     before: object = None
     only_answer = False
     for _ in range(MAX_STEPS):
@@ -71,10 +72,11 @@ def run(form: str, url: str, model: str, workspace: Path, request: str) -> dict[
         usage.append((said["usage"]["prompt_tokens"], said["usage"]["completion_tokens"]))
         message = said["choices"][0]["message"]
         steps = calls_of(form, message)
+        kinds.append("cut" if steps is None else "answer" if isinstance(steps, str) else steps[0][0])
         if steps is None:
-            return {"answer": "", "ended": "cut", "usage": usage}
+            return {"answer": "", "ended": "cut", "usage": usage, "kinds": kinds}
         if isinstance(steps, str):
-            return {"answer": steps, "ended": "answered", "usage": usage}
+            return {"answer": steps, "ended": "answered", "usage": usage, "kinds": kinds}
         messages.append(message if form == "native" else {"role": "assistant", "content": message["content"]})
         for name, arguments, number in steps:
             result = call(name, arguments, workspace)
@@ -86,7 +88,7 @@ def run(form: str, url: str, model: str, workspace: Path, request: str) -> dict[
                 if form == "native"
                 else {"role": "user", "content": f"Result of {name}:\n{result}{again}"}
             )
-    return {"answer": "", "ended": "too many steps", "usage": usage}
+    return {"answer": "", "ended": "too many steps", "usage": usage, "kinds": kinds}
 
 
 def ask(url: str, body: Mapping[str, Any]) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,34 @@ def test_thr_storage_a_start_on_a_recomputed_log_warns_and_goes_on(used: Command
     found = [r["output_summary"] for r in log(used) if r["kind"] == "audit_chain_break"]
     assert any(SAYS.the_chain_was_recomputed in summary for summary in found)
     assert used("audit", "verify").code == FAILED
+
+
+def test_thr_storage_a_record_before_the_last_checkpoint_is_changed_in_place(used: CommandLine) -> None:
+    """The next start tells of it, and `why` says so beside what it shows."""
+    number = next(record["number"] for record in log(used) if record.get("policy_decision") == "allowed")
+    with closing(sqlite3.connect(database(used))) as changed:
+        changed.execute(
+            "UPDATE records SET content = replace(content, 'allowed', 'denied') WHERE number = ?", (number,)
+        )
+        changed.commit()
+    assert used(*READ).code == DONE
+    breaks = [r["metadata"] for r in log(used) if r["kind"] == "audit_chain_break"]
+    assert [each["record"] for each in breaks] == [str(number)]
+    why = used("audit", "why", str(number), "--json")
+    assert (why.code, why.json["log_ok"]) == (DONE, False)
+    assert used("audit", "verify", "--json").json["record"] == number
+
+
+def test_thr_storage_a_log_that_is_gone_is_told_wherever_it_is_asked_for(used: CommandLine, tmp_path: Path) -> None:
+    """Also where other folders have logs, which are whole."""
+    own = database(used)
+    other = own.parent.with_name("other-0123456789ab")
+    shutil.copytree(own.parent, other)
+    own.unlink()
+    for words in (("verify",), ("log",), ("why", "3"), ("export", "--out", str(tmp_path / "out.jsonl"))):
+        done = used("audit", *words, "--json")
+        assert (done.code, done.json["error"]["code"]) == (FAILED, "not_found"), words
+        assert "is gone" in done.json["error"]["what"], words
 
 
 def test_thr_storage_checkpoint_file_removed_is_a_fault(used: CommandLine) -> None:

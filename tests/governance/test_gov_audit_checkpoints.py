@@ -257,12 +257,13 @@ def test_a_chain_that_is_broken_is_named_before_its_checkpoints(kept: Kept) -> N
     assert (report.count, report.faults[0].record_number) == (6, 7)
 
 
-def test_the_start_looks_from_the_last_checkpoint_on_only(kept: Kept) -> None:
+def test_the_start_looks_at_all_of_a_small_log_and_from_the_last_checkpoint_on_at_a_large_one(kept: Kept) -> None:
     kept.open()
     kept.append(6)
     kept.log.close()
     edit(kept.path, "UPDATE records SET hash = 'x' WHERE number = 7")
-    assert examine_start(kept.path, kept.notary) == ()
+    assert [fault.record_number for fault in examine_start(kept.path, kept.notary)] == [7]
+    assert examine_start(kept.path, kept.notary, most=1_000) == ()
     edit(kept.path, "UPDATE records SET hash = 'x' WHERE number = 46")
     (fault,) = examine_start(kept.path, kept.notary)
     assert fault.record_number == 46

@@ -141,6 +141,10 @@ CALLS += [
 
 CALLS += [
     ("run python3 -c 'print(1)'", "run_command", {"command": "python3 -c 'print(1)'"}),
+    ("move notes.txt to docs/notes.txt", "move_file", {"path": "notes.txt", "new_path": "docs/notes.txt"}),
+    ("what changed in the last commit?", "run_command", {"command": "git show --stat HEAD"}),
+    ("zeig mir den letzten Commit", "run_command", {"command": "git show --stat HEAD"}),
+    ("montre-moi le dernier commit", "run_command", {"command": "git show --stat HEAD"}),
     ('run echo "rm -r src" and tell me what it says', "run_command", {"command": 'echo "rm -r src"'}),
     ('run git log --format="%h %s"', "run_command", {"command": 'git log --format="%h %s"'}),
     ('please run "make test"', "run_command", {"command": "make test"}),
@@ -162,6 +166,7 @@ def test_MOD_23_a_sentence_that_needs_no_model_is_one_call(sentence: str, tool: 
 EDITS: list[tuple[str, str, LineEdit]] = [
     ('add "import os" at the top of src/tax.py', "src/tax.py", Insert("import os", AtLine(1))),
     ("add import sys to src/tax.py", "src/tax.py", Insert("import sys", AmongImports())),
+    ("add an import of os to src/tax.py", "src/tax.py", Insert("import os", AmongImports())),
     ('füge "Brot" am Ende von notes.txt ein', "notes.txt", Insert("Brot", AtLine(0))),
     ('insert "tea" after line 2 in notes.txt', "notes.txt", Insert("tea", AtLine(3, beside=2))),
     ('add "tea" before "eggs" in notes.txt', "notes.txt", Insert("tea", Beside("eggs", after=False))),
@@ -245,6 +250,25 @@ def test_MOD_23_what_lacks_a_part_is_asked_for_that_part(sentence: str) -> None:
 )
 def test_MOD_23_who_asks_what_can_be_done_is_told(sentence: str) -> None:
     assert route(sentence, FILES) == Help()
+
+
+@rows(
+    "sentence",
+    [
+        "undo that",
+        "Undo!",
+        "how do I undo the last change?",
+        "undo the rename in src/cart.py",
+        "can you take that back?",
+        "mach das rückgängig",
+        "annule les modifications",
+        "deshaz eso",
+        "annulla l'ultima modifica",
+        "元に戻してください",
+    ],
+)
+def test_MOD_23_who_wants_something_undone_is_told_how(sentence: str) -> None:
+    assert route(sentence, FILES) == Help("undo")
 
 
 @rows(

@@ -41,9 +41,10 @@ class Proven:
     time: str
     elsewhere: int
 
-    @property
-    def sentence(self) -> str:
-        """The same in words."""
+    def sentence(self, *, good: bool) -> str:
+        """Returns the same in words, of a log that is `good` or not."""
+        if not self.until and not good:
+            return "proven: nothing, for the log is not as it was signed"
         if not self.until:
             return "proven: nothing, for no checkpoint and no signed head vouches for a record"
         away = f"; up to record {self.elsewhere} by checkpoints elsewhere too" if self.elsewhere else ""

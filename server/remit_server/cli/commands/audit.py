@@ -85,11 +85,19 @@ def audit_filter(arguments: argparse.Namespace) -> AuditFilter:
 
 
 def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
-    """Returns the workspace's own log, or all workspaces' logs where it has none or `everywhere` is set."""
+    """Returns the workspace's own log, or all workspaces' logs where it never had one and `everywhere` is set."""
     own = settings.audit_database
-    if own.exists() or not everywhere:
+    if own.exists() or not everywhere or last_vouched(settings, own):
         return [own]
     return sorted(settings.state.parent.glob(f"*/{own.name}")) or [own]
+
+
+def existing(settings: Settings, database: Path | None = None) -> Path:
+    """Returns the log, the workspace's own where none is named. Raises SetupError where there is none."""
+    log = database or settings.audit_database
+    if not log.is_file():
+        raise nothing_recorded(settings, log)
+    return log
 
 
 def nothing_recorded(settings: Settings, database: Path) -> SetupError:
@@ -105,7 +113,7 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
             code=ErrorCode.NOT_FOUND,
         )
     return SetupError(
-        "there is no audit log to verify",
+        "there is no audit log yet",
         f"{database} does not exist; it may never have existed, or it was deleted together with its signed checkpoints",
         "run something in the workspace first, name another log with --workspace or --database, or look at"
         " checkpoints that were sent elsewhere",
@@ -127,7 +135,7 @@ def _metadata(record: Mapping[str, object]) -> str:
 
 
 def _log(arguments: argparse.Namespace, settings: Settings) -> int:
-    records = query(settings.audit_database, audit_filter(arguments))
+    records = query(existing(settings), audit_filter(arguments))
     if records and not arguments.json:
         say(style_text("  ".join([*HEADS, "about"]), "bold"))
     for record in records:
@@ -140,15 +148,18 @@ def _why(arguments: argparse.Namespace, settings: Settings) -> int:
 
     Raises SetupError where there is no such call.
     """
-    call = find_call(settings.audit_database, arguments.call)
+    call = find_call(existing(settings), arguments.call)
     now = judge_now(
         call, settings, lambda policy: candidate(settings, arguments.policy, policy, project=arguments.project)
     )
+    log = verify_log(settings, settings.audit_database)
     if arguments.json:
-        print_json(call_json(call, now))
-    else:
-        for line in tell_call(call, now, style_text):
-            say(line)
+        print_json({**call_json(call, now), "log_ok": log.good})
+        return DONE
+    for line in tell_call(call, now, style_text):
+        say(line)
+    if not log.good:
+        say(f"{style_text('✗', 'red')} the log that says so was changed: {visible_again(log.message, 'show')}")
     return DONE
 
 
@@ -156,10 +167,13 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
     own = databases(settings, everywhere=arguments.workspace is HERE)
     logs: Sequence[Path] = [arguments.database] if arguments.database else own
     code = DONE
+    if not arguments.json and logs not in ([arguments.database], [settings.audit_database]):
+        say("this folder has no audit log yet; these are those of other folders:")
     for database in logs:
-        if not database.is_file():
-            raise nothing_recorded(settings, database)
-        code = max(code, _verify_one(settings, database, _elsewhere(arguments.against), as_json=arguments.json))
+        code = max(
+            code,
+            _verify_one(settings, existing(settings, database), _elsewhere(arguments.against), as_json=arguments.json),
+        )
     return code
 
 
@@ -190,18 +204,18 @@ def _verify_one(settings: Settings, database: Path, elsewhere: bytes | None, *, 
     else:
         say(f"{style_text('✓', 'green') if found.good else style_text('✗', 'red')} {found.message}")
         notes = (f"note: {note}" for note in found.notes)
-        for text in (*found.faults[1:], found.proven.sentence, *notes, LIMIT):
+        for text in (*found.faults[1:], found.proven.sentence(good=found.good), *notes, LIMIT):
             say(f"  {visible_again(text, 'show')}")
     return DONE if found.good else FAILED
 
 
 def _export(arguments: argparse.Namespace, settings: Settings) -> int:
-    records = audit_filter(arguments)
+    records, database = audit_filter(arguments), existing(settings)
     if arguments.out is None:
-        for text in export(settings.audit_database, records):
+        for text in export(database, records):
             say(text.decode().rstrip("\n"))
         return DONE
-    count = export_to(arguments.out, settings.audit_database, records)
+    count = export_to(arguments.out, database, records)
     print_result(
         {"records": count, "file": str(arguments.out)},
         f"{count} records written to {arguments.out}",
@@ -211,8 +225,7 @@ def _export(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _checkpoint(arguments: argparse.Namespace, settings: Settings) -> int:
-    if not settings.audit_database.is_file():
-        raise nothing_recorded(settings, settings.audit_database)
+    existing(settings)
     made = make_checkpoint(settings)
     if arguments.to is not None:
         send_checkpoint(settings, arguments.to)

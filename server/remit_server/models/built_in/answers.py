@@ -134,7 +134,8 @@ WHERE = (
     "Another model may run elsewhere: `/status` says where your messages go."
 )
 LIST = "Ask me to `list the files`"
-HELP = {"what": WHAT, "where": WHERE}
+UNDO = "`/undo` in a chat, or `remit session undo` in a terminal, takes back what the last turn changed."
+HELP = {"what": WHAT, "where": WHERE, "undo": UNDO}
 MOST_SHOWN = 6_000
 LEFT_OUT = "(The rest is left out: {characters} characters.)"
 LINES_LEFT_OUT = "(These are lines {first} to {last} of {all}.)"

@@ -254,4 +254,9 @@ _NO_NAMES = frozenset(
         "wert", "zu", "à",
     }
 )  # fmt: skip
-_BARE_IMPORT = re.compile(r"(?<!\w)(?:from [\w.]+ )?import [\w.]+(?: as \w+)?(?!\w)")
+_BARE_IMPORT = re.compile(
+    r"(?<!\w)(?:from [\w.]+ )?import "
+    r"(?!(?:a|an|and|at|everything|for|from|in|it|lines?|of|statements?|that|the|this|to)\b)"
+    r"[\w.]+(?: as \w+)?(?!\w)"
+)
+"""Of Python; English goes on behind the noun, "an import of os"."""

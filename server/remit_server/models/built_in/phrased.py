@@ -322,9 +322,11 @@ def _ignore(said: Sentence, parts: Parts) -> Route:
 IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "where_it_runs": _found(Help("where")),
     "help": _found(Help()),
+    "undo": _found(Help("undo")),
     "git_status": _found(Routed(Intent.ANALYZE, "git_status")),
     "git_diff": _found(Routed(Intent.ANALYZE, "git_diff")),
     "git_log": show_log,
+    "last_commit": _found(Routed(Intent.EXECUTE, "run_command", {"command": "git show --stat HEAD"})),
     "tests": _found(Routed(Intent.EXECUTE, "run_tests")),
     "show_first": show_first,
     "show_lines": show_lines,

@@ -304,9 +304,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """The person asks what can be done, or where it is done."""
+    """The person asks what can be done, where it is done, or how it is undone."""
 
-    about: Literal["what", "where"] = "what"
+    about: Literal["what", "where", "undo"] = "what"
 
 
 @dataclass(frozen=True, slots=True)

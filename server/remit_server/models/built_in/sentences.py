@@ -272,7 +272,7 @@ def _one_letter_apart(one: str, other: str) -> bool:
 def without_paths(said: Sentence) -> str:
     """Returns what of a sentence is neither quoted nor names a file."""
     bare = said.bare
-    for path in (*said.files, *said.paths):
+    for path in sorted((*said.files, *said.paths), key=len, reverse=True):  # one may end in another
         name = path.rpartition("/")[2]
         for part in (path, name, name.rpartition(".")[0] or name):
             bare = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(part)}(?![A-Za-z0-9_])", " ", bare, flags=re.IGNORECASE)
