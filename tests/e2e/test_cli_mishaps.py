@@ -102,6 +102,12 @@ def test_a_mistyped_command_is_not_put_to_the_model(words: tuple[str, ...], mean
     assert not remit.state.exists()
 
 
+def test_a_subcommand_without_its_command_is_named_with_it(remit: CommandLine) -> None:
+    done = remit("undo")
+    assert (done.code, done.out) == (USAGE, "")
+    assert "`remit session undo`" in done.err
+
+
 @pytest.mark.parametrize("words", [("--max-tokens", "many"), ("--max-tokens", "0"), ("--idle-check", "soon")])
 def test_a_number_that_is_none_is_called_so(words: tuple[str, str], remit: CommandLine) -> None:
     done = remit("gateway", *words)

@@ -74,6 +74,7 @@ def test_SES_05_undo_and_redo_after_a_restart(remit: CommandLine, script: str) -
     remit("--approve", "session", "write new.py", REMIT_MODEL=script)
     new = remit.workspace / "new.py"
     assert new.exists()
+    assert remit("list the files").code == DONE, "a session that changes nothing"
     assert "undone: new.py" in remit("session", "undo", "--approve", "session").out
     assert not new.exists()
     assert remit("session", "redo", "--approve", "session").code == DONE

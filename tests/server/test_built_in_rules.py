@@ -141,6 +141,11 @@ CALLS += [
 
 CALLS += [
     ("run python3 -c 'print(1)'", "run_command", {"command": "python3 -c 'print(1)'"}),
+    ("run node src/server.js in the background", "start_process", {"command": "node src/server.js"}),
+    ("run `make watch` in the background", "start_process", {"command": "make watch"}),
+    ("run g++ -o prog main.cpp && ./prog", "run_command", {"command": "g++ -o prog main.cpp && ./prog"}),
+    ("run .venv/bin/pip install requests", "run_command", {"command": ".venv/bin/pip install requests"}),
+    ("run ./build.sh", "run_command", {"command": "./build.sh"}),
     ("move notes.txt to docs/notes.txt", "move_file", {"path": "notes.txt", "new_path": "docs/notes.txt"}),
     ("what changed in the last commit?", "run_command", {"command": "git show --stat HEAD"}),
     ("zeig mir den letzten Commit", "run_command", {"command": "git show --stat HEAD"}),

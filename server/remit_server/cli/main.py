@@ -114,9 +114,12 @@ SUBCOMMANDS: dict[str, tuple[str, ...]] = {
     "export": ("audit", "session"),
     "list": ("auth", "model", "plugin", "session", "skill", "tools"),
     "log": ("audit",),
+    "redo": ("session",),
     "remove": ("auth", "plugin"),
+    "resume": ("session",),
     "show": ("config", "plugin", "policy", "session"),
     "stats": ("session",),
+    "undo": ("session",),
     "verify": ("audit",),
 }
 """Words that are subcommands of these commands, and seldom the second of two words that somebody says to a model."""
@@ -265,10 +268,11 @@ def unknown_command(prompt: Sequence[str]) -> str:
     """Returns the error for words that are not a command, with the spelling for a prompt."""
     from difflib import get_close_matches
 
-    alike = 0.5 if len(prompt) == 1 else 0.6
-    near = next(iter(get_close_matches(prompt[0].lower(), COMMANDS, n=1, cutoff=alike)), None)
-    others = [f"`remit {name} {word}`" for word in prompt[1:] for name in SUBCOMMANDS[word]]
-    found = f"`remit {near}`" if near else " or ".join(others)
+    near = next(iter(get_close_matches(prompt[0].lower(), COMMANDS, n=1, cutoff=0.6)), None)
+    below = [word for word in prompt if word in SUBCOMMANDS]
+    others = [f"`remit {name} {word}`" for word in below for name in SUBCOMMANDS[word]]
+    of_that_name = len(prompt) == 1 and len(others) == 1
+    found = f"`remit {near}`" if near and not of_that_name else " or ".join(others)
     meant = f"the nearest is {found}" if found else "`remit help` lists them"
     how = "one word" if len(prompt) == 1 else "these words"
     return f"there is no command `{prompt[0]}`: {meant}. For a prompt of {how} write `remit -- {shlex.join(prompt)}`"

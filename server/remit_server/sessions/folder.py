@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from remit_server.contract import (
     AssistantSaid,
     ErrorCode,
+    FilesChanged,
     Named,
     SessionRecord,
     SessionStart,
@@ -82,6 +83,12 @@ class SessionFolder:
             return found
         why = "no session here has this id, name or number" if sessions else "this folder has no sessions yet"
         raise SessionError(f"there is no session `{wanted}`", why, "see `remit session list`", code=ErrorCode.NOT_FOUND)
+
+    def last_with_changes(self) -> SessionSummary:
+        """Returns the session that was used last of those that changed files; the last of all where none did. Raises
+        SessionError."""
+        changed = (each for each in self.list() if any(isinstance(one, FilesChanged) for one in self.read(each)))
+        return next(changed, None) or self.find(LAST)
 
     def last_conversation(self) -> SessionSummary:
         """Returns the session that was used last of those with words of the person's, or a name. Raises SessionError.

@@ -231,10 +231,12 @@ def prompt(text: str) -> TextInput:
     if not text.isprintable() and any("\ud800" <= sign <= "\udfff" for sign in text):
         why = f"it contains bytes that are not valid in {sys.getfilesystemencoding()}, your locale's encoding"
         raise WrongUsage(what, why, "use a UTF-8 locale, such as `LC_ALL=C.UTF-8`, and type it as UTF-8")
+    fix = 'say what to do, such as `remit "rename total to subtotal in src/cart.py"`'
+    if not text.strip():
+        raise WrongUsage(what, "it is empty", fix)
     try:
         return TextInput(text=text.strip())
     except ValidationError as error:
-        fix = 'say what to do, such as `remit "rename total to subtotal in src/cart.py"`'
         raise WrongUsage(what, first_problem(error), fix) from error
 
 

@@ -280,7 +280,8 @@ def _all_records(arguments: argparse.Namespace) -> Iterator[list[SessionRecord]]
 
 
 def _declare_undo(parser: argparse.ArgumentParser) -> None:
-    add_session(parser)
+    named = "a name, an id, a number from the list, or `last` (default: the last that changed files)"
+    complete_sessions(parser.add_argument("session", nargs="?", metavar="SESSION", help=named))
     parser.add_argument("--turn", metavar="ID", help="the turn's id (default: the last turn)")
     parser.add_argument("--file", action="append", metavar="FILE", help="only this file; can be repeated")
     parser.add_argument("--approve", choices=("never", "ask", "session"), default="ask", help="as in `remit ask`")

@@ -46,7 +46,8 @@ def redo(arguments: argparse.Namespace) -> int:
 def _take_back(arguments: argparse.Namespace, direction: Literal["undo", "redo"]) -> int:
     """Runs the call in the session; returns the exit code."""
     settings = Settings.from_environment(arguments.workspace)
-    session = SessionFolder(settings.session_folder).find(arguments.session)
+    folder = SessionFolder(settings.session_folder)
+    session = folder.last_with_changes() if arguments.session is None else folder.find(arguments.session)
     what: dict[str, JsonValue] = {"direction": direction}
     if arguments.turn is not None:
         what["turn"] = arguments.turn

@@ -328,6 +328,7 @@ _ANSWERS: Mapping[str, Callable[[Routed, str], str]] = MappingProxyType(
         "search_files": _found,
         "run_command": _ran,
         "run_tests": _as_told,
+        "start_process": _as_told,
         "git_status": _as_told,
         "git_diff": _as_told,
         "write_file": _said("Wrote {path}."),

@@ -105,8 +105,9 @@ def take_run(said: Sentence) -> Route:
         return _take_tests(said)
     if not says("run", said.bare):
         return None
-    if (command := _command_in(said) or _script_in(said)) is not None:
-        return Routed(Intent.EXECUTE, "run_command", {"command": command})
+    if (command := _script_in(said) or _command_in(said)) is not None:
+        tool = "start_process" if _BEHIND.search(said.short) else "run_command"
+        return Routed(Intent.EXECUTE, tool, {"command": _BEHIND.sub("", command)})
     if says("tests", said.bare):
         return _take_tests(said)
     return Missing(COMMAND) if not said.files and words_left(said, "run") == len(_COMMAND.findall(said.bare)) else None
@@ -146,6 +147,16 @@ _QUOTES_WITHIN = re.compile(rf"(?<!\S)(?:{'|'.join(sorted(_PROGRAMS))})\s[^\"'`]
 """Quotes that belong to a command: what they hold is an argument, and no command."""
 
 
+_SHELL = re.compile(r"^[\w.-]*[/+]|&&|\|| --?\w|[<>]")
+"""What only a command line has: a path or a sign in its first word, an option, a pipe."""
+_BEHIND = re.compile(
+    r",?\s+(?:in|as) (?:the|a) background(?: process)?$|\s+im hintergrund$|\s+en arrière-plan$|\s+en segundo plano$|"
+    r"\s+in background$",
+    re.IGNORECASE,
+)
+"""What asks for a command that goes on while the conversation does."""
+
+
 def _command_in(said: Sentence) -> str | None:
     """Returns the command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands
     do."""
@@ -160,7 +171,8 @@ def _command_in(said: Sentence) -> str | None:
         said.short,
         re.IGNORECASE,
     )
-    return found[1].rstrip(".!") if found and found[1].split()[0] in _PROGRAMS else None
+    command = found[1].rstrip(".!") if found else ""
+    return command if command and (command.split()[0] in _PROGRAMS or _SHELL.search(command)) else None
 
 
 def take_shell(said: Sentence) -> Route:
