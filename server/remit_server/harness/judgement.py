@@ -18,8 +18,7 @@ from remit_governance.values import Action, Decision, SandboxName, Verdict, stri
 from remit_governance.workflow.position import Position, describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.callers import SUB_AGENT, tags_of
-from remit_server.harness.calls import RunDenied
+from remit_server.harness.calls import SUB_AGENT, RunDenied, tags_of
 from remit_server.harness.turn import Turn
 
 RUN_INSIDE = frozenset({"process.exec", "net.connect"})

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
-from remit_governance.audit.log.durability import READING
+from remit_governance.audit.record import READING
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.matching.paths import fold

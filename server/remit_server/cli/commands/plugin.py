@@ -15,7 +15,7 @@ from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage
 from remit_server.errors import SetupError, ToolError, os_reason
-from remit_server.harness.callers import OWN, tags_of
+from remit_server.harness.calls import OWN, tags_of
 from remit_server.runtime.places import config_folder
 from remit_server.runtime.plugins import Found, Plugins, install, keep, remove
 from remit_server.runtime.policy.policies import load_in_force

@@ -19,7 +19,7 @@ from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.approval.review import can_be_chosen, describe_choices
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.judgement import Judgement
-from remit_server.harness.record.redacted import reason_payload
+from remit_server.harness.record.audit_events import reason_payload
 from remit_server.harness.turn import Stamp, Turn
 from remit_server.tools.spec import (
     CommandPlan,

@@ -14,8 +14,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from remit_governance.audit.log.durability import READING
-from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
+from remit_governance.audit.record import MAX_SUMMARY, READING, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
 from remit_governance.capabilities import Ended
@@ -37,10 +36,14 @@ from remit_server.contract import (
 from remit_server.errors import AlreadySo, ToolError
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.judgement import Judgement
-from remit_server.harness.record.audit_events import ENDS, UNJUDGED, Worded, append, placed_event
-from remit_server.harness.record.redacted import (
+from remit_server.harness.record.audit_events import (
+    ENDS,
     MAX_ERROR,
+    UNJUDGED,
+    Worded,
+    append,
     describe_interruption,
+    placed_event,
     redact_data,
     redact_error,
     summarise,

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from remit_governance.policy.decision.rule_paths import RulePaths
 from remit_governance.values import Action, SandboxName, Verdict
 from remit_governance.workflow.test_files import locked_files
-from remit_server.harness.callers import OWN
+from remit_server.harness.calls import OWN
 from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import RUN_INSIDE, action_for, judge_path

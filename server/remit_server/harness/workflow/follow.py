@@ -9,9 +9,14 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from remit_governance.workflow.debt import Coverage
-from remit_governance.workflow.exemptions import Exemption, data_of_tests, unfit_paths
 from remit_governance.workflow.position import Position, describe
-from remit_governance.workflow.proof.alone import failing_as_committed, prove_alone, proven_as_committed
+from remit_governance.workflow.proof.alone import (
+    describe_written,
+    failing_as_committed,
+    prove_alone,
+    proven_as_committed,
+    tests_written,
+)
 from remit_governance.workflow.proof.runs import (
     NotProven,
     Red,
@@ -23,9 +28,8 @@ from remit_governance.workflow.proof.runs import (
     prove_passing,
     prove_red,
 )
-from remit_governance.workflow.proof.written_in_run import describe_written, tests_written
 from remit_governance.workflow.states import Held, Mode, State, Trigger
-from remit_governance.workflow.test_files import locked_files
+from remit_governance.workflow.test_files import Exemption, data_of_tests, locked_files, unfit_paths
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import Proposal

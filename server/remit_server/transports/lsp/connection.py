@@ -25,7 +25,7 @@ from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.folders import FolderDocument, WorkspaceFolders
 from remit_server.transports.lsp.reviews import Review
 from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from remit_server.harness.approval.shown_parts import Part, part_text, parts_of,
 from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, NobodyToAsk, StreamAsker
 from remit_server.sandbox.server_identity import prefix_of
 from remit_server.transports.lsp.buffers.own_files import settings_here
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
 if TYPE_CHECKING:
     from remit_server.contract import ApprovalRequired

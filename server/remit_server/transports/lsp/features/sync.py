@@ -27,7 +27,7 @@ from remit_server.transports.lsp.buffers.own_files import (
     policy_paths,
     settings_here,
 )
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
 if TYPE_CHECKING:
     from remit_governance.errors import Problem

@@ -97,7 +97,7 @@ async def _tell_call(connection: Connection, document: CallDocument) -> str:
 
 async def content(connection: Connection, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
     """Returns the text of a document. Raises the error for invalid params where the address is of none."""
-    from remit_server.transports.lsp.rpc.refusals import invalid_params
+    from remit_server.transports.lsp.rpc.custom_methods import invalid_params
 
     text = await read_document(connection, params.uri)
     if text is None:
