@@ -251,7 +251,7 @@ def _strongest(rules: Iterable[PermissionRule], action: Action, fold_case: bool)
 
 def _unclear(action: Action) -> bool:
     if action.script is None:
-        return bool(action.doubts) or is_script(action.command)
+        return bool(action.doubts) or (action.command is not None and is_script(action.command))
     return bool(parts_of(action).doubts)
 
 

@@ -196,7 +196,7 @@ class SessionHistory:
         before = change.before
         if before is not None and not before.left_out and change.moved_from is None:
             self.store.keep(before.digest, before.data)
-        after = change.touched[-1][2]
+        after = change.digest
         if after is not None and change.after is not None and change.moved_from is None:
             self.store.keep(digest_of(change.after), change.after)
         return ChangedFile(

@@ -15,6 +15,7 @@ FOLDS_CASE = sys.platform == "darwin"
 """Whether this system's file names usually ignore case."""
 
 
+@lru_cache(maxsize=4096)
 def normalise(path: str) -> str:
     """Returns the path without `.`, `..` and doubled slashes, in NFC. What leaves the workspace starts with `..` or
     `/`."""
@@ -33,6 +34,7 @@ def outside(normalised: str) -> bool:
     return normalised.startswith(("/", "../")) or normalised == ".." or "\0" in normalised
 
 
+@lru_cache(maxsize=4096)
 def fold(path: str) -> str:
     """Returns the path as a file system sees it that ignores case, Unicode forms and invisible characters, as macOS's
     do."""

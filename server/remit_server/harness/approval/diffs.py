@@ -51,7 +51,7 @@ def describe_file(change: FileChange) -> FileDiff:
         path=change.path.relative,
         diff="" if change.moved_from else unified(change),
         before_digest=change.before.digest if change.before else None,
-        after_digest=change.touched[-1][2],
+        after_digest=change.digest,
         created=change.before is None,
         deleted=change.after is None,
         moved_from=change.moved_from.relative if change.moved_from else None,

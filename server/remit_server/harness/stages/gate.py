@@ -35,12 +35,12 @@ def admit(ctx: CallContext) -> Admitted:
     if call.name == UNREADABLE_CALL:
         raise unreadable(call.arguments)
     name = canonical_tool(call.name)
-    known = parts.tools.get(name)
-    effect = known.effect if known else None
-    matrix, own = parts.rulebook.policy.matrix, {name: tool.effect for name, tool in parts.tools.items() if tool.own}
-    if refusal := gate(turn.intent, name, matrix, effect, offered=_offered(turn, parts), external=own):
+    tools = dict(parts.tools.items())
+    tool = tools.get(name)
+    effect = tool.effect if tool else None
+    matrix, own = parts.rulebook.policy.matrix, {name: tool.effect for name, tool in tools.items() if tool.own}
+    if refusal := gate(turn.intent, name, matrix, effect, offered=_offered(turn, tools), external=own):
         raise outside(refusal)
-    tool = parts.tools.get(name)
     if tool is not None and not may_call(tool, turn):
         tool = None
     if tool is None or (turn.allow_tools is not None and name not in turn.allow_tools):
@@ -52,18 +52,18 @@ def admit(ctx: CallContext) -> Admitted:
 def opened_tools(intent: Intent, turn: Turn, parts: Parts) -> tuple[str, ...]:
     """Returns the tools that an intent opens and that the run allows."""
     effects = {name: tool.effect for name, tool in parts.tools.items()}
-    offered = _offered(turn, parts)
+    offered = _offered(turn, parts.tools)
     return tuple(name for name in allowed_tools(intent, parts.rulebook.policy.matrix, effects) if name in offered)
 
 
-def _offered(turn: Turn, parts: Parts) -> frozenset[str]:
+def _offered(turn: Turn, tools: Mapping[str, AnyTool]) -> frozenset[str]:
     """Returns the tools that this run has for whoever calls: the workflow's own lead somewhere in strict mode alone."""
     strict = turn.memory.position.mode is Mode.STRICT
     return frozenset(
         name
-        for name, tool in parts.tools.items()
+        for name, tool in tools.items()
         if may_call(tool, turn)
-        and (strict or tool.workflow is None or not tool.workflow.strict_only)
+        and (strict or not tool.workflow.strict_only)
         and (turn.allow_tools is None or name in turn.allow_tools)
     )
 

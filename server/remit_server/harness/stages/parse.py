@@ -79,7 +79,7 @@ def invalid(name: str, why: str, fix: str) -> ToolError:
 def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
     """Returns the call where the state has a use for its tool. Raises ToolError (`tool_unavailable`)."""
     position, name, part = ctx.turn.memory.position, parsed.tool.name, parsed.tool.workflow
-    if part is None or not part.only_in:
+    if not part.only_in:
         return parsed
     exempt = {State.EXPLORING} if part.gives_up and position.is_exempt else set[State]()
     states = part.only_in | exempt

@@ -149,7 +149,7 @@ class Merger:
         return Step(
             path=change.path.relative,
             before=change.before.digest if change.before else None,
-            after=change.touched[-1][2],
+            after=change.digest,
             moved_from=change.moved_from.relative if change.moved_from else None,
             in_editor=self.documents.get(change.path.relative) is not None,
             executable=change.executable,

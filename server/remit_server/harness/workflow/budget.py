@@ -45,7 +45,7 @@ def refuse_locked(resolved: ResolvedCall, ctx: CallContext) -> None:
     no test can come before costs nothing, and a commit is held by what it costs itself.
     """
     tool = resolved.tool
-    if tool.effect in _HELD_EFFECTS and tool.follows not in {Follows.TESTS, Follows.COMMIT} and _is_held(ctx):
+    if tool.effect in _HELD_EFFECTS and tool.workflow.follows not in {Follows.TESTS, Follows.COMMIT} and _is_held(ctx):
         refusal = _refusal_if_locked(tool.name, ctx)
         if refusal is None:
             return

@@ -71,7 +71,7 @@ class Begun:
 async def following(proposal: Proposal, ctx: CallContext) -> AsyncGenerator[Begun]:
     """Moves on before the call runs, and back where it does not come to its end. Raises ToolError."""
     audit, turn = ctx.parts.audit, ctx.turn
-    match proposal.tool.follows:
+    match proposal.tool.workflow.follows:
         case Follows.TESTS:
             begun = Begun(await _snapshot(ctx), await _digest_first(ctx))
             _leave_review_if_changed(begun.tested, ctx)
@@ -94,7 +94,7 @@ async def follow_outcome(
     merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext, record: CallRecord
 ) -> Merged:
     """Moves on by what the call came to, and says so in its result. Raises ToolError where a control tool is held."""
-    before, follows = ctx.turn.memory.position.state, proposal.tool.follows
+    before, follows = ctx.turn.memory.position.state, proposal.tool.workflow.follows
     said = await _move_on(merged, begun, proposal, ctx)
     unsaved = await name_unsaved(ctx) if follows is Follows.TESTS else ""
     if record.changed:
@@ -118,7 +118,7 @@ async def follow_outcome(
 
 async def _move_on(merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext) -> str:
     """Moves on by what the call came to; returns what there is to say about it. Raises ToolError where it is held."""
-    follows = proposal.tool.follows
+    follows = proposal.tool.workflow.follows
     match follows:
         case Follows.TESTS:
             return await _follow_tests(merged, begun, proposal, ctx)
@@ -362,7 +362,11 @@ def _go_on(ctx: CallContext) -> None:
 
 def say_what_stays(refusal: ToolError, tool: AnyTool | None, turn: Turn) -> None:
     """Has a refusal of `revise_tests` say that the tests stay locked (FLW-13)."""
-    if tool is not None and tool.follows is Follows.REVISION and turn.memory.position.state is State.CODE_WRITING:
+    if (
+        tool is not None
+        and tool.workflow.follows is Follows.REVISION
+        and turn.memory.position.state is State.CODE_WRITING
+    ):
         refusal.fix = f"{refusal.fix}; until then the tests stay locked"
 
 
