@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from remit_governance.globs import glob_expression, match_any
 from remit_governance.policy.decision.implicit import IMPLICIT_FILES
-from remit_governance.policy.matching.paths import compile_globs, fold
+from remit_governance.policy.matching.paths import compile_globs, fold, glob_expression, match_any
 from remit_governance.visible import visible
 
 TEST_GLOBS = (

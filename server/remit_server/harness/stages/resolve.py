@@ -15,7 +15,7 @@ from remit_server.harness.calls import OWN
 from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import RUN_INSIDE, action_for, judge_path
-from remit_server.harness.stages.parse import ParsedCall
+from remit_server.harness.stages.gate import ParsedCall
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import AnyTool, Target, ToolContext
 from remit_server.workspace.git_linked import KEPT_S

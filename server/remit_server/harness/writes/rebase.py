@@ -11,7 +11,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from remit_server.errors import ToolError
-from remit_server.harness.approval.diffs import Hunk, hunks_between
+from remit_server.harness.approval.review import Hunk, hunks_between
 from remit_server.tools.files.read_source import with_one_mark
 from remit_server.tools.spec import FileChange, WritePlan
 from remit_server.workspace.content.files import FileImage, image_of_text

@@ -66,7 +66,7 @@ if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.chat.replies import Chat
     from remit_server.contract import ApprovalResolved
     from remit_server.runtime.ports import AgentRuntime
-    from remit_server.transports.lsp.runtime_slot import OpenRuntime
+    from remit_server.transports.lsp.folders import OpenRuntime
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from remit_server.contract import (
     WaitingReview,
 )
 from remit_server.errors import ToolError
-from remit_server.harness.approval.question_text import question_text
+from remit_server.harness.approval.question import question_text
 from remit_server.harness.approval.shown_parts import Part, describe_hunks, describe_part
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import as_document

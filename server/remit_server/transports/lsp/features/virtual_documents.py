@@ -58,7 +58,7 @@ def note_read(connection: Connection, uri: str) -> None:
 
 def _review_text(connection: Connection, document: QuestionDocument | FileDocument) -> str | None:
     """Returns what a question that waits has at this address; None where none with this id waits."""
-    from remit_server.harness.approval.question_text import question_text
+    from remit_server.harness.approval.question import question_text
     from remit_server.harness.approval.shown_parts import wire_parts
 
     review = connection.reviews.get(document.approval_id)
