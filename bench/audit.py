@@ -23,12 +23,10 @@ from statistics import median
 
 from remit_governance.audit.log.chain import Chain
 from remit_governance.audit.log.database import INDEXED, archives, field_of
-from remit_governance.audit.log.retention import AuditRules
-from remit_governance.audit.maintenance import Maintenance
-from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.maintenance import AuditRules, Maintenance
+from remit_governance.audit.proof.head import HeadFile
 from remit_governance.audit.proof.keys import FileVault
-from remit_governance.audit.proof.notary import CheckpointFile, Notary
-from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.proof.sealing import CheckpointFile, Notary, Sealer
 from remit_governance.audit.reading.query import AuditFilter, query_audit
 from remit_governance.audit.reading.report import examine
 from remit_governance.audit.record import AuditEvent, AuditKind, Entry

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
-from remit_server.harness.approval.diffs import unified
+from remit_server.harness.approval.review import unified
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.files import image_of
 from remit_server.workspace.paths.workspace_path import WorkspacePath

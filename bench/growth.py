@@ -32,7 +32,7 @@ from remit_governance.policy.language.action_form import parse_action
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.secrets.redaction import Redactor
 from remit_server.contract import ModelConfig
-from remit_server.harness.approval.diffs import unified
+from remit_server.harness.approval.review import unified
 from remit_server.models.ports import UserMessage
 from remit_server.sessions.folder import SessionFolder
 from remit_server.sessions.recorder import Recorder

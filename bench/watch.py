@@ -39,7 +39,7 @@ from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.secrets.redaction import Redactor
 from remit_governance.values import Action
 from remit_server.contract import ModelConfig
-from remit_server.harness.approval.diffs import unified
+from remit_server.harness.approval.review import unified
 from remit_server.harness.commands.live_output import LiveOutput
 from remit_server.models.ports import UserMessage
 from remit_server.sessions.recorder import Recorder

@@ -79,11 +79,9 @@ SMALL, OWN_FILES = (
         "server/remit_server/harness": "a stage, or what the workflow looks at, is a file, which the layers of the harness order",
         "server/remit_server/contract": "a part of the contract is a file",
         "governance/remit_governance/policy/shell": "each is a part of the grammar of command lines, or is read by the server",
-        "governance/remit_governance/workflow/proof/written_in_run.py": "it is pure; what calls it is the harness",
         "server/remit_server/models/remote/choose.py": "it imports what serves models when one is named",
         "server/remit_server/models/remote/prices.py": "it imports a list of prices when one is asked for",
         "server/remit_server/sandbox/bubblewrap/orphans.py": "it is about processes that nobody runs any more",
-        "server/remit_server/workspace/content/digest_only.py": "it reads a file that is too large to be held",
     },
 )
 """Where a module below 60 lines may have one importer, and why."""

@@ -55,11 +55,10 @@ class ApprovalSubject:
     always: PermissionRule | None = None
     everywhere: PermissionRule | None = None
     edits: bool = False
+    digest: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def digest(self) -> str:
-        """`sha256:…` over all fields."""
-        return digest(
+    def __post_init__(self) -> None:
+        whole = digest(
             {
                 "tool": self.tool,
                 "arguments": self.arguments,
@@ -76,6 +75,7 @@ class ApprovalSubject:
                 "edits": self.edits,
             }
         )
+        object.__setattr__(self, "digest", whole)
 
 
 @dataclass(frozen=True, slots=True)

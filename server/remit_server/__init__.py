@@ -3,7 +3,7 @@
 Its processes, the threads of each, and when each ends:
 
 - The server (`remit serve`), or a command of the command line: the event loop; a reader and a writer of the protocol
-  (`transports/lsp/rpc/io_threads.py`), so that no peer can block it; workers for files, imports and searches that take
+  (`transports/lsp/rpc/frames.py`), so that no peer can block it; workers for files, imports and searches that take
   more than a moment; one that maintains the audit log. It ends when its client has gone, at `exit`, or by a signal:
   running turns are cancelled, which denies what is pending.
 - The gateway (`remit gateway`): the event loop; a reader, a writer and one that waits for the client to be gone. It

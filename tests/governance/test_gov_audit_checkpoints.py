@@ -14,7 +14,7 @@ from messages import SAYS
 from remit_governance.audit.proof.checkpoint import Checkpoint, SignedCheckpoint, Signer, make, read_line
 from remit_governance.audit.proof.checkpoint_file import Lines, judge
 from remit_governance.audit.proof.keys import MemoryVault
-from remit_governance.audit.proof.notary import CheckpointFile, MemoryPlace, Notary
+from remit_governance.audit.proof.sealing import CheckpointFile, MemoryPlace, Notary
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.reading.report import examine, examine_start
 from remit_governance.audit.reading.verify import Verified, verify

@@ -23,15 +23,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from messages import SAYS
 
-from remit_governance.audit.log.durability import OPERATIONAL, SECURITY, may_wait
-from remit_governance.audit.proof.head import SignedHead
-from remit_governance.audit.proof.head_file import MemoryHead, StoredHead
+from remit_governance.audit.proof.head import MemoryHead, SignedHead, StoredHead
 from remit_governance.audit.proof.keys import MemoryVault
-from remit_governance.audit.proof.notary import MemoryPlace, Notary
-from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.proof.sealing import MemoryPlace, Notary, Sealer
 from remit_governance.audit.reading.query import AuditFilter, query_audit
 from remit_governance.audit.reading.verify import Verified, verify
-from remit_governance.audit.record import AuditEvent, AuditKind
+from remit_governance.audit.record import OPERATIONAL, SECURITY, AuditEvent, AuditKind, may_wait
 from remit_governance.audit.store import AuditLog
 from remit_governance.errors import AuditError
 

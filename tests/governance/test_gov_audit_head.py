@@ -16,12 +16,10 @@ from audit_logs import Kept, edit, events, recompute, written
 from messages import SAYS
 
 from remit_governance.audit.proof.checkpoint import Signer
-from remit_governance.audit.proof.head import Head, read_head, sign_head
-from remit_governance.audit.proof.head_file import SLOT, HeadFile, StoredHead
+from remit_governance.audit.proof.head import SLOT, Head, HeadFile, StoredHead, read_head, sign_head
 from remit_governance.audit.proof.keys import FileVault
-from remit_governance.audit.proof.notary import CheckpointFile, MemoryPlace, Notary
 from remit_governance.audit.proof.proven import prove
-from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.proof.sealing import CheckpointFile, MemoryPlace, Notary, Sealer
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.reading.report import examine
 from remit_governance.audit.reading.verify import verify
@@ -291,9 +289,9 @@ def test_a_head_that_cannot_be_written_stops_no_record(tmp_path: Path) -> None:
 CHILD = """
 import os, sys
 from pathlib import Path
-from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.proof.head import HeadFile
 from remit_governance.audit.proof.keys import FileVault
-from remit_governance.audit.proof.notary import CheckpointFile, Notary
+from remit_governance.audit.proof.sealing import CheckpointFile, Notary
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.proof.sealing import Sealer
 from remit_governance.audit.store import AuditLog, wall_clock_ms

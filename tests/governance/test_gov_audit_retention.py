@@ -15,7 +15,7 @@ from messages import SAYS
 from rows import rows
 
 from remit_governance.audit.log.database import archive_path, archives
-from remit_governance.audit.log.retention import Archive, AuditRules, StorageLevel, due_for_closing, storage, to_delete
+from remit_governance.audit.maintenance import Archive, AuditRules, StorageLevel, due_for_closing, storage, to_delete
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.reading.verify import Broken, Verified, verify
 from remit_governance.audit.record import AuditKind

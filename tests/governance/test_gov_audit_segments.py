@@ -22,7 +22,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from remit_governance.audit.log.database import archive_path, archives
-from remit_governance.audit.log.retention import (
+from remit_governance.audit.maintenance import (
     AuditRules,
 )
 from remit_governance.audit.reading.query import AuditFilter, query_audit, stream_audit

@@ -10,8 +10,7 @@ from remit_governance.permissions.permissions import Override, PermissionConfig,
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.language.action_form import parse_action
 from remit_governance.policy.language.compile import Source, compile_policy
-from remit_governance.policy.matching.command_match import Match, matches_command, same_command
-from remit_governance.policy.matching.commands import starts_with
+from remit_governance.policy.matching.command_match import Match, matches_command, same_command, starts_with
 from remit_governance.values import Action, Decision, Reason, Verdict
 
 ALLOWED = "version: 1\ncapabilities:\n  - { name: all, match: { syscall: [process.exec, fs.write] }, action: allow }\n"

@@ -17,8 +17,7 @@ from rows import rows
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
 from remit_governance.errors import PolicyError
 from remit_governance.policy.decision.risk import RISK
-from remit_governance.policy.editing.completion import completions
-from remit_governance.policy.editing.diagnosis import Finding, findings
+from remit_governance.policy.editing.completion import Finding, completions, findings
 from remit_governance.policy.editing.hover import code, hits, hover, line_span, rule_span, sentence
 from remit_governance.policy.editing.outline import outline
 from remit_governance.policy.editing.schema import KEYS, fields_of, known_words, meaning, slot_at

@@ -23,7 +23,7 @@ from remit_governance.policy.language.document import OF_PROJECT, read_document
 from remit_governance.policy.language.load import default_source, load_policy, read_source
 from remit_governance.policy.language.parse_form import MOST_PROBLEMS
 from remit_governance.policy.language.policy_form import parse_size
-from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.matching.command_match import command_words
 from remit_governance.policy.matching.paths import compile_globs
 from remit_governance.policy.rules import Condition, Layer, Policy, Rule, Subject
 from remit_governance.values import Action, Verdict

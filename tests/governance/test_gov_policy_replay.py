@@ -18,7 +18,7 @@ from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.recorded import MAX_RECORDED, record_judgement, recorded_actions, recorded_reasons
 from remit_governance.policy.language.action_form import form_of, parse_action
 from remit_governance.policy.language.compile import Source, compile_policy
-from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.matching.command_match import command_words
 from remit_governance.policy.review.replay import PastCalls, past_call, past_calls, replay
 from remit_governance.policy.review.update import MANY_BREAKING, Proposal, update_action
 from remit_governance.policy.rules import Policy

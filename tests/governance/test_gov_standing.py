@@ -27,7 +27,7 @@ from remit_governance.permissions.remembered import (
     sentence,
     with_rule,
 )
-from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.matching.command_match import command_words
 from remit_governance.values import Action, Decision, Reason, Verdict
 
 FILE = "permissions.yaml"

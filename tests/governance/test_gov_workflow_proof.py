@@ -8,7 +8,6 @@ import pytest
 from messages import SAYS
 from rows import rows
 
-from remit_governance.workflow.exemptions import DEFAULT_GLOBS, data_of_tests, unfit_paths
 from remit_governance.workflow.proof.pieces import leaf_of
 from remit_governance.workflow.proof.runs import (
     AgentChange,
@@ -22,7 +21,14 @@ from remit_governance.workflow.proof.runs import (
     prove_passing,
     prove_red,
 )
-from remit_governance.workflow.test_files import RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS, TEST_GLOBS
+from remit_governance.workflow.test_files import (
+    DEFAULT_GLOBS,
+    RUNNER_CONFIG_GLOBS,
+    RUNNER_PROGRAM_GLOBS,
+    TEST_GLOBS,
+    data_of_tests,
+    unfit_paths,
+)
 
 OLD = "def test_old():\n    assert add(1, 2) == 3\n"
 NEW = OLD + "\n\ndef test_new():\n    assert add(1, 2, 3) == 6\n"

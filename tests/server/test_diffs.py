@@ -9,7 +9,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_server.harness.approval.diffs import ONLY_FORM, unified
+from remit_server.harness.approval.review import ONLY_FORM, unified
 from remit_server.tools.edit.patch.apply import Placed, apply_hunks, place
 from remit_server.tools.edit.patch.parse import parse_diff
 from remit_server.tools.spec import FileChange

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from rule_programs import need_sandbox
 
 from remit_server.tools.mcp import inside_mcp
-from remit_server.tools.mcp.schemas import MAX_CHARS, parameters_of
+from remit_server.tools.mcp.rows import MAX_CHARS, parameters_of
 
 SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 

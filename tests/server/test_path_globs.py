@@ -6,7 +6,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_governance.globs import glob_expression, match_any
+from remit_governance.policy.matching.paths import glob_expression, match_any
 from remit_server.errors import ToolError
 from remit_server.workspace.trees import path_globs
 from remit_server.workspace.trees.path_globs import parse_glob

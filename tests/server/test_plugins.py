@@ -26,10 +26,17 @@ from remit_server.errors import SetupError, ToolError
 from remit_server.runtime.plugins import Plugins, install, keep
 from remit_server.sandbox.outcome import refuse_ways_out
 from remit_server.sandbox.ports import CommandSpec
-from remit_server.tools.plugins.files import PluginFile, manifest_of, read_files
-from remit_server.tools.plugins.life import EDGES, Life, NoSuchEdge, PluginState
-from remit_server.tools.plugins.manifest import parse_manifest
-from remit_server.tools.plugins.record import RECORD, changed_files, differences, read_record
+from remit_server.tools.plugins.manifest import PluginFile, manifest_of, parse_manifest, read_files
+from remit_server.tools.plugins.record import (
+    EDGES,
+    RECORD,
+    Life,
+    NoSuchEdge,
+    PluginState,
+    changed_files,
+    differences,
+    read_record,
+)
 from remit_server.tools.plugins.record import taken as record_of
 
 slow = pytest.mark.slow

@@ -10,8 +10,7 @@ import pytest
 from sent_cases import frame
 
 from remit_server.line_streams import LineReader
-from remit_server.transports.lsp.rpc.frames import End
-from remit_server.transports.lsp.rpc.io_threads import FrameReader
+from remit_server.transports.lsp.rpc.frames import End, FrameReader
 
 
 async def test_THR_protocol_a_frame_whose_handling_fails_frees_its_places():

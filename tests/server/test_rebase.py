@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.harness.approval.diffs import hunks_between
+from remit_server.harness.approval.review import hunks_between
 from remit_server.harness.writes.rebase import apply_hunks
 
 CONTEXT = 3

@@ -47,10 +47,9 @@ from remit_governance.policy.language.policy_form import (
     RedactForm,
     RuleForm,
 )
-from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.matching.command_match import command_words
 from remit_governance.values import Action, Decision, Intent, Reason, Verdict
-from remit_governance.workflow.exemptions import CATEGORIES
-from remit_governance.workflow.test_files import TEST_GLOBS
+from remit_governance.workflow.test_files import CATEGORIES, TEST_GLOBS
 from remit_server.cli import main as command_line
 from remit_server.contract import ContextPayload, ExecutionPolicy, RunRequest
 from remit_server.errors import RemitError, SetupError

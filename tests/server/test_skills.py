@@ -27,8 +27,7 @@ from remit_server.harness.calls import ToolCall
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import judge_actions
 from remit_server.harness.ports import NobodyToAsk
-from remit_server.harness.stages.gate import admit
-from remit_server.harness.stages.parse import parse
+from remit_server.harness.stages.gate import admit, parse
 from remit_server.harness.stages.resolve import resolve
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.models.ports import ToolSpec

@@ -15,7 +15,7 @@ from rows import rows
 
 from remit_governance.secrets.redaction import Redactor
 from remit_server.errors import ToolError
-from remit_server.harness.record.redacted import redact_data
+from remit_server.harness.record.audit_events import redact_data
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.run.testing.finding import Facts, Place, elsewhere, fitting, home_of, nearest
 from remit_server.tools.run.testing.narrowing import cargo_targets, go_packages, node_files

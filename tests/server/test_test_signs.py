@@ -13,8 +13,7 @@ from rows import rows
 
 from remit_server.tools.run.testing.reports.cargo_signs import siphash, vouch_cargo
 from remit_server.tools.run.testing.reports.cargo_text import cargo_results
-from remit_server.tools.run.testing.reports.go_signs import vouch_go
-from remit_server.tools.run.testing.reports.json_reports import go_results
+from remit_server.tools.run.testing.reports.json_reports import go_results, vouch_go
 from remit_server.tools.run.testing.reports.results import Report
 
 ROOT = Path("/home/me/shop")

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from remit_governance.audit.log.database import archives
-from remit_governance.audit.log.retention import AuditRules
-from remit_governance.audit.maintenance import Maintenance
-from remit_governance.audit.proof.head_file import MemoryHead
+from remit_governance.audit.maintenance import AuditRules, Maintenance
+from remit_governance.audit.proof.head import MemoryHead
 from remit_governance.audit.proof.keys import MemoryVault
-from remit_governance.audit.proof.notary import MemoryPlace, Notary
-from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.proof.sealing import MemoryPlace, Notary, Sealer
 from remit_governance.audit.reading.report import Report, examine
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog

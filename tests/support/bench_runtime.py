@@ -12,9 +12,8 @@ from typing import Any
 
 from configured import configured, is_setting
 
-from remit_governance.audit.log.durability import OPERATIONAL
 from remit_governance.audit.reading.query import query_audit
-from remit_governance.audit.record import AuditKind, AuditRecord
+from remit_governance.audit.record import OPERATIONAL, AuditKind, AuditRecord
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Event, RunRequest, RunResult
 from remit_server.harness.ports import AskingStyle
 from remit_server.runtime.opening import open_runtime

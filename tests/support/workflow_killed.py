@@ -29,8 +29,7 @@ from remit_server.harness.ports import NobodyToAsk
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.harness.workflow.moves import move
 from remit_server.harness.workflow.take_up import find_last_move, find_position
-from remit_server.sessions.contents import Contents
-from remit_server.sessions.history import SessionHistory
+from remit_server.sessions.history import Contents, SessionHistory
 from remit_server.sessions.recorder import Recorder
 from remit_server.sessions.session_file import SessionFile
 

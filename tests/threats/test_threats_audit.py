@@ -23,8 +23,7 @@ from messages import SAYS
 from running_server import POLICY
 from threat_bench import own
 
-from remit_governance.audit.proof.head import Head, Signer, sign_head
-from remit_governance.audit.proof.head_file import SLOT
+from remit_governance.audit.proof.head import SLOT, Head, Signer, sign_head
 from remit_governance.audit.reading.query import query_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.audit.store import AuditLog

@@ -14,9 +14,8 @@ from rows import rows
 from running_server import POLICY, RunningServer
 
 from remit_governance.errors import PolicyError
-from remit_governance.globs import glob_expression, match_any
 from remit_governance.policy.language.compile import Source, compile_policy
-from remit_governance.policy.matching.paths import compile_globs
+from remit_governance.policy.matching.paths import compile_globs, glob_expression, match_any
 from remit_server.workspace.git_config import matches
 from remit_server.workspace.trees.ignore import IgnoreRules, parse_ignore_file
 from remit_server.workspace.trees.path_globs import parse_glob

@@ -23,10 +23,9 @@ from lsp_pipe import PipeClient
 from messages import SAYS
 from threat_bench import own
 
-from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.proof.head import HeadFile
 from remit_governance.audit.proof.keys import FileVault
-from remit_governance.audit.proof.notary import CheckpointFile, Notary
-from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.proof.sealing import CheckpointFile, Notary, Sealer
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 

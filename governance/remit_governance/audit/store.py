@@ -23,11 +23,19 @@ from typing import Self
 
 from remit_governance.audit.log.chain import Chain, failing
 from remit_governance.audit.log.database import Segment
-from remit_governance.audit.log.durability import MAX_AGE_S, may_wait, wants_checkpoint
 from remit_governance.audit.log.set_aside import beyond_use, not_whole, renewing, set_aside, try_new
 from remit_governance.audit.log.unfinished_calls import outcome_not_known, unfinished_calls
 from remit_governance.audit.proof.sealing import Sealer
-from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind, AuditRecord, Entry
+from remit_governance.audit.record import (
+    MAX_AGE_S,
+    MAX_SUMMARY,
+    AuditEvent,
+    AuditKind,
+    AuditRecord,
+    Entry,
+    may_wait,
+    wants_checkpoint,
+)
 from remit_governance.errors import AuditError
 
 LOOKED_BACK = 10_000

@@ -15,8 +15,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from remit_governance.policy.language.policy_form import Commands, Form, Globs, Word, Words
-from remit_governance.policy.matching.command_match import Match, same_command
-from remit_governance.policy.matching.commands import is_script
+from remit_governance.policy.matching.command_match import Match, is_script, same_command
 from remit_governance.policy.matching.conditions import on_command, on_host, on_path
 from remit_governance.policy.matching.paths import FOLDS_CASE, fold, normalise
 from remit_governance.policy.matching.scripts import Parts, parts_of
@@ -252,7 +251,7 @@ def _strongest(rules: Iterable[PermissionRule], action: Action, fold_case: bool)
 
 def _unclear(action: Action) -> bool:
     if action.script is None:
-        return bool(action.doubts) or is_script(action.command)
+        return bool(action.doubts) or (action.command is not None and is_script(action.command))
     return bool(parts_of(action).doubts)
 
 

@@ -30,7 +30,7 @@ from remit_governance.permissions.permissions import (
     standing_rule,
 )
 from remit_governance.policy.language.parse_form import parse_form
-from remit_governance.policy.matching.commands import is_script
+from remit_governance.policy.matching.command_match import is_script
 from remit_governance.values import Action, Decision, strictest
 from remit_governance.visible import visible
 

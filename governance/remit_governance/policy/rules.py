@@ -14,8 +14,7 @@ from remit_governance.policy.shell.catalogue.rows import NO_ROWS, OwnRows
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Action, Intent, Reason, SandboxName, Verdict
 from remit_governance.work_items import WorkItems
-from remit_governance.workflow.exemptions import DEFAULT_GLOBS, Category
-from remit_governance.workflow.test_files import TEST_GLOBS
+from remit_governance.workflow.test_files import DEFAULT_GLOBS, TEST_GLOBS, Category
 
 LayerName = Literal["builtin", "yaml", "extension"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from remit_governance.canonical import Json, digest
-from remit_governance.workflow.exemptions import Exemption
 from remit_governance.workflow.proof.runs import Red, TestFiles, name_some
 from remit_governance.workflow.states import Facts, Held, Mode, Moved, State, Trigger, advance, ways_out
+from remit_governance.workflow.test_files import Exemption
 
 _WORKING = frozenset({State.TEST_WRITING, State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})
 

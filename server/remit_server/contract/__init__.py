@@ -36,7 +36,6 @@ from remit_server.contract.events import (
     UsageEvent,
     WarningEvent,
 )
-from remit_server.contract.looks import AgentSession, WaitingQuestion
 from remit_server.contract.requests import (
     MOST_ATTACHED,
     MOST_SELECTED,
@@ -69,6 +68,7 @@ from remit_server.contract.results import (
     ToolTrace,
 )
 from remit_server.contract.reviews import (
+    AgentSession,
     ReviewDocument,
     ReviewHunk,
     ReviewHunks,
@@ -77,6 +77,7 @@ from remit_server.contract.reviews import (
     ReviewListRequest,
     ReviewPart,
     ReviewResolveRequest,
+    WaitingQuestion,
     WaitingReview,
 )
 from remit_server.contract.sessions import (

@@ -1,4 +1,7 @@
-"""What waits for an answer, as clients ask for it and answer it in parts (LSP-14)."""
+"""What waits for an answer, as clients ask for it and answer it in parts (LSP-14).
+
+What a page shows of everything that goes on in a folder: questions that wait, and the sessions of all agents.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from remit_server.contract.events import ApprovalRequired
 from remit_server.contract.requests import LeftOut
 from remit_server.contract.values import FileDiff, Wire
 
@@ -94,3 +98,30 @@ class ReviewHunks(Wire):
     digest: str
     by_hunk: bool
     hunks: tuple[ReviewHunk, ...]
+
+
+class WaitingQuestion(Wire):
+    """A question that waits for an answer, with its parts where it is about changes. An answer may leave parts out
+    where the question is `by_hunk`."""
+
+    question: ApprovalRequired
+    hunks: tuple[ReviewHunk, ...]
+
+
+class AgentSession(Wire):
+    """A session in this folder as the audit log has it: of Remit's own agent (`remit`), or of one that calls
+    `remit hook`.
+
+    `title` is the beginning of what the person said first, as far as it was recorded. `calls` are counted by decision:
+    `asked` are those that a person had to be asked about. `since` and `last` are UTC in RFC 3339.
+    """
+
+    agent: str
+    session_id: str
+    title: str
+    since: str
+    last: str
+    calls: int = Field(ge=0)
+    asked: int = Field(ge=0)
+    denied: int = Field(ge=0)
+    ended: bool

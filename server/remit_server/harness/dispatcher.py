@@ -28,11 +28,9 @@ from remit_server.harness.stages.authorise import authorise
 from remit_server.harness.stages.collect import collect, collects, comes_after_review, needs_review_first
 from remit_server.harness.stages.commit_review import review_commit
 from remit_server.harness.stages.execute import execute
-from remit_server.harness.stages.gate import admit, opened_tools
-from remit_server.harness.stages.judge import JudgedCall, judge
+from remit_server.harness.stages.gate import ParsedCall, admit, check_state, opened_tools, parse
 from remit_server.harness.stages.merge import Merged, merge
-from remit_server.harness.stages.parse import ParsedCall, check_state, parse
-from remit_server.harness.stages.prepare import Prepared, prepare
+from remit_server.harness.stages.prepare import JudgedCall, Prepared, judge, prepare
 from remit_server.harness.stages.resolve import ResolvedCall, make_tool_context, resolve, resolve_targets
 from remit_server.harness.stages.select_intent import declare, is_left, preview_selected, select_intent
 from remit_server.harness.turn import Turn

@@ -18,8 +18,7 @@ from remit_governance.values import Action, Decision, SandboxName, Verdict, stri
 from remit_governance.workflow.position import Position, describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.callers import SUB_AGENT, tags_of
-from remit_server.harness.calls import RunDenied
+from remit_server.harness.calls import SUB_AGENT, RunDenied, tags_of
 from remit_server.harness.turn import Turn
 
 RUN_INSIDE = frozenset({"process.exec", "net.connect"})
@@ -33,8 +32,8 @@ STRICTNESS = ("allow", "ask", "deny", "final_deny")
 class Judgement:
     """What policy of `policy_version` says of each action, and the person's standing answer: the strictest of all.
 
-    `basis` is all that it was derived from; None where an equal basis may be judged differently, by a rule that is a
-    program.
+    `decision` are the decisions combined: the strictest verdict, all reasons. `basis` is all that it was derived from;
+    None where an equal basis may be judged differently, by a rule that is a program.
     """
 
     actions: tuple[Action, ...]
@@ -42,11 +41,10 @@ class Judgement:
     answer: Answer
     policy_version: str
     basis: object = field(default=None, compare=False, repr=False)
+    decision: Decision = field(init=False, compare=False, repr=False)
 
-    @property
-    def decision(self) -> Decision:
-        """The decisions combined: the strictest verdict, all reasons."""
-        return strictest(self.decisions)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decision", strictest(self.decisions))
 
     @property
     def pairs(self) -> tuple[tuple[Action, Decision], ...]:

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
-from remit_governance.audit.log.durability import READING
+from remit_governance.audit.record import READING
 from remit_governance.intents import SELECT_INTENT, canonical_tool
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.matching.paths import fold
 from remit_governance.values import Action
+from remit_server.harness.approval.proposal import git_folders
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.turn import Turn
-from remit_server.harness.writes.repositories import git_folders
 from remit_server.scheduling.runner import DependencyFailed, Freezer, Runner
 from remit_server.scheduling.schedule import Limits, Task
 

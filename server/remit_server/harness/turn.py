@@ -19,7 +19,7 @@ from remit_governance.workflow.debt import Coverage
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.states import State, Trigger
 from remit_server.contract import ErrorPayload, Event, TokenUsage, ToolTrace, UsageEvent, WarningEvent
-from remit_server.harness.callers import CallerName
+from remit_server.harness.calls import CallerName
 from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
 from remit_server.harness.turn_changes import TurnChanges

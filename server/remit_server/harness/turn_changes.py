@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from remit_server.contract import FileOutcome
 from remit_server.tools.spec import FileChange
-from remit_server.workspace.content.files import digest_of
 from remit_server.workspace.line_diff import line_edits
 
 MAX_BYTES = 200_000
@@ -42,7 +41,7 @@ class TurnChanges:
             self._note(path, NO_FILE, before)
             self.moved[path] = self.moved.pop(old, old)
             return
-        self._note(path, before, NO_FILE if change.after is None else Side(digest_of(change.after), change.after))
+        self._note(path, before, NO_FILE if change.after is None else Side(change.digest, change.after))
 
     def _note(self, path: str, before: Side, after: Side) -> None:
         first, _ = self.files.get(path, (before, after))

@@ -16,12 +16,12 @@ from pydantic import JsonValue
 
 from remit_governance.hosts import parse_endpoint
 from remit_governance.intents import IntentState
-from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.matching.command_match import command_words
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.values import Action, Effect
 from remit_governance.visible import visible
 from remit_server.errors import OutsideWorkspace, ToolError
-from remit_server.harness.callers import tags_of
+from remit_server.harness.calls import tags_of
 from remit_server.hooks.tool_rows import BESIDE, ToolKind, ToolRow
 from remit_server.tools.edit.patch.parse import parse_diff
 from remit_server.workspace.paths.workspace_path import Workspace

@@ -23,8 +23,7 @@ from remit_governance.secrets.redaction import Redactor, map_strings
 from remit_governance.values import Action, Decision
 from remit_governance.visible import visible
 from remit_server.errors import SetupError
-from remit_server.harness.record.audit_events import UNJUDGED, Worded, append
-from remit_server.harness.record.redacted import summarise, summarise_arguments
+from remit_server.harness.record.audit_events import UNJUDGED, Worded, append, summarise, summarise_arguments
 from remit_server.hooks.agents import Agent
 from remit_server.hooks.answers import word_told
 from remit_server.hooks.deciding import Ruling

@@ -15,7 +15,7 @@ from remit_governance.errors import AuditError
 from remit_governance.permissions.permissions import PermissionRule
 from remit_governance.permissions.remembered import rule_text
 from remit_governance.policy.decision.recorded import recorded_actions
-from remit_governance.policy.matching.commands import is_script
+from remit_governance.policy.matching.command_match import is_script
 from remit_governance.values import Action
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError

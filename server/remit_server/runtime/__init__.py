@@ -1,6 +1,6 @@
 """Sessions and turns: idempotency, time-outs, cancellation; transport-free (AGT-06).
 
-Turns and time-outs (`runtime.py`), what a session holds between turns (`session.py`); `opening.py` puts all parts
+Turns and time-outs (`runtime.py`), what a session holds between turns (`open_sessions.py`); `opening.py` puts all parts
 together; `settings.py` is what a server was started with, from the typed model of `runtime/config/` (`form.py`), the
 layers of its files (`layers.py`; `editing.py` helps editors with them), of which an editor may set some
 (`editor.py`); `live_settings.py` reads them again when they change, which `own_file_watcher.py` notices; `places.py`

@@ -11,15 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from remit_governance.audit.log.retention import AuditRules
-from remit_governance.audit.maintenance import Maintenance
+from remit_governance.audit.maintenance import AuditRules, Maintenance
 from remit_governance.audit.proof.checkpoint import SignedCheckpoint
 from remit_governance.audit.proof.checkpoint_file import Fault, Lines
 from remit_governance.audit.proof.elsewhere import checkpoint_lines, send
-from remit_governance.audit.proof.head_file import HeadFile
+from remit_governance.audit.proof.head import HeadFile
 from remit_governance.audit.proof.keys import person_vault
-from remit_governance.audit.proof.notary import CheckpointFile, Notary
-from remit_governance.audit.proof.sealing import Sealer
+from remit_governance.audit.proof.sealing import CheckpointFile, Notary, Sealer
 from remit_governance.audit.reading.query import AuditFilter, query_audit, stream_audit
 from remit_governance.audit.reading.report import Report, examine
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord

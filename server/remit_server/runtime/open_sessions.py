@@ -1,20 +1,140 @@
-"""The sessions that a runtime has open: found by id, taken up from their files, and forgotten when idle (SES-01)."""
+"""The sessions that a runtime has open: found by id, taken up from their files, and forgotten when idle (SES-01).
+
+Each is what it has said, read and allowed, and the file that it is kept in (SES-01).
+"""
 
 from __future__ import annotations
 
+import asyncio
 import textwrap
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from remit_governance.visible import visible
-from remit_governance.workflow.position import Position
+from remit_governance.workflow.position import Position, strictest
 from remit_governance.workflow.states import Mode
-from remit_server.contract import EditsAsked, RunRequest, TextInput
+from remit_server import __version__
+from remit_server.agent.context.conversation import Conversation
+from remit_server.contract import EditsAsked, ModelConfig, RunRequest, RunResult, TextInput
 from remit_server.harness.approval.desk import allow_edits
 from remit_server.harness.context import Parts
+from remit_server.harness.ports import Emit, KeptHistory, NothingKept
+from remit_server.harness.turn import SessionMemory
+from remit_server.harness.workflow.take_up import find_last_move, find_position
+from remit_server.models.choose import PREFIXES
+from remit_server.models.remote.engines import parse_reference
+from remit_server.runtime.config.form import When
 from remit_server.runtime.live_settings import LiveSettings
-from remit_server.runtime.session import Session, open_session
+from remit_server.runtime.settings import Settings
+from remit_server.sessions.folder import SessionFolder
+from remit_server.sessions.history import SessionHistory
+from remit_server.sessions.recorder import Recorder
+from remit_server.sessions.session_file import Redact, SessionFile
+from remit_server.uninterrupted import finish_uninterrupted
+
+
+@dataclass(slots=True)
+class Session:
+    """What one session has said, read and allowed; turns in it run one after the other."""
+
+    memory: SessionMemory
+    recorder: Recorder | None = None
+    history: KeptHistory = field(default_factory=NothingKept)
+    conversation: Conversation = field(default_factory=Conversation)
+    turn_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    instructions: set[str] = field(default_factory=set[str])
+    model: str | None = None
+    review: When | None = None
+
+    async def begin_turn(self, turn_id: str, model: ModelConfig) -> bool:
+        """Takes the session's file; where others went on with the session, so does the conversation. Returns whether it
+        was there before, and was read.
+
+        Raises SessionError where another process works in it. A cancellation waits until the file is taken.
+        """
+        if self.recorder is None:
+            return False
+        now = await finish_uninterrupted(asyncio.to_thread(self.recorder.begin, turn_id, model))
+        if now is not None:
+            self.conversation, self.instructions = now, set()
+        self.conversation.keep = self.recorder.keep
+        return now is not None
+
+    async def recall(self, audit: Path) -> bool:
+        """Finds out where the session stood, as the log at `audit` has it; tells whether it stood anywhere. Its first
+        turn looks at that again, and at what has changed since (FLW-12)."""
+        if self.recorder is None or not await asyncio.to_thread(self.recorder.look):
+            return False
+        place = await find_position(self.history, await find_last_move(audit, self.memory.session_id))
+        if place is None or strictest((place.mode, self.memory.position.mode)) is not place.mode:
+            return False
+        self.memory.position = place
+        return True
+
+    @property
+    def chosen_mode(self) -> str | None:
+        """The mode of the workflow that the person last chose in the session, as its file has it."""
+        return None if self.recorder is None else self.recorder.replayed.mode
+
+    @property
+    def started(self) -> tuple[str, ...]:
+        """The commands that the session had started in the background when its file was read."""
+        return () if self.recorder is None else self.recorder.replayed.processes
+
+    @property
+    def answered_by(self) -> str | None:
+        """The model that had answered last when the session's file was read; None where none had."""
+        return None if self.recorder is None else self.recorder.replayed.model
+
+    def keeps(self) -> tuple[Emit, ...]:
+        """Returns what takes a turn's events to the session's file, where it has one."""
+        return () if self.recorder is None else (self.recorder.take,)
+
+    def pin(self, texts: tuple[str, ...]) -> None:
+        """Keeps texts in front of the model when the conversation is condensed."""
+        self.conversation.pins += texts
+        if self.recorder is not None:
+            self.recorder.keep_pins(texts)
+
+    def end_turn(self, result: RunResult) -> None:
+        """Lets others have the session's file."""
+        if self.recorder is not None:
+            self.recorder.end(result)
+
+    def take_problems(self) -> tuple[str, ...]:
+        """Returns what the person has not been told of the session's file."""
+        if self.recorder is None:
+            return ()
+        found, self.recorder.problems = tuple(self.recorder.problems), []
+        return found
+
+    def close(self) -> None:
+        """Leaves the session's file."""
+        if self.recorder is not None:
+            self.recorder.close("closed")
+
+
+def open_session(session_id: str, settings: Settings, redact: Redact) -> Session:
+    """Returns a session, of which nothing is read before its first turn."""
+    memory = SessionMemory(session_id, position=Position(Mode(settings.config.workflow.mode)))
+    if not settings.config.sessions.save:
+        return Session(memory)
+    folder = SessionFolder(settings.session_folder)
+    file = SessionFile(folder.file_of(session_id))
+    recorder = Recorder(file, session_id, str(settings.workspace), __version__, redact)
+    return Session(memory, recorder, SessionHistory(recorder, folder.contents))
+
+
+def model_config(reference: str, name: str) -> ModelConfig:
+    """Returns what a session's file says of a model: who provides it, and its name."""
+    remote = parse_reference(reference)
+    if remote is not None:
+        return ModelConfig(provider=remote.provider, model=name)
+    played = next((prefix for prefix in PREFIXES if reference.startswith(prefix)), None)
+    return ModelConfig(provider=played.rstrip(":") if played else "mlx", model=name)
+
 
 REMEMBERED = 100
 MOST_OF_A_NAME = 60

@@ -13,14 +13,14 @@ from pathlib import Path
 from remit_server.errors import SetupError, os_reason
 from remit_server.own_files import entries_of, stamp_of
 from remit_server.runtime.own_file_writer import rewrite
-from remit_server.tools.plugins.files import Files, manifest_of, read_files
-from remit_server.tools.plugins.life import Life, PluginState
-from remit_server.tools.plugins.manifest import NAME, Manifest, unusable
+from remit_server.tools.plugins.manifest import NAME, Files, Manifest, manifest_of, read_files, unusable
 from remit_server.tools.plugins.record import (
     FILES,
     FOLDER,
     RECORD,
     CallablePlugin,
+    Life,
+    PluginState,
     Record,
     changed_files,
     read_record,

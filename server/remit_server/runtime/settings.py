@@ -19,7 +19,7 @@ from remit_server.runtime.config.form import KEYS, ConfigForm, Section, variable
 from remit_server.runtime.config.layers import Key, resolve
 from remit_server.runtime.folder_record import read_trust
 from remit_server.runtime.places import config_folder, data_folder, workspace_state
-from remit_server.sandbox.limits.at_once import AtOnce
+from remit_server.sandbox.scheduled import AtOnce
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 PROGRAMS = "programs.yaml"

@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_governance.audit.log.durability import READING
 from remit_governance.audit.reading.query import AuditFilter, query_audit
-from remit_governance.audit.record import AuditKind
+from remit_governance.audit.record import READING, AuditKind
 from remit_governance.errors import AuditError
 from remit_server.contract import ErrorCode, RunRequest, TurnEnded
 from remit_server.errors import RemitError

@@ -43,9 +43,8 @@ from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.folder_record import as_it_holds
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import enter_turn
-from remit_server.runtime.open_sessions import OpenSessions
+from remit_server.runtime.open_sessions import OpenSessions, Session, model_config
 from remit_server.runtime.outcome import Outcome, cancelled_error, internal, judge_turn, shortage, time_out_error
-from remit_server.runtime.session import Session, model_config
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.taken_up import TakenUp, find_end
 from remit_server.sessions.folder import SessionFolder

@@ -2,6 +2,6 @@
 
 Sessions on disk: records as lines of one file that one process at a time writes (`session_file.py`), written while
 a turn runs (`recorder.py`), what records come to (`replay.py`, pure), the folder with its list (`folder.py`), what
-changed files and the tests of a proof held (`contents.py`), what turns and all sessions changed (`history.py`), and a
+turns and all sessions changed, and what those files and the tests of a proof held (`history.py`), and a
 session's messages, copied or looked through (`messages.py`). Absent: running anything of it.
 """

@@ -26,7 +26,7 @@ from remit_server.contract import (
     WorkflowMoved,
 )
 from remit_server.errors import os_reason
-from remit_server.sessions.contents import Contents, digests_of
+from remit_server.sessions.history import Contents, digests_of
 from remit_server.sessions.messages import fork
 from remit_server.sessions.replay import replay
 from remit_server.sessions.session_file import SessionError, SessionFile, read_session, to_lines

@@ -135,7 +135,8 @@ class FileChange:
 
     With `moved_from`, the file of that path, which holds `before`, gets this one, where nothing is yet; `after` are the
     same bytes, none of them where `before` leaves them out. `executable` says whether it becomes so; None leaves that
-    as it is, and a new file is not.
+    as it is, and a new file is not. `touched` is each path that changes, with the digests of what it held before and
+    holds afterwards; `digest` and `size`, bytes, are of the file afterwards.
     """
 
     path: WorkspacePath
@@ -143,19 +144,18 @@ class FileChange:
     after: bytes | None
     moved_from: WorkspacePath | None = None
     executable: bool | None = None
+    touched: tuple[tuple[WorkspacePath, str | None, str | None], ...] = field(init=False, repr=False, compare=False)
+    digest: str | None = field(init=False, repr=False, compare=False)
+    size: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def touched(self) -> tuple[tuple[WorkspacePath, str | None, str | None], ...]:
-        """Each path that changes, with the digests of what it held before and holds afterwards."""
+    def __post_init__(self) -> None:
         before = self.before.digest if self.before else None
-        if self.moved_from is not None:
-            return ((self.moved_from, before, None), (self.path, None, before))
-        return ((self.path, before, None if self.after is None else digest_of(self.after)),)
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file afterwards."""
-        return self.before.size if self.before and self.moved_from else len(self.after or b"")
+        digest = before if self.moved_from else None if self.after is None else digest_of(self.after)
+        last = (self.path, None if self.moved_from else before, digest)
+        size = self.before.size if self.before and self.moved_from else len(self.after or b"")
+        object.__setattr__(self, "touched", ((self.moved_from, before, None), last) if self.moved_from else (last,))
+        object.__setattr__(self, "digest", digest)
+        object.__setattr__(self, "size", size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,12 +363,12 @@ class Follows(Enum):
 class InWorkflow:
     """What a tool is to the workflow.
 
-    `only_in` are the states that have a use for it, all where there are none. `strict_only`: it leads on where the
-    workflow is enforced, and nowhere else. `gives_up`: it gives up an exemption, as long as nothing was changed
-    under it.
+    `follows` is what the workflow does with its calls; None where it does nothing. `only_in` are the states that have a
+    use for it, all where there are none. `strict_only`: it leads on where the workflow is enforced, and nowhere else.
+    `gives_up`: it gives up an exemption, as long as nothing was changed under it.
     """
 
-    follows: Follows
+    follows: Follows | None = None
     only_in: frozenset[State] = frozenset()
     strict_only: bool = False
     gives_up: bool = False
@@ -407,16 +407,11 @@ class Tool(Generic[A]):
     past: str = ""
     drop_rank: int | None = None
     if_named: bool = False
-    workflow: InWorkflow | None = None
+    workflow: InWorkflow = InWorkflow()
     own: bool = False
     judged_as: str | None = None
     delegates: bool = False
     may_touch: Callable[[A, ToolContext], tuple[Target, ...]] | None = None
-
-    @property
-    def follows(self) -> Follows | None:
-        """What the workflow does with its calls; None where it does nothing."""
-        return None if self.workflow is None else self.workflow.follows
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -86,7 +86,7 @@ TOOL_TAGS: Mapping[str, frozenset[str]] = MappingProxyType(
 """The tags of each tool, for policy (POL-19). What a command of `run_command` has written is no trusted write: it is
 found out afterwards."""
 
-TEST_RUNS = frozenset(name for name, tool in TOOLS.items() if tool.follows is Follows.TESTS)
+TEST_RUNS = frozenset(name for name, tool in TOOLS.items() if tool.workflow.follows is Follows.TESTS)
 """The tools that run tests."""
 
 FILE_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -10,7 +10,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit_server.tools.code.language_server.servers import LANGUAGES, SERVERS, find_server, programs_for
+from remit_server.tools.code.language_server.ask_server import LANGUAGES, SERVERS, find_server, programs_for
 from remit_server.tools.code.language_server.showing import (
     MAX_SHOWN,
     character_of,

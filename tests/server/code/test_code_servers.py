@@ -10,7 +10,7 @@ from bench_runtime import Answering
 from code_bench import OPEN, SYSTEM_PYTHON, asked, own_server, with_jedi
 from messages import SAYS
 
-from remit_server.tools.code.language_server.servers import SERVERS
+from remit_server.tools.code.language_server.ask_server import SERVERS
 
 needs_sandbox = pytest.mark.skipif(
     shutil.which("bwrap") is None or SYSTEM_PYTHON is None, reason="there is no bwrap, or no system Python"

@@ -21,10 +21,10 @@ from remit_server.chat.replies import Chat
 from remit_server.cli.console import draw_event
 from remit_server.contract import ApprovalRequired
 from remit_server.errors import ToolError
-from remit_server.harness.approval.question_text import question_text
+from remit_server.harness.approval.question import question_text
 from remit_server.harness.background.printed import MOST_KEPT, Printed
 from remit_server.harness.background.processes import MOST_RUNNING
-from remit_server.transports.acp.permission import describe
+from remit_server.transports.acp.turns import describe
 
 pytestmark = pytest.mark.slow
 

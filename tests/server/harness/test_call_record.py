@@ -13,7 +13,7 @@ from remit_governance.audit.record import AuditKind
 from remit_governance.secrets.redaction import Redactor
 from remit_server import __version__
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
-from remit_server.harness.record.redacted import redact_data
+from remit_server.harness.record.audit_events import redact_data
 
 WRITE = call("write_file", path="b.py", content="x")
 READ = call("read_file", path="a.py")

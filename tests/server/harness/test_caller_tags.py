@@ -13,7 +13,7 @@ from threat_bench import LAX, own
 from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.values import CALLER_TAGS
 from remit_server.contract import RunRequest
-from remit_server.harness.callers import CALLERS, OWN, SUB_AGENT, tags_of
+from remit_server.harness.calls import CALLERS, OWN, SUB_AGENT, tags_of
 from remit_server.tools.table import TOOL_TAGS
 
 WRITE = {"path": "new.py", "content": "x = 1\n"}

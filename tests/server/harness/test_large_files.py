@@ -13,8 +13,7 @@ from messages import SAYS
 from remit_server.errors import ToolError
 from remit_server.tools.edit.delete_file import DELETE_FILE, DeleteFileArguments
 from remit_server.tools.spec import ToolContext
-from remit_server.workspace.content.digest_only import MAX_KNOWN_BYTES
-from remit_server.workspace.content.files import MAX_FILE_BYTES
+from remit_server.workspace.content.files import MAX_FILE_BYTES, MAX_KNOWN_BYTES
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import OpenDocument
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from remit_server.errors import SetupError
 from remit_server.hooks.agents import AGENTS
-from remit_server.hooks.codex_trust import hash_of
-from remit_server.hooks.settings_file import EVENTS, SettingsFile
+from remit_server.hooks.settings_file import EVENTS, SettingsFile, hash_of
 
 pytestmark = pytest.mark.slow
 

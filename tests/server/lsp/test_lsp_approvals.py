@@ -9,7 +9,7 @@ from messages import SAYS
 from pygls.uris import to_fs_path
 
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
-from remit_server.harness.approval.question_text import question_text
+from remit_server.harness.approval.question import question_text
 from remit_server.transports.lsp.client_requests.approval_messages import (
     MESSAGE_LIMIT,
     cut_into_messages,

@@ -14,9 +14,8 @@ from bench_runtime import Bench, benches, call, intent
 from remit_governance.audit.record import AuditKind
 from remit_server.errors import ToolError
 from remit_server.sandbox.choose import sandbox_named
-from remit_server.sandbox.limits.at_once import AtOnce
 from remit_server.sandbox.ports import CommandSpec, StreamName
-from remit_server.sandbox.scheduled import Scheduled, Slots
+from remit_server.sandbox.scheduled import AtOnce, Scheduled, Slots
 from remit_server.scheduling.runner import DependencyFailed, Freezer, Runner, wait_first
 from remit_server.scheduling.schedule import Limits, Task
 

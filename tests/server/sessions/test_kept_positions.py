@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.workflow.exemptions import CATEGORIES, Exemption
 from remit_governance.workflow.position import Position, Surroundings, TakenUp, digest_position, take_up
 from remit_governance.workflow.proof.runs import Red, TestFiles
 from remit_governance.workflow.states import Mode, State, Trigger
+from remit_governance.workflow.test_files import CATEGORIES, Exemption
 from remit_server.contract import ModelConfig
 from remit_server.harness.workflow.take_up import find_position
-from remit_server.sessions.contents import Contents
 from remit_server.sessions.folder import SessionFolder
-from remit_server.sessions.history import SessionHistory
+from remit_server.sessions.history import Contents, SessionHistory
 from remit_server.sessions.recorder import Recorder
 from remit_server.sessions.session_file import SessionFile
 

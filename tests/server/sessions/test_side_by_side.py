@@ -11,7 +11,7 @@ from bench_runtime import SHOP, Bench
 
 from remit_server.cli.console import draw_event
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
-from remit_server.harness.approval.question_text import question_text
+from remit_server.harness.approval.question import question_text
 from remit_server.harness.ports import AskingStyle
 
 ASKS = """\

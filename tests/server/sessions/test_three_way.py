@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from obvious_undo import obvious_take_back
 from rows import rows
 
-from remit_server.workspace.three_way import take_back
+from remit_server.workspace.line_diff import take_back
 
 LINES = st.lists(st.sampled_from([b"a", b"b", b"c", b"", b"\xff\x00", b"d\r"]), max_size=12).map(b"\n".join)
 

@@ -254,7 +254,7 @@ async def test_SES_05_what_cannot_be_kept_is_not_changed(make_bench: Any, monkey
     def full(self: Any, digest: str, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("remit_server.sessions.contents.Contents.keep", full)
+    monkeypatch.setattr("remit_server.sessions.history.Contents.keep", full)
     result = await bench.ask(own("write_file", path="a.py", content="x\n"))
     assert "nothing was changed: what the files hold cannot be kept for undo" in reason(result)
     assert (bench.workspace / "a.py").read_text() == SHOP

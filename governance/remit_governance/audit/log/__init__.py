@@ -1,1 +1,1 @@
-"""One log on the disk: its databases and its chain, what is durable when, how long it is kept. Absent: keys."""
+"""One log on the disk: its databases and its chain. Absent: keys."""

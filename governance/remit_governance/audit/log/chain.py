@@ -1,7 +1,7 @@
 """The active database of a log, open for writing (effect): records are chained to it, and it is closed into segments.
 
 Several processes may have it open: each transaction reads the chain's head inside itself, so there is one chain.
-`kill -9` at any moment leaves whole records only.
+`kill -9` at any moment leaves whole records only. Which servers started and ended is read from the latest of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +26,47 @@ from remit_governance.audit.log.database import (
     upgrade,
     write_segment,
 )
-from remit_governance.audit.log.servers import open_servers, records_about_log
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, Entry, chain_hash, read_content
 from remit_governance.errors import AuditError
+
+LOOKED_BACK = 10_000
+"""Records of the active segment that are looked at."""
+
+_SQL = (
+    "SELECT content FROM records WHERE number > (SELECT coalesce(max(number), 0) FROM records) - ?"
+    """ AND (instr(content, '"kind":"kernel_') OR instr(content, '"kind":"audit_')) ORDER BY number"""
+)
+
+Said = tuple[int, AuditEvent]
+
+
+def records_about_log(connection: sqlite3.Connection) -> list[Said]:
+    """Returns the records about servers and about the log, oldest first. Raises sqlite3.Error, ValueError."""
+    contents = connection.execute(_SQL, (LOOKED_BACK,)).fetchall()
+    return [(number, event) for number, _, event in (read_content(content) for (content,) in contents)]
+
+
+def open_servers(records: Iterable[Said]) -> tuple[int, ...]:
+    """Returns the numbers of the starts of servers that no end follows."""
+    return tuple(_servers(records)[0].values())
+
+
+def ended_servers(records: Iterable[Said]) -> tuple[tuple[int, int], ...]:
+    """Returns the numbers of the start and of the end of servers that have both."""
+    return tuple(_servers(records)[1])
+
+
+def _servers(records: Iterable[Said]) -> tuple[dict[str, int], list[tuple[int, int]]]:
+    begun: dict[str, int] = {}
+    found: list[tuple[int, int]] = []
+    for number, event in records:
+        server = event.metadata.get("server")
+        if server and event.kind is AuditKind.KERNEL_START:
+            begun[server] = number
+        elif server and event.kind is AuditKind.KERNEL_SHUTDOWN and server in begun:
+            found.append((begun.pop(server), number))
+    return begun, found
+
 
 HEAD_KEPT = '"head":"signed"'
 """In the metadata of a `checkpoint` record: beside the checkpoints, a signed head is kept."""

@@ -1,23 +1,34 @@
 """The signed head: how far one log has come, signed at every durable write and kept apart from its database
-(AUD-04). Pure.
+(AUD-04), in a file of its own beside the checkpoints (effect).
 
 The signature is a keyed BLAKE2b under a secret made from the key that signs checkpoints: it is checked only where that
 key is, and made on the way of every record. What leaves this machine is a checkpoint.
 
 A checkpoint file only grows; the head is one statement that the next one replaces. It speaks of records that no
 checkpoint has reached yet: a removed end and an appended forgery do not match it.
+
+Two heads lie in the file, each in half of it, and the older one is written over: a power cut in the middle of a write
+leaves the other. The lock of the file is held while a record is written and its head signed, so that the two agree for
+whoever else holds it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hmac
 import json
+import os
 import re
+import secrets
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from json.encoder import encode_basestring
-from typing import Any
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
 
 from remit_governance.audit.proof.checkpoint import Checkpoint, Signer
+from remit_governance.errors import AuditError
 
 VERSION = 1
 _HEX = re.compile("[0-9a-f]{64}")
@@ -98,3 +109,179 @@ def _written(head: Head, key: str = "", signature: str = "") -> bytes:
 
 _NAMES = tuple(f.name for f in fields(Head))
 _EXAMPLE = _fields(Head("", 0, "", 0, 0, 0))
+
+
+SLOT = 1024
+_MOST = 2 * SLOT + 1
+
+
+@dataclass(frozen=True, slots=True)
+class StoredHead:
+    """What a head file holds: the newest head that can be read (None: there is none), the `older` one, and whether
+    something else is there that is no head."""
+
+    data: bytes = b""
+    signed: SignedHead | None = None
+    damaged: bool = False
+    older: SignedHead | None = None
+
+    @staticmethod
+    def read(data: bytes) -> StoredHead:
+        """Read the content of a head file."""
+        lines = [line for at in (0, SLOT) if (line := data[at : at + SLOT].strip(b" \n\0"))]
+        found = [signed for line in lines if (signed := read_head(line))]
+        found.sort(key=lambda signed: signed.head.serial, reverse=True)
+        newest, older, *_ = (*found, None, None)
+        damaged = len(found) < len(lines) or len(data) > 2 * SLOT
+        return StoredHead(data, newest, damaged, older)
+
+
+class HeadStore(Protocol):
+    """Keeps the head of one log. Its methods are called while it is held."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold it against every other process. Raises AuditError where that cannot be."""
+        ...
+
+    def read(self) -> bytes | None:
+        """Returns all of it; None where nothing was ever written. Raises AuditError."""
+        ...
+
+    def write(self, signed: SignedHead, before: bytes, *, durable: bool) -> bytes:
+        """Write over the older one of the two heads that `before` has; what is there then. `durable` brings it to the
+        disk. Raises AuditError."""
+        ...
+
+    def set_aside(self) -> None:
+        """Have it out of the way, where it cannot be taken for a head of ours. Raises AuditError."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open. Idempotent."""
+        ...
+
+
+class MemoryHead:
+    """The fake that ships."""
+
+    def __init__(self, data: bytes | None = None) -> None:
+        self.data = data
+
+    def held(self) -> AbstractContextManager[None]:
+        """Returns nobody else is there."""
+        return nullcontext()
+
+    def read(self) -> bytes | None:
+        """Returns what was written."""
+        return self.data
+
+    def write(self, signed: SignedHead, before: bytes, *, durable: bool) -> bytes:
+        """Write it."""
+        del durable
+        self.data = _with(before, signed)
+        return self.data
+
+    def set_aside(self) -> None:
+        """Forget it."""
+        self.data = None
+
+    def close(self) -> None:
+        """Closes the file; nothing is open afterwards."""
+
+
+class HeadFile:
+    """A file with mode 0600, in a folder with mode 0700. For one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = path.with_name(f"{path.name}.lock")
+        # Opening a file costs more than the rest of a write: the lock stays open, the file while the lock is held.
+        self._lock_fd, self._fd, self._holds = -1, -1, False
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the lock file beside it, which is made if it is missing. Raises AuditError."""
+        return self
+
+    def __enter__(self) -> None:
+        try:
+            if self._lock_fd < 0:
+                self._lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._lock_fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with suppress(OSError):  # a file system without locks: then two servers may disagree, and say so
+                fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
+        except OSError as error:
+            raise _unusable("written", self._lock, error) from error
+        self._holds = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._holds = False
+        self._let_go()
+        with suppress(OSError):
+            fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close the lock file. Idempotent; it is opened again when it is needed."""
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+
+    def read(self) -> bytes | None:
+        """Returns the file's content. Raises AuditError where it is there and cannot be read."""
+        try:
+            if self._fd < 0:
+                flags = os.O_RDWR if self._holds else os.O_RDONLY
+                self._fd = os.open(self.path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            return os.pread(self._fd, _MOST, 0)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unusable("read", self.path, error) from error
+        finally:
+            if not self._holds:
+                self._let_go()
+
+    def write(self, signed: SignedHead, before: bytes, *, durable: bool) -> bytes:
+        """Write one half of the file. Raises AuditError."""
+        try:
+            if self._fd < 0:
+                self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            os.pwrite(self._fd, _slot(signed), _at(signed))
+            if durable:
+                os.fsync(self._fd)
+            return _with(before, signed)
+        except OSError as error:
+            raise _unusable("written", self.path, error) from error
+
+    def set_aside(self) -> None:
+        """Give it another name. Raises AuditError."""
+        self._let_go()
+        try:
+            self.path.rename(self.path.with_name(f"{self.path.name}.set-aside-{secrets.token_hex(4)}"))
+        except OSError as error:
+            raise _unusable("set aside", self.path, error) from error
+
+    def _let_go(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _slot(signed: SignedHead) -> bytes:
+    return signed.line.ljust(SLOT - 1) + b"\n"
+
+
+def _at(signed: SignedHead) -> int:
+    return signed.head.serial % 2 * SLOT
+
+
+def _with(data: bytes, signed: SignedHead) -> bytes:
+    """Returns what a file with these bytes holds once the head is written."""
+    at, slot = _at(signed), _slot(signed)
+    return data[:at].ljust(at, b"\0") + slot + data[at + SLOT :]
+
+
+def _unusable(done: str, path: Path, error: OSError) -> AuditError:
+    why = f"{path}: {(error.strerror or str(error)).lower()}"
+    return AuditError(f"the signed head of the audit log cannot be {done}", why, "make the file readable and writable")

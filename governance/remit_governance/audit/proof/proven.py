@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from remit_governance.audit.proof.checkpoint import Signer, signature_holds
 from remit_governance.audit.proof.checkpoint_file import Evidence, Fault, Lines, span
-from remit_governance.audit.proof.head import Head
-from remit_governance.audit.proof.head_file import StoredHead
+from remit_governance.audit.proof.head import Head, StoredHead
 
 LIMIT = (
     "not proven: whoever can write as you on this machine could have rewritten log, checkpoints, signed head and key"

@@ -9,9 +9,9 @@ from pathlib import Path
 from remit_governance.audit.log.database import archives
 from remit_governance.audit.proof.checkpoint import Checkpoint, Signer, signature_holds
 from remit_governance.audit.proof.checkpoint_file import Evidence, Fault, Lines, judge
-from remit_governance.audit.proof.head_file import StoredHead
-from remit_governance.audit.proof.notary import Notary
+from remit_governance.audit.proof.head import StoredHead
 from remit_governance.audit.proof.proven import Proof, compare, prove
+from remit_governance.audit.proof.sealing import Notary
 from remit_governance.audit.reading.verify import Broken, verify, verify_recent
 from remit_governance.errors import AuditError
 

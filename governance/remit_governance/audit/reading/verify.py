@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from remit_governance.audit.log.chain import Said, ended_servers, open_servers, records_about_log
 from remit_governance.audit.log.database import (
     Segment,
     archives,
@@ -27,7 +28,6 @@ from remit_governance.audit.log.database import (
     newest,
     oldest,
 )
-from remit_governance.audit.log.servers import Said, ended_servers, open_servers, records_about_log
 from remit_governance.audit.log.unfinished_calls import NOT_IN_ORDER
 from remit_governance.audit.proof.checkpoint import Checkpoint
 from remit_governance.audit.proof.checkpoint_file import Claim, Evidence, Fault

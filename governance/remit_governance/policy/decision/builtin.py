@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from remit_governance.globs import escape_glob
 from remit_governance.policy.decision.implicit import IMPLICIT_FILES
 from remit_governance.policy.matching.index import OUTSIDE, keys_of_globs
-from remit_governance.policy.matching.paths import compile_globs, fold, outside
+from remit_governance.policy.matching.paths import compile_globs, escape_glob, fold, outside
 from remit_governance.policy.rules import Condition, Layer, Rule, Subject
 from remit_governance.values import Verdict
 

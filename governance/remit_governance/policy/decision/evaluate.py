@@ -9,7 +9,7 @@ from remit_governance.authority import beyond_authority
 from remit_governance.capabilities import Claim, Token
 from remit_governance.errors import ExtensionError
 from remit_governance.policy.decision.risk import rated_parts, risk_of
-from remit_governance.policy.matching.commands import is_script, reads_history
+from remit_governance.policy.matching.command_match import is_script, reads_history
 from remit_governance.policy.matching.scripts import Parts
 from remit_governance.policy.rules import IndexedRule, Policy, Subject
 from remit_governance.values import Action, Decision, Reason, Verdict, strictest

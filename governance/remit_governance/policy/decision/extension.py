@@ -13,7 +13,7 @@ from remit_governance.canonical import Json, digest
 from remit_governance.errors import ExtensionError, PolicyError, Problem
 from remit_governance.policy.decision.evaluate import RULE_ERROR, UNCLEAR_COMMAND
 from remit_governance.policy.decision.risk import risk_of
-from remit_governance.policy.matching.commands import is_script
+from remit_governance.policy.matching.command_match import is_script
 from remit_governance.policy.matching.paths import normalise
 from remit_governance.policy.rules import Extension, Policy
 from remit_governance.values import Action, Reason, Verdict

@@ -22,7 +22,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from remit_governance.policy.decision.builtin import DENIED, READING, REVIEWED
-from remit_governance.policy.matching.commands import is_script
+from remit_governance.policy.matching.command_match import is_script
 from remit_governance.policy.matching.paths import compile_globs, fold, normalise, outside
 from remit_governance.policy.matching.scripts import Parts, in_scratch, parts_of
 from remit_governance.policy.shell.catalogue.rows import NO_ROWS, Effect, OwnRows

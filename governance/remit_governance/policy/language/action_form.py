@@ -16,7 +16,7 @@ from remit_governance.capabilities import DEFAULT_MAX_OPS, DEFAULT_TTL_S, Claim,
 from remit_governance.errors import ActionError, Problem
 from remit_governance.policy.language.document import Document, Place
 from remit_governance.policy.language.policy_form import RuleForm
-from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.matching.command_match import command_words
 from remit_governance.policy.rules import Policy, Rule, Subject
 from remit_governance.values import Action, Intent, SandboxName
 

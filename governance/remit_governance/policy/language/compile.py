@@ -50,8 +50,8 @@ from remit_governance.policy.shell.catalogue.rows import NO_ROWS, OwnRows
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Intent, SandboxName, Verdict
 from remit_governance.work_items import SCOPE_RULES, WorkItem, WorkItems
-from remit_governance.workflow.exemptions import CATEGORIES, DEFAULT_GLOBS
 from remit_governance.workflow.states import Mode
+from remit_governance.workflow.test_files import CATEGORIES, DEFAULT_GLOBS
 
 MAX_WILD_CHARS = 200_000
 """Characters of globs with wildcards that one path may meet: RE2 takes about a second for the longest path."""

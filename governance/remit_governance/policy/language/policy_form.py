@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
 
 from remit_governance.hosts import parse_endpoint
-from remit_governance.policy.matching.commands import command_prefix
+from remit_governance.policy.matching.command_match import command_prefix
 from remit_governance.policy.matching.paths import glob_fault
 from remit_governance.secrets.secret_patterns import SecretPattern
 from remit_governance.values import Effect, Intent

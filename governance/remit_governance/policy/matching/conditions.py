@@ -10,8 +10,7 @@ from types import MappingProxyType
 from remit_governance.hosts import DEFAULT_PORT, host_and_port
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.language.policy_form import MatchForm
-from remit_governance.policy.matching.command_match import Match, matches_command
-from remit_governance.policy.matching.commands import command_prefix, starts_with
+from remit_governance.policy.matching.command_match import Match, command_prefix, matches_command, starts_with
 from remit_governance.policy.matching.paths import compile_globs, outside
 from remit_governance.policy.rules import Condition, Subject
 from remit_governance.values import Action

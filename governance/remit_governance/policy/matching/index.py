@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from remit_governance.hosts import host_and_port
 from remit_governance.policy.language.policy_form import MatchForm
-from remit_governance.policy.matching.commands import command_prefix
+from remit_governance.policy.matching.command_match import command_prefix
 from remit_governance.policy.matching.paths import fold, normalise, outside
 from remit_governance.policy.shell.options import forms_of
 from remit_governance.values import Action

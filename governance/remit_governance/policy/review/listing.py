@@ -23,7 +23,7 @@ from remit_governance.policy.decision.risk import WEIGHTS, word_of
 from remit_governance.policy.language.compile import Source, parse_policy
 from remit_governance.policy.language.policy_form import MatchForm, RuleForm
 from remit_governance.policy.language.rule_warnings import warnings_of
-from remit_governance.policy.matching.commands import command_prefix
+from remit_governance.policy.matching.command_match import command_prefix
 from remit_governance.policy.matching.paths import fold
 from remit_governance.policy.shell.catalogue.files import packaged, packaged_names
 from remit_governance.policy.shell.catalogue.rows import EFFECTS, Entry, OwnRows, Program

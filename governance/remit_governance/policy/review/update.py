@@ -14,7 +14,7 @@ from remit_governance.intents import Matrix
 from remit_governance.policy.review.replay import Replay
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Intent
-from remit_governance.workflow.exemptions import CATEGORIES
+from remit_governance.workflow.test_files import CATEGORIES
 
 SYSCALL = "policy.update"
 

@@ -34,9 +34,9 @@ MOST_SKILL_TOKENS = 400
 IF_NAMED = tuple(name for name, tool in TOOLS.items() if tool.if_named)
 """Not offered to a model that is offered everything: it edits exact texts."""
 
-LEADS_ON = frozenset(name for name, tool in TOOLS.items() if tool.workflow is not None and tool.workflow.strict_only)
+LEADS_ON = frozenset(name for name, tool in TOOLS.items() if tool.workflow.strict_only)
 """Where the workflow is enforced these are offered, and no step gets on without them."""
-FOLLOWED = frozenset(name for name, tool in TOOLS.items() if tool.follows in {Follows.TESTS, Follows.COMMIT})
+FOLLOWED = frozenset(name for name, tool in TOOLS.items() if tool.workflow.follows in {Follows.TESTS, Follows.COMMIT})
 """What the enforced workflow asks for besides."""
 
 DROPPED_FIRST = tuple(

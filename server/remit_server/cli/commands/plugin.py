@@ -15,16 +15,14 @@ from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage
 from remit_server.errors import SetupError, ToolError, os_reason
-from remit_server.harness.callers import OWN, tags_of
+from remit_server.harness.calls import OWN, tags_of
 from remit_server.runtime.places import config_folder
 from remit_server.runtime.plugins import Found, Plugins, install, keep, remove
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.tools.external.find_tools import FIND_TOOLS
-from remit_server.tools.plugins.files import manifest_of, read_files
-from remit_server.tools.plugins.life import PluginState
-from remit_server.tools.plugins.manifest import CAPABILITIES, Kind, Manifest
-from remit_server.tools.plugins.record import changed_files, differences, taken
+from remit_server.tools.plugins.manifest import CAPABILITIES, Kind, Manifest, manifest_of, read_files
+from remit_server.tools.plugins.record import PluginState, changed_files, differences, taken
 from remit_server.tools.plugins.rows import SDK, command_of, name_of
 from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.table import TOOLS

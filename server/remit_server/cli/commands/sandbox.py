@@ -15,7 +15,7 @@ from remit_governance.values import Action, Intent
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import WrongUsage
-from remit_server.harness.callers import tags_of
+from remit_server.harness.calls import tags_of
 from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.commands.repository_elsewhere import Sight, find_sight
 from remit_server.runtime.policy.policies import load_in_force

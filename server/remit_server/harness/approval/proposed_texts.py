@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from remit_governance.visible import visible
 from remit_server.contract import LeftOut
 from remit_server.errors import ToolError
-from remit_server.harness.approval.diffs import NOT_TEXT
-from remit_server.harness.approval.review import take_change
+from remit_server.harness.approval.review import NOT_TEXT, take_change
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.text import Text
 

@@ -1,8 +1,12 @@
 """What a person is shown of a proposal: a title, the whole of what would be done, and why they are asked
-(APP-03)."""
+(APP-03).
+
+For whoever shows text and nothing more it is plain text.
+"""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -12,14 +16,13 @@ from remit_governance.permissions.remembered import EVERY_EDIT, Offer, rule_text
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.shell.catalogue.rows import NO_ROWS, OwnRows
 from remit_governance.values import Decision, Effect, Intent, Risk
-from remit_governance.visible import visible
+from remit_governance.visible import visible, visible_again
 from remit_server.contract import ApprovalRequired, FileDiff, ReasonPayload, Scope
-from remit_server.harness.approval.diffs import describe_file, name_mode
 from remit_server.harness.approval.proposal import Proposal
-from remit_server.harness.approval.review import can_be_chosen, describe_choices
+from remit_server.harness.approval.review import can_be_chosen, describe_choices, describe_file, name_mode
 from remit_server.harness.calls import ToolCall
 from remit_server.harness.judgement import Judgement
-from remit_server.harness.record.redacted import reason_payload
+from remit_server.harness.record.audit_events import reason_payload
 from remit_server.harness.turn import Stamp, Turn
 from remit_server.tools.spec import (
     CommandPlan,
@@ -261,3 +264,53 @@ def _describe_change(change: FileChange) -> str:
         return f"delete {name}"
     text = f"{'create' if change.before is None else 'change'} {name}"
     return text if change.executable is None else f"{text} ({name_mode(change.executable)})"
+
+
+def question_text(question: ApprovalRequired) -> str:
+    """Returns what is asked, why, and exactly what would happen, with invisible characters spelled out."""
+    lines = summarise(question)
+    command = question.command or (shlex.join(question.argv) if question.argv else None)
+    if command is not None:
+        lines.append(f"Runs: {visible_again(command)}".replace("\n", "\n      "))
+    if question.cwd is not None:
+        lines.append(_one_line(f"In: {question.cwd}"))
+    if question.hosts:
+        lines.append(_one_line(f"With network to: {', '.join(question.hosts)}"))
+    if question.near is not None:
+        lines.append(_one_line(f"Reaches the process in the background: {question.near}"))
+    lines += _for_the_session(question)
+    lines += [visible_again(diff.diff) for diff in question.diffs]
+    return "\n".join(lines)
+
+
+def _for_the_session(question: ApprovalRequired) -> list[str]:
+    rules = (question.session_rule, question.edits_rule)
+    return [_one_line(f"This session: allow {rule}") for rule in rules if rule is not None]
+
+
+def details_text(question: ApprovalRequired) -> str:
+    """Returns which rules ask, and what each answer would remember, as a rule where it writes one."""
+    lines = [_one_line(question.title)]
+    lines += [
+        _one_line(f"Asked by: {reason.reason} (rule {reason.rule or reason.layer})") for reason in question.reasons
+    ]
+    lines += _for_the_session(question)
+    if question.always_rule is not None:
+        lines.append(_one_line(f"Always in this workspace: adds to permissions.yaml: {question.always_rule}"))
+    if question.everywhere_rule is not None:
+        lines.append(_one_line(f"Always in every workspace: adds instead: {question.everywhere_rule}"))
+    return "\n".join(lines)
+
+
+def summarise(question: ApprovalRequired) -> list[str]:
+    """Returns the title, the reason for the question, and the risk."""
+    why = [_one_line(f"Why: {reason}") for reason in dict.fromkeys(each.reason for each in question.reasons)]
+    where = [_one_line(f"In the session: {question.session_name}")] if question.session_name is not None else []
+    who = [_one_line(f"Asked by a sub-agent: {question.asked_by}")] if question.asked_by is not None else []
+    which = [f"Call {question.step_call} of {question.step_calls}"] if question.step_calls > 1 else []
+    return [_one_line(question.title), *which, *where, *who, *why, *(["Risk: high"] if question.risk == "high" else [])]
+
+
+def _one_line(text: str) -> str:
+    """Returns visible text on one line, so that it cannot forge a further line of the question."""
+    return visible_again(text, "show")

@@ -17,7 +17,7 @@ from remit_governance.visible import visible
 from remit_server.errors import ToolError
 from remit_server.harness.judgement import Judgement
 from remit_server.sandbox.bubblewrap.layer import LayerChange
-from remit_server.tools.git.commit.index_file import stages_the_same
+from remit_server.tools.git.commit.repository import stages_the_same
 from remit_server.tools.spec import FileChange, FolderChange
 from remit_server.workspace.content.files import FileImage, image_of_text, is_executable, read_image
 from remit_server.workspace.content.text import Text, plain

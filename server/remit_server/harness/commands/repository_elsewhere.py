@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from remit_governance.policy.matching.commands import is_git
+from remit_governance.policy.matching.command_match import is_git
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.values import Action
 from remit_server.harness.commands.hidden_paths import DeniedReads, find_hidden_paths

@@ -14,8 +14,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from remit_governance.audit.log.durability import READING
-from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
+from remit_governance.audit.record import MAX_SUMMARY, READING, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
 from remit_governance.capabilities import Ended
@@ -37,10 +36,14 @@ from remit_server.contract import (
 from remit_server.errors import AlreadySo, ToolError
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.judgement import Judgement
-from remit_server.harness.record.audit_events import ENDS, UNJUDGED, Worded, append, placed_event
-from remit_server.harness.record.redacted import (
+from remit_server.harness.record.audit_events import (
+    ENDS,
     MAX_ERROR,
+    UNJUDGED,
+    Worded,
+    append,
     describe_interruption,
+    placed_event,
     redact_data,
     redact_error,
     summarise,
@@ -198,13 +201,13 @@ class CallRecord:
         """Notes which changes go into a text that has changed since they were prepared or shown."""
         if isinstance(shown, WritePlan) and isinstance(now, WritePlan):
             pairs = zip(shown.changes, now.changes, strict=True)
-            moved = ((old.touched[-1][2], *new.touched[-1]) for old, new in pairs if old != new)
+            moved = ((old.digest, *new.touched[-1]) for old, new in pairs if old != new)
             self.rebased += [f"{path.relative}: {was} as {before} to {after}" for was, path, before, after in moved]
 
     def note_part(self, shown: WritePlan, taken: WritePlan) -> None:
         """Notes the digests that a person's choice gives the files, where they are others than the shown ones."""
-        before = {change.path.relative: change.touched[-1][2] for change in shown.changes}
-        now = {change.path.relative: change.touched[-1][2] for change in taken.changes}
+        before = {change.path.relative: change.digest for change in shown.changes}
+        now = {change.path.relative: change.digest for change in taken.changes}
         self.parts += [f"{path}: {was} as {now.get(path)}" for path, was in before.items() if was != now.get(path)]
 
     def record_question(self, approval_id: str, subject_digest: str) -> None:

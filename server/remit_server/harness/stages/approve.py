@@ -22,8 +22,7 @@ from remit_server.harness.calls import stale
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import Judgement, answer_again, answered_by_typing
 from remit_server.harness.record.call_record import CallRecord
-from remit_server.harness.stages.judge import judge_or_refuse, refuse_denied
-from remit_server.harness.stages.prepare import Prepared, propose, with_plan
+from remit_server.harness.stages.prepare import Prepared, judge_or_refuse, propose, refuse_denied, with_plan
 from remit_server.harness.writes.rebase import rebase_plan
 from remit_server.tools.spec import DelegatePlan, ReadPlan, WritePlan
 

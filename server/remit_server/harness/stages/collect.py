@@ -14,7 +14,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.collected import CollectedCall
 from remit_server.harness.context import CallContext
 from remit_server.harness.record.call_record import CallRecord
-from remit_server.harness.stages.parse import ParsedCall
+from remit_server.harness.stages.gate import ParsedCall
 from remit_server.harness.stages.prepare import Prepared
 from remit_server.harness.turn import Turn
 from remit_server.harness.writes.collected_plan import has_folder

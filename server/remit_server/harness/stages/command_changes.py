@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from remit_governance.values import Action
 from remit_server.errors import ToolError
-from remit_server.harness.approval.proposal import Proposal
+from remit_server.harness.approval.proposal import Proposal, mark_repositories
 from remit_server.harness.approval.question import carrying_reasons
 from remit_server.harness.commands.classify_changes import (
     ClassifiedChanges,
@@ -32,7 +32,6 @@ from remit_server.harness.stages.execute import CommandEnded
 from remit_server.harness.stages.write import JudgedWrite, write_judged
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.exempted_edits import edits_beyond
-from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.tools.spec import CommandPlan, FileChange, FolderChange, Outcome, Plan, WritePlan
 from remit_server.workspace.trees.walk import find_ignored
 

@@ -29,7 +29,7 @@ from remit_governance.workflow.states import Mode, State
 from remit_governance.workflow.test_files import locked_files
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.approval.diffs import unified
+from remit_server.harness.approval.review import unified
 from remit_server.harness.context import CallContext
 from remit_server.harness.judgement import action_for, decide_actions
 from remit_server.harness.record.call_record import CallRecord

@@ -1,15 +1,23 @@
-"""Stage 1, the gate: the intent matrix, and the tools that this run allows (INT-04)."""
+"""Stages 1 to 3: the gate, which is the intent matrix and the tools that this run allows (INT-04); arguments parsed at
+the boundary, so that from here on a tool sees only its own type; and what the session's workflow has no use for now
+(FLW-03). What may be written is policy's to say.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
 
 from remit_governance.intents import Refusal, allowed_tools, canonical_tool, gate
 from remit_governance.values import Intent
-from remit_governance.workflow.states import Mode
+from remit_governance.visible import visible
+from remit_governance.workflow.position import describe
+from remit_governance.workflow.states import Mode, State
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext, Parts
@@ -35,12 +43,12 @@ def admit(ctx: CallContext) -> Admitted:
     if call.name == UNREADABLE_CALL:
         raise unreadable(call.arguments)
     name = canonical_tool(call.name)
-    known = parts.tools.get(name)
-    effect = known.effect if known else None
-    matrix, own = parts.rulebook.policy.matrix, {name: tool.effect for name, tool in parts.tools.items() if tool.own}
-    if refusal := gate(turn.intent, name, matrix, effect, offered=_offered(turn, parts), external=own):
+    tools = dict(parts.tools.items())
+    tool = tools.get(name)
+    effect = tool.effect if tool else None
+    matrix, own = parts.rulebook.policy.matrix, {name: tool.effect for name, tool in tools.items() if tool.own}
+    if refusal := gate(turn.intent, name, matrix, effect, offered=_offered(turn, tools), external=own):
         raise outside(refusal)
-    tool = parts.tools.get(name)
     if tool is not None and not may_call(tool, turn):
         tool = None
     if tool is None or (turn.allow_tools is not None and name not in turn.allow_tools):
@@ -52,18 +60,18 @@ def admit(ctx: CallContext) -> Admitted:
 def opened_tools(intent: Intent, turn: Turn, parts: Parts) -> tuple[str, ...]:
     """Returns the tools that an intent opens and that the run allows."""
     effects = {name: tool.effect for name, tool in parts.tools.items()}
-    offered = _offered(turn, parts)
+    offered = _offered(turn, parts.tools)
     return tuple(name for name in allowed_tools(intent, parts.rulebook.policy.matrix, effects) if name in offered)
 
 
-def _offered(turn: Turn, parts: Parts) -> frozenset[str]:
+def _offered(turn: Turn, tools: Mapping[str, AnyTool]) -> frozenset[str]:
     """Returns the tools that this run has for whoever calls: the workflow's own lead somewhere in strict mode alone."""
     strict = turn.memory.position.mode is Mode.STRICT
     return frozenset(
         name
-        for name, tool in parts.tools.items()
+        for name, tool in tools.items()
         if may_call(tool, turn)
-        and (strict or tool.workflow is None or not tool.workflow.strict_only)
+        and (strict or not tool.workflow.strict_only)
         and (turn.allow_tools is None or name in turn.allow_tools)
     )
 
@@ -112,3 +120,81 @@ def unavailable(name: str, *, known: bool, instead: Sequence[str]) -> ToolError:
         "available_tools": list(instead),
     }
     return error
+
+
+A = TypeVar("A", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCall:
+    """A tool, and arguments of its own type."""
+
+    tool: AnyTool
+    arguments: BaseModel
+
+
+def parse(admitted: Admitted, ctx: CallContext) -> ParsedCall:
+    """Parses the arguments as the tool's own type. Raises ToolError (`invalid_arguments`)."""
+    tool = admitted.tool
+    return ParsedCall(tool, validate(tool.name, tool.arguments, ctx.call.arguments))
+
+
+def validate(name: str, model: type[A], arguments: Mapping[str, JsonValue]) -> A:
+    """Returns arguments as their own type. Raises ToolError (`invalid_arguments`)."""
+    try:
+        return model.model_validate(dict(arguments))
+    except ValidationError as error:
+        fields = ", ".join(model.model_json_schema().get("properties", ())) or "no arguments"
+        raise invalid(name, _describe(error), f"{name} takes: {fields}") from error
+
+
+def _describe(error: ValidationError) -> str:
+    problems = error.errors(include_url=False)
+    return "; ".join(f"{_where(p)}{_problem(p)}" for p in problems[:5])
+
+
+def _where(problem: ErrorDetails) -> str:
+    """Returns the argument that a problem is in; what is wrong with all of them says where itself."""
+    place = ".".join(map(str, problem["loc"]))
+    return f"`{place}`: " if place else ""
+
+
+def _problem(problem: ErrorDetails) -> str:
+    """Returns what is wrong in words; of what no pattern fits, the first character that may not stand where it does."""
+    if problem["type"] == "string_pattern_mismatch":
+        value, pattern = str(problem["input"]), str(problem.get("ctx", {}).get("pattern"))
+        fitting = re.match(pattern.removesuffix("$"), value)
+        at = fitting.end() if fitting else 0
+        if at < len(value):
+            return f"`{visible(value[at], 'show')}`, its character {at + 1}, may not stand there"
+    said = problem["msg"]
+    return said[:1].lower() + said[1:]
+
+
+def invalid(name: str, why: str, fix: str) -> ToolError:
+    """Returns the refusal of arguments."""
+    return ToolError(f"the arguments of `{name}` cannot be used", why, fix, code=ErrorCode.INVALID_ARGUMENTS)
+
+
+def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
+    """Returns the call where the state has a use for its tool. Raises ToolError (`tool_unavailable`)."""
+    position, name, part = ctx.turn.memory.position, parsed.tool.name, parsed.tool.workflow
+    if not part.only_in:
+        return parsed
+    exempt = {State.EXPLORING} if part.gives_up and position.is_exempt else set[State]()
+    states = part.only_in | exempt
+    if {position.state, ctx.turn.place_for("fs.write", name).state} & states:
+        return parsed
+    intent = ctx.turn.intent.active
+    usable = [tool for tool in (opened_tools(intent, ctx.turn, ctx.parts) if intent else ()) if tool != name]
+    reason = f"the workflow is in state `{position.state}`, and `{name}` is of use in {' and '.join(sorted(states))}"
+    fix = describe(position) if position.mode is Mode.STRICT else "go on without it"
+    error = ToolError(f"`{name}` cannot be used now", reason, fix, code=ErrorCode.TOOL_UNAVAILABLE)
+    error.data = {
+        "error": error.code.value,
+        "tool_name": name,
+        "current_state": position.state.value,
+        "reason": reason,
+        "available_tools": list(usable),
+    }
+    raise error

@@ -11,11 +11,11 @@ from pydantic import BaseModel
 from remit_governance.policy.decision.rule_paths import RulePaths
 from remit_governance.values import Action, SandboxName, Verdict
 from remit_governance.workflow.test_files import locked_files
-from remit_server.harness.callers import OWN
+from remit_server.harness.calls import OWN
 from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.judgement import RUN_INSIDE, action_for, judge_path
-from remit_server.harness.stages.parse import ParsedCall
+from remit_server.harness.stages.gate import ParsedCall
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import AnyTool, Target, ToolContext
 from remit_server.workspace.git_linked import KEPT_S
@@ -54,7 +54,7 @@ async def resolve_targets(parsed: ParsedCall, ctx: CallContext, *, ahead: bool =
 
 def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
     """Returns what a call of `tool` may look at, as policy says of the turn."""
-    links, rules = HardLinks(parts.workspace.root), parts.rulebook
+    links, rules, workflow = HardLinks(parts.workspace.root), parts.rulebook, parts.workflow()
     most: dict[RulePaths, bool] = {}
 
     def allows(syscall: str, path: str) -> bool:
@@ -77,13 +77,13 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         code=parts.code,
         history=turn.history,
         made=turn.collected.made(),
-        message_prefix=parts.workflow().message_prefix,
+        message_prefix=workflow.message_prefix,
         is_locked=locked_files(parts.rulebook.policy.test_globs),
         position=turn.memory.position,
         room_chars=turn.room_chars,
         careful=turn.careful,
         command_limit_s=parts.command_limit_s(),
-        test_hosts=parts.workflow().test_hosts,
+        test_hosts=workflow.test_hosts,
         typed=turn.typed,
         processes=parts.processes.of(turn.session_id),
     )

@@ -14,8 +14,7 @@ from remit_server.contract import ErrorCode, IntentSelected
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.record.audit_events import append, intent_event
-from remit_server.harness.stages.gate import opened_tools
-from remit_server.harness.stages.parse import invalid, validate
+from remit_server.harness.stages.gate import invalid, opened_tools, validate
 from remit_server.harness.turn import Turn
 from remit_server.tools.spec import Arguments
 

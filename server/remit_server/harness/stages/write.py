@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from remit_governance.values import Action
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.harness.approval.proposal import mark_repositories
 from remit_server.harness.calls import stale
 from remit_server.harness.context import CallContext
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.writes.agent_trace import AgentTrace
-from remit_server.harness.writes.repositories import mark_repositories
 from remit_server.harness.writes.syntax import describe_broken
 from remit_server.tools.spec import FileChange, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
@@ -149,7 +149,7 @@ class Merger:
         return Step(
             path=change.path.relative,
             before=change.before.digest if change.before else None,
-            after=change.touched[-1][2],
+            after=change.digest,
             moved_from=change.moved_from.relative if change.moved_from else None,
             in_editor=self.documents.get(change.path.relative) is not None,
             executable=change.executable,

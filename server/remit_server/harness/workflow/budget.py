@@ -28,8 +28,8 @@ from remit_governance.workflow.debt import (
     opening,
     standing_of,
 )
-from remit_governance.workflow.exemptions import CATEGORIES, Category, unfit_paths
 from remit_governance.workflow.states import Mode
+from remit_governance.workflow.test_files import CATEGORIES, Category, unfit_paths
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
@@ -45,17 +45,20 @@ def refuse_locked(resolved: ResolvedCall, ctx: CallContext) -> None:
     no test can come before costs nothing, and a commit is held by what it costs itself.
     """
     tool = resolved.tool
-    if tool.effect in _HELD_EFFECTS and tool.follows not in {Follows.TESTS, Follows.COMMIT} and _is_held(ctx):
+    if tool.effect in _HELD_EFFECTS and tool.workflow.follows not in {Follows.TESTS, Follows.COMMIT} and _is_held(ctx):
+        refusal = _refusal_if_locked(tool.name, ctx)
+        if refusal is None:
+            return
         written = [action.path for action in resolved.actions if action.syscall in {"fs.write", "fs.delete"}]
         paths = [path for path in written if path is not None]
         if tool.effect is not Effect.WRITE or not paths or _needs_tests(paths, ctx):
-            _refuse_if_locked(tool.name, _read(ctx), ctx)
+            raise refusal
 
 
 def refuse_mode(mode: Mode, ctx: CallContext) -> None:
     """Raises ToolError where a locked explore mode is switched to."""
-    if mode is not Mode.STRICT:
-        _refuse_if_locked(f"{mode} mode", _read(ctx), ctx)
+    if mode is not Mode.STRICT and (refusal := _refusal_if_locked(f"{mode} mode", ctx)):
+        raise refusal
 
 
 def hold_commit(paths: Iterable[str], ctx: CallContext) -> None:
@@ -154,11 +157,16 @@ def _read(ctx: CallContext) -> Account | None:
     return None if ctx.parts.coverage_file is None else read_account(ctx.parts.coverage_file)
 
 
-def _refuse_if_locked(what: str, account: Account | None, ctx: CallContext) -> None:
+def _refusal_if_locked(what: str, ctx: CallContext) -> ToolError | None:
+    """Returns the refusal of what a locked explore mode holds; None where it is not locked."""
+    account = _read(ctx)
+    if account is None:
+        return None
     thresholds = ctx.parts.workflow().thresholds
-    if account is not None and standing_of(account, thresholds) is Standing.LOCKED:
-        why, fix = describe_account(account, thresholds), opening(account, thresholds)
-        raise ToolError(f"`{what}` was held", why, fix, code=ErrorCode.DENIED)
+    if standing_of(account, thresholds) is not Standing.LOCKED:
+        return None
+    why, fix = describe_account(account, thresholds), opening(account, thresholds)
+    return ToolError(f"`{what}` was held", why, fix, code=ErrorCode.DENIED)
 
 
 def _not_measured(account: Account, measured: Coverage | None) -> ToolError:

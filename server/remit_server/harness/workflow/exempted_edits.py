@@ -14,9 +14,8 @@ from types import MappingProxyType
 from typing import assert_never
 
 from remit_governance.policy.matching.paths import compile_globs
-from remit_governance.workflow.exemptions import Category
 from remit_governance.workflow.states import State
-from remit_governance.workflow.test_files import is_locked_file
+from remit_governance.workflow.test_files import Category, is_locked_file
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.turn import Turn

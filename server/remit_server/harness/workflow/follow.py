@@ -9,9 +9,14 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from remit_governance.workflow.debt import Coverage
-from remit_governance.workflow.exemptions import Exemption, data_of_tests, unfit_paths
 from remit_governance.workflow.position import Position, describe
-from remit_governance.workflow.proof.alone import failing_as_committed, prove_alone, proven_as_committed
+from remit_governance.workflow.proof.alone import (
+    describe_written,
+    failing_as_committed,
+    prove_alone,
+    proven_as_committed,
+    tests_written,
+)
 from remit_governance.workflow.proof.runs import (
     NotProven,
     Red,
@@ -23,9 +28,8 @@ from remit_governance.workflow.proof.runs import (
     prove_passing,
     prove_red,
 )
-from remit_governance.workflow.proof.written_in_run import describe_written, tests_written
 from remit_governance.workflow.states import Held, Mode, State, Trigger
-from remit_governance.workflow.test_files import locked_files
+from remit_governance.workflow.test_files import Exemption, data_of_tests, locked_files, unfit_paths
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.approval.proposal import Proposal
@@ -67,7 +71,7 @@ class Begun:
 async def following(proposal: Proposal, ctx: CallContext) -> AsyncGenerator[Begun]:
     """Moves on before the call runs, and back where it does not come to its end. Raises ToolError."""
     audit, turn = ctx.parts.audit, ctx.turn
-    match proposal.tool.follows:
+    match proposal.tool.workflow.follows:
         case Follows.TESTS:
             begun = Begun(await _snapshot(ctx), await _digest_first(ctx))
             _leave_review_if_changed(begun.tested, ctx)
@@ -90,7 +94,7 @@ async def follow_outcome(
     merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext, record: CallRecord
 ) -> Merged:
     """Moves on by what the call came to, and says so in its result. Raises ToolError where a control tool is held."""
-    before, follows = ctx.turn.memory.position.state, proposal.tool.follows
+    before, follows = ctx.turn.memory.position.state, proposal.tool.workflow.follows
     said = await _move_on(merged, begun, proposal, ctx)
     unsaved = await name_unsaved(ctx) if follows is Follows.TESTS else ""
     if record.changed:
@@ -114,7 +118,7 @@ async def follow_outcome(
 
 async def _move_on(merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext) -> str:
     """Moves on by what the call came to; returns what there is to say about it. Raises ToolError where it is held."""
-    follows = proposal.tool.follows
+    follows = proposal.tool.workflow.follows
     match follows:
         case Follows.TESTS:
             return await _follow_tests(merged, begun, proposal, ctx)
@@ -358,7 +362,11 @@ def _go_on(ctx: CallContext) -> None:
 
 def say_what_stays(refusal: ToolError, tool: AnyTool | None, turn: Turn) -> None:
     """Has a refusal of `revise_tests` say that the tests stay locked (FLW-13)."""
-    if tool is not None and tool.follows is Follows.REVISION and turn.memory.position.state is State.CODE_WRITING:
+    if (
+        tool is not None
+        and tool.workflow.follows is Follows.REVISION
+        and turn.memory.position.state is State.CODE_WRITING
+    ):
         refusal.fix = f"{refusal.fix}; until then the tests stay locked"
 
 

@@ -15,10 +15,10 @@ from remit_governance.audit.reading.query import AuditFilter, query_audit
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.canonical import digest
 from remit_governance.errors import AuditError
-from remit_governance.workflow.exemptions import Category, Exemption
 from remit_governance.workflow.position import Position, Surroundings, digest_position, strictest, take_up
 from remit_governance.workflow.proof.runs import Red
 from remit_governance.workflow.states import Mode, State
+from remit_governance.workflow.test_files import Category, Exemption
 from remit_server.contract import KeptPosition, WorkflowMoved
 from remit_server.harness.context import Parts
 from remit_server.harness.ports import KeptHistory

@@ -109,7 +109,7 @@ class AgentTrace:
                 start_line=start,
                 end_line=end,
                 content_hash=_hash(data),
-                file_hash=change.touched[-1][2] if change.moved_from else None if after is None else _hash(after),
+                file_hash=change.digest if change.moved_from else None if after is None else _hash(after),
             )
 
 

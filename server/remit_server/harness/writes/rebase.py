@@ -11,10 +11,10 @@ from typing import cast
 from pydantic import JsonValue
 
 from remit_server.errors import ToolError
-from remit_server.harness.approval.diffs import Hunk, hunks_between
+from remit_server.harness.approval.review import Hunk, hunks_between
 from remit_server.tools.files.read_source import with_one_mark
 from remit_server.tools.spec import FileChange, WritePlan
-from remit_server.workspace.content.files import FileImage, digest_of, image_of_text
+from remit_server.workspace.content.files import FileImage, image_of_text
 from remit_server.workspace.content.text import Text
 from remit_server.workspace.ports import Documents
 
@@ -38,7 +38,7 @@ def rebase_plan(plan: WritePlan, documents: Documents) -> WritePlan | None:
         if fitted is None:
             return None
         changes.append(fitted)
-    renamed = {_digest(old): _digest(new) for old, new in zip(plan.changes, changes, strict=True)}
+    renamed = {old.digest or "": new.digest or "" for old, new in zip(plan.changes, changes, strict=True)}
     data = cast("Mapping[str, JsonValue]", _replace_digests(dict(plan.outcome.data), renamed))
     return replace(plan, changes=tuple(changes), outcome=replace(plan.outcome, data=data))
 
@@ -119,10 +119,6 @@ def _depth(line: str) -> int:
 
 def _is_unchanged(change: FileChange, now: FileImage) -> bool:
     return change.moved_from is None and change.before is not None and change.before.digest == now.digest
-
-
-def _digest(change: FileChange) -> str:
-    return "" if change.after is None else digest_of(change.after)
 
 
 def _replace_digests(data: JsonValue, renamed: Mapping[str, str]) -> JsonValue:

@@ -8,8 +8,7 @@ from pydantic import BaseModel, Field, create_model
 
 from remit_governance.errors import PolicyError
 from remit_governance.policy.editing import completion as files
-from remit_governance.policy.editing.completion import Completion
-from remit_governance.policy.editing.diagnosis import Finding, placed
+from remit_governance.policy.editing.completion import Completion, Finding, placed
 from remit_governance.policy.editing.hover import Hover
 from remit_governance.policy.editing.hover import hover as explain
 from remit_governance.policy.editing.schema import Slot

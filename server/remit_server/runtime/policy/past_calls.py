@@ -24,7 +24,7 @@ from remit_governance.policy.review.replay import LAST, Change, PastCalls, Repla
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Decision, Reason
 from remit_governance.visible import visible
-from remit_governance.workflow.exemptions import Category
+from remit_governance.workflow.test_files import Category
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.runtime.policy.policies import as_setup_error, compile_texts, load_in_force, sources

@@ -14,8 +14,7 @@ from remit_governance.policy.decision.extension import ExtensionRule, Facts, rea
 from remit_server.errors import SetupError
 from remit_server.extensions.host import ExtensionHost
 from remit_server.runtime.plugins import Found, look_at, places
-from remit_server.tools.plugins.life import Life
-from remit_server.tools.plugins.record import FOLDER, RECORD, read_record
+from remit_server.tools.plugins.record import FOLDER, RECORD, Life, read_record
 
 _NO_ALLOW = "a rule of a plugin can deny, ask and pass; it cannot allow"
 

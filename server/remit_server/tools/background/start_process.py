@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from remit_governance.policy.matching.commands import command_words
+from remit_governance.policy.matching.command_match import command_words
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError

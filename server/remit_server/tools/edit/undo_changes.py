@@ -16,7 +16,7 @@ from remit_server.tools.files.read_source import current_image
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
 from remit_server.workspace.content.files import FileImage, digest_of, is_executable
 from remit_server.workspace.history import PastChange, PastTurn
-from remit_server.workspace.three_way import take_back
+from remit_server.workspace.line_diff import take_back
 
 CHANGED_SINCE = "it was changed since, and stays as it is"
 LINKED = "a link leads from its place to another file now, which stays as it is"

@@ -7,7 +7,7 @@ from itertools import accumulate, takewhile
 
 from pydantic import Field
 
-from remit_governance.globs import MAX_GLOB_CHARS
+from remit_governance.policy.matching.paths import MAX_GLOB_CHARS
 from remit_governance.values import Effect
 from remit_server.tools.search.large_trees import files_below
 from remit_server.tools.search.omissions import (

@@ -10,8 +10,7 @@ from pathlib import Path
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.spec import ToolContext
-from remit_server.workspace.content.digest_only import image_by_digest
-from remit_server.workspace.content.files import FileImage, image_of_text, read_image
+from remit_server.workspace.content.files import FileImage, image_by_digest, image_of_text, read_image
 from remit_server.workspace.content.text import Text, plain
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 

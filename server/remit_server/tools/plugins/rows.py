@@ -22,9 +22,8 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.edit.patch.changes import changes_of, must_go_together
 from remit_server.tools.edit.patch.parse import parse_diff
-from remit_server.tools.external.arguments import arguments_of, as_json
 from remit_server.tools.external.declared import schema_of
-from remit_server.tools.external.row import MAX_SHOWN_CHARS
+from remit_server.tools.external.row import MAX_SHOWN_CHARS, arguments_of, as_json
 from remit_server.tools.plugins.conversation import Broken, Conversation, Unheld, not_called
 from remit_server.tools.plugins.manifest import Manifest, PluginToolForm, one_line
 from remit_server.tools.plugins.record import CallablePlugin

@@ -8,7 +8,7 @@ from functools import partial
 
 from pydantic import Field
 
-from remit_governance.globs import MAX_GLOB_CHARS
+from remit_governance.policy.matching.paths import MAX_GLOB_CHARS
 from remit_governance.values import Effect
 from remit_server.tools.search.file_search import MAX_SEARCHED_BYTES, Place, Query, Search, search_each, search_named
 from remit_server.tools.search.large_trees import files_below, files_to_search

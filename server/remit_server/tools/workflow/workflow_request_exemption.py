@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from remit_governance.values import Effect
-from remit_governance.workflow.exemptions import Category
 from remit_governance.workflow.states import State
+from remit_governance.workflow.test_files import Category
 from remit_server.tools.spec import (
     Arguments,
     Follows,

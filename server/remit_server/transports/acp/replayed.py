@@ -35,7 +35,7 @@ from remit_server.contract import (
     WorkflowMoved,
 )
 from remit_server.harness.approval.proposed_texts import MOST_CHARS, ProposedText
-from remit_server.sessions.contents import Contents
+from remit_server.sessions.history import Contents
 from remit_server.transports.acp.updates import (
     Update,
     asked_by_person,

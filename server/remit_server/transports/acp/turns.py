@@ -1,4 +1,7 @@
-"""A turn as a client follows it: updates in order, questions as requests, one answer at the end (TRN-13, TRN-14)."""
+"""A turn as a client follows it: updates in order, questions as requests, one answer at the end (TRN-13, TRN-14).
+
+A question is a permission request (TRN-14): a yes is for once, whatever was chosen.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from acp import schema
@@ -13,8 +17,10 @@ from acp.exceptions import RequestError
 from acp.meta import CLIENT_METHODS
 from pydantic import ValidationError
 
+from remit_governance.visible import visible_again
 from remit_server.contract import (
     AgentEvent,
+    ApprovalAnswer,
     ApprovalRequired,
     ApprovalResolved,
     InputPart,
@@ -26,10 +32,88 @@ from remit_server.harness.approval.proposed_texts import ProposedText
 from remit_server.harness.ports import StreamAsker
 from remit_server.runtime.streamed_client import NOBODY_LEFT
 from remit_server.runtime.turn_streams import TurnStream
-from remit_server.transports.acp.permission import ALWAYS, DENY, answer_of, chosen, proposed_rule, request_of
 from remit_server.transports.acp.sdk import AcpClient
 from remit_server.transports.acp.sessions import AcpSession
-from remit_server.transports.acp.updates import TurnUpdates, Update, message_id, said
+from remit_server.transports.acp.updates import TurnUpdates, Update, diff_of, in_text, kind_of, message_id, said
+
+_FILE = {"path", "before_digest", "after_digest", "created", "deleted", "moved_from"}
+ALLOW, ALWAYS, DENY = "allow", "allow_and_show_rule", "deny"
+
+
+def request_of(
+    session: str, question: ApprovalRequired, texts: Sequence[ProposedText], root: Path
+) -> schema.RequestPermissionRequest:
+    """Returns the request: what will run, byte for byte, and the digest that an answer is bound to."""
+    shown: list[Any] = [*(diff_of(root, each) for each in texts), in_text(describe(question))]
+    options = [schema.PermissionOption(option_id=ALLOW, name="Allow", kind="allow_once")]
+    if question.always_rule is not None:
+        name = "Allow this once, and show the rule that would always allow it"
+        options.append(schema.PermissionOption(option_id=ALWAYS, name=name, kind="allow_always"))
+    options.append(schema.PermissionOption(option_id=DENY, name="Deny", kind="reject_once"))
+    call = schema.ToolCallUpdate(
+        tool_call_id=question.tool_call_id,
+        title=question.title,
+        kind=kind_of(question.tool, has_file=bool(texts)),
+        status="pending",
+        content=shown,
+        raw_input=_bound(question),
+        locations=[schema.ToolCallLocation(path=str(root / each.path)) for each in texts] or None,
+    )
+    return schema.RequestPermissionRequest(session_id=session, tool_call=call, options=options)
+
+
+def describe(question: ApprovalRequired) -> str:
+    """Returns the question in words: why, what will run, where it reaches, the digest."""
+    lines = [f"{question.title} · risk {question.risk}"]
+    if question.session_name is not None:
+        lines.append(f"In the session: {visible_again(question.session_name, 'show')}")
+    if question.asked_by is not None:
+        lines.append(f"Asked by a sub-agent: {visible_again(question.asked_by, 'show')}")
+    lines += dict.fromkeys(visible_again(reason.reason) for reason in question.reasons)
+    if question.command is not None:
+        where = f"in {question.cwd}" if question.cwd else "in the folder of the session"
+        reach = f"network only to {', '.join(question.hosts)}" if question.hosts else "no network"
+        lines.append(f"$ {question.command}\n{where}, in the sandbox, {reach}")
+    if question.near is not None:
+        lines.append(f"Reaches the process in the background: {visible_again(question.near, 'show')}")
+    lines += [diff.diff for diff in question.diffs if diff.diff]
+    return "\n".join([*lines, f"Your answer is for exactly this: {question.digest}"])
+
+
+def _bound(question: ApprovalRequired) -> dict[str, Any]:
+    """Returns what the answer is bound to, for programs."""
+    told = question.model_dump(
+        mode="json",
+        include={"approval_id", "digest", "effect", "argv", "command", "cwd", "hosts", "near", "risk", "deadline"},
+    )
+    told["files"] = [
+        each.model_dump(
+            mode="json", include={"path", "before_digest", "after_digest", "created", "deleted", "moved_from"}
+        )
+        for each in question.diffs
+    ]
+    return told
+
+
+def chosen(answer: schema.RequestPermissionResponse) -> str:
+    """Returns the option that was chosen; all but a clear yes is a no."""
+    outcome = answer.outcome
+    named = outcome.option_id if isinstance(outcome, schema.AllowedOutcome) else DENY
+    return named if named in {ALLOW, ALWAYS} else DENY
+
+
+def answer_of(question: ApprovalRequired, option: str) -> ApprovalAnswer:
+    """Returns the answer to exactly this question, for once."""
+    return ApprovalAnswer(
+        approval_id=question.approval_id, decision="deny" if option == DENY else "allow", digest=question.digest
+    )
+
+
+def proposed_rule(question: ApprovalRequired, permissions: Path) -> str:
+    """Returns what is said of the rule that would always allow it: nobody but the person writes it."""
+    rule = visible_again(question.always_rule or "", "show")
+    return f"Allowed once. To always allow it, add this line to `{permissions}`:\n\n```\n{rule}\n```\n\n"
+
 
 UPDATE, PERMISSION = CLIENT_METHODS["session_update"], CLIENT_METHODS["session_request_permission"]
 

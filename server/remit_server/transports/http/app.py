@@ -1,11 +1,15 @@
-"""The routes (TRN-06): runs and their events, answers, status, sessions, and the same over one WebSocket."""
+"""The routes (TRN-06): runs and their events, answers, status, sessions, and the same over one WebSocket.
+
+The files of the built-in page come with the program.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from importlib.resources import files
 from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -35,7 +39,22 @@ from remit_server.runtime.streamed_client import StreamedClient
 from remit_server.runtime.told_call import call_json, find_call, judge_now, tell_call
 from remit_server.runtime.turn_streams import TurnStream, TurnStreams
 from remit_server.transports.http.openapi import AUDIT_QUERY, openapi
-from remit_server.transports.http.page_files import PAGE, read_page
+
+_SCRIPTS = ("page", "common", "questions", "chat", "audit", "agents")
+
+PAGE: Mapping[str, tuple[str, str]] = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in _SCRIPTS},
+}
+"""By its path: the file, and its type. The page does nothing by itself and knows no token."""
+
+
+def read_page(path: str) -> tuple[str, str]:
+    """Returns the text and the type of a part of the page."""
+    name, kind = PAGE[path]
+    return (files("remit_server.transports.http") / "page" / name).read_text(encoding="utf-8"), kind
+
 
 MOST_CALLS = 500
 PING_S = 15

@@ -10,8 +10,7 @@ from pathlib import Path
 from remit_server.local_http.serving import listen, serve_app
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
-from remit_server.transports.http.app import make_app
-from remit_server.transports.http.page_files import PAGE
+from remit_server.transports.http.app import PAGE, make_app
 from remit_server.workspace.ports import NoDocuments
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from lsprotocol import types as lsp
 
-from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.transports.lsp.rpc.refusals import invalid_params
+from remit_server.transports.lsp.rpc.custom_methods import Json, invalid_params
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection

@@ -25,7 +25,7 @@ from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.folders import FolderDocument, WorkspaceFolders
 from remit_server.transports.lsp.reviews import Review
 from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.chat.replies import Chat
     from remit_server.contract import ApprovalResolved
     from remit_server.runtime.ports import AgentRuntime
-    from remit_server.transports.lsp.runtime_slot import OpenRuntime
+    from remit_server.transports.lsp.folders import OpenRuntime
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,7 @@ from remit_server import streams  # noqa: E402
 from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
 from remit_server.peers import is_own_user  # noqa: E402
 from remit_server.pulse import answering_pings  # noqa: E402
-from remit_server.transports.lsp.rpc.frames import End, Frame  # noqa: E402
-from remit_server.transports.lsp.rpc.io_threads import FrameReader, FrameWriter  # noqa: E402
+from remit_server.transports.lsp.rpc.frames import End, Frame, FrameReader, FrameWriter  # noqa: E402
 from remit_server.transports.lsp.server import RemitServer, build_server  # noqa: E402
 
 gc.freeze()
@@ -26,7 +25,7 @@ gc.enable()
 
 if TYPE_CHECKING:
     from remit_server.errors import SetupError
-    from remit_server.transports.lsp.runtime_slot import OpenRuntime
+    from remit_server.transports.lsp.folders import OpenRuntime
 
 logger = logging.getLogger(__name__)
 

@@ -21,11 +21,11 @@ from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.client_requests.registrations import hear_of_configuration
 from remit_server.transports.lsp.connection import Connection
+from remit_server.transports.lsp.folders import OpenRuntime, configured_runtimes
 from remit_server.transports.lsp.methods import bind_commands, bind_features
 from remit_server.transports.lsp.open_folders import attend_folders, change_folders, close_folder
 from remit_server.transports.lsp.rpc.custom_methods import converter
 from remit_server.transports.lsp.rpc.json_rpc import RemitProtocol
-from remit_server.transports.lsp.runtime_slot import OpenRuntime, configured_runtimes
 
 logger = logging.getLogger(__name__)
 

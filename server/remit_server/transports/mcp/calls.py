@@ -38,8 +38,7 @@ from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.turn_streams import TurnStream, TurnStreams
 from remit_server.tools.spec import Arguments
 from remit_server.transports.mcp.clients import McpClient
-from remit_server.transports.mcp.exchange import McpExchange
-from remit_server.transports.mcp.forms import HOW_TO_ALLOW, Form, FormAsker, make_form
+from remit_server.transports.mcp.exchange import HOW_TO_ALLOW, Form, FormAsker, McpExchange, make_form
 from remit_server.transports.mcp.offered import INTENT, Offered
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.harness.callers import tags_of
+from remit_server.harness.calls import tags_of
 from remit_server.runtime.audit_service import list_calls
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.told_call import call_json, find_call, judge_now

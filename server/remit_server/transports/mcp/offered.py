@@ -43,7 +43,7 @@ def governed_tools(tools: Mapping[str, AnyTool], matrix: Matrix, *, strict: bool
     """Returns the tools that another agent may call at all; those of the workflow only where it is enforced."""
     found: dict[str, Governed] = {}
     for name, tool in tools.items():
-        leads = tool.workflow is not None and tool.workflow.strict_only
+        leads = tool.workflow.strict_only
         opened_by = tuple(intent for intent in Intent if tool_fits(intent, name, matrix, tool.effect))
         kept_back = tool.person_only or tool.if_named or tool.delegates or name in {FIND_TOOLS, READ_SKILL}
         if opened_by and not kept_back and (strict or not leads):

@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from remit_server.transports.mcp.bounds import MOST_BYTES, Bounded
 from remit_server.transports.mcp.clients import KEPT_CLIENTS
+from remit_server.transports.mcp.lines import MOST_BYTES, Bounded
 
 PATH = "/mcp"
 

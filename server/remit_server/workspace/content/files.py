@@ -1,4 +1,7 @@
-"""File contents with their digests, and atomic writes: the old file or the new one, never a mixture (FILE-02)."""
+"""File contents with their digests, and atomic writes: the old file or the new one, never a mixture (FILE-02).
+
+Of files that are moved or removed unchanged the digest is read without their bytes (`delete_file`; FILE-02).
+"""
 
 from __future__ import annotations
 
@@ -365,3 +368,32 @@ def explain_error(path: WorkspacePath, error: OSError) -> ToolError:
     unknown = (ErrorCode.READ_ONLY, (error.strerror or str(error)).lower(), "check the disk and try again")
     code, why, fix = _REASONS.get(error.errno or 0, unknown)
     return _write_error(path, code, why, fix)
+
+
+MAX_KNOWN_BYTES = 1024 * 1024 * 1024
+"""The size limit of a file that is moved or removed unchanged: all of it is read for its digest, three times in all."""
+
+
+def image_by_digest(workspace: Workspace, path: WorkspacePath) -> FileImage:
+    """Returns the image of a file of any size up to the limit, with its digest; a large one's bytes are not held.
+
+    Raises ToolError as `read_image` does, `too_large` only past MAX_KNOWN_BYTES, `stale` where it grows meanwhile.
+    """
+    fd = workspace.open_read(path)
+    try:
+        status = os.fstat(fd)
+        if status.st_size <= MAX_FILE_BYTES:
+            return image_at(fd, path)
+        if status.st_size > MAX_KNOWN_BYTES:
+            raise ToolError(
+                f"cannot touch `{path.relative}`",
+                f"it is larger than {MAX_KNOWN_BYTES} bytes, which is too much to make sure of before it goes",
+                "ask the person to do it",
+                code=ErrorCode.TOO_LARGE,
+            )
+        digest = digest_at(fd, status.st_size)
+    finally:
+        os.close(fd)
+    if digest is None:
+        raise stale_file(path, "it has grown")
+    return FileImage(b"", digest, stat.S_IMODE(status.st_mode), status.st_nlink, left_out=status.st_size)

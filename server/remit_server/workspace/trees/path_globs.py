@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from string import ascii_letters, digits
 
-from remit_governance.globs import MAX_GLOB_CHARS, PathMatcher, glob_expression, match_any
+from remit_governance.policy.matching.paths import MAX_GLOB_CHARS, PathMatcher, glob_expression, match_any
 from remit_server.errors import ToolError
 
 _MAX_ALTERNATIVES = 64

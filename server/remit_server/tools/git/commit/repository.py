@@ -1,5 +1,7 @@
 """The repository that a commit goes to, as it is now: head, index, objects, settings; refused where it is in a state in
 which a commit means something else (GIT-02). Nothing of it is obeyed but settings that say how a tree is read.
+
+Of git's index a commit can be made of the entries that are read here (GIT-02).
 """
 
 from __future__ import annotations
@@ -15,15 +17,46 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.tools.git.commit.index_file import parse_index
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES, Settings, is_on, settings_of
 from remit_server.workspace.git_folder import GitFiles
-from remit_server.workspace.git_index import IndexEntry
+from remit_server.workspace.git_index import LONGEST_NAME, IndexEntry, read_version, read_whole
 from remit_server.workspace.git_linked import Folders, NoRepository, find_repository
 from remit_server.workspace.git_objects import Objects, objects_of
 from remit_server.workspace.paths.workspace_path import Workspace
+
+
+def parse_index(data: bytes) -> tuple[dict[bytes, IndexEntry], int]:
+    """Returns what is staged, by path, and the version of the format.
+
+    Raises ToolError where a commit could not be made of it, and ValueError where it is damaged.
+    """
+    entries, whole = read_whole(data)
+    if not whole:
+        raise commit_refusal("its index is split or sparse", "have a person run `git update-index --no-split-index`")
+    for name, entry in entries:
+        if entry.stage:
+            raise commit_refusal("there are conflicts", "a person has to resolve them and `git add` the files")
+        if len(name) > LONGEST_NAME or stat.S_ISDIR(entry.mode):
+            raise commit_refusal("its index holds a name that is not known here", "use git itself")
+    return dict(entries), read_version(data)
+
+
+def stages_the_same(before: bytes, after: bytes) -> bool:
+    """Tells whether two indexes stage the same: git writes down anew when it last looked at files, also where it only
+    looks. False where one of them cannot be read.
+    """
+    try:
+        return _staged(before) == _staged(after)
+    except Exception:  # whatever the parser met: nobody vouches for what a command left
+        return False
+
+
+def _staged(data: bytes) -> list[tuple[bytes, int, bytes, int, int]]:
+    entries, _ = parse_index(data)
+    return [(name, each.mode, each.sha, each.flags, each.extended_flags) for name, each in entries.items()]
+
 
 _HEAD = re.compile(r"ref: (refs/heads/[^\x00-\x20\x7f~^:?*\[\\]+)\n?")
 _SHA = re.compile(r"([0-9a-f]{40})\n?")

@@ -13,8 +13,14 @@ from remit_server.errors import ToolError
 from remit_server.tools.git.commit.files import SUBMODULE, Stored, WorkingTree, path_of
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import Entry, RepositoryNow
-from remit_server.tools.git.commit.sparse import notices_files_outside, outside_sparse
-from remit_server.tools.git.commit.untracked import NotTaken, find_addable, find_untracked, must_be_addable
+from remit_server.tools.git.commit.untracked import (
+    NotTaken,
+    find_addable,
+    find_untracked,
+    must_be_addable,
+    notices_files_outside,
+    outside_sparse,
+)
 from remit_server.workspace.git_config import is_on
 from remit_server.workspace.git_index import NOT_CHECKED_OUT, IndexEntry
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath

@@ -11,8 +11,7 @@ from remit_server.tools.run.testing.reports.cargo_signs import vouch_cargo
 from remit_server.tools.run.testing.reports.cargo_text import cargo_results
 from remit_server.tools.run.testing.reports.coverage import FileCoverage, go_profile, told_lines
 from remit_server.tools.run.testing.reports.event_lines import node_results, pytest_results, unittest_results
-from remit_server.tools.run.testing.reports.go_signs import vouch_go
-from remit_server.tools.run.testing.reports.json_reports import go_results, jest_results
+from remit_server.tools.run.testing.reports.json_reports import go_results, jest_results, vouch_go
 from remit_server.tools.run.testing.reports.results import Report
 from remit_server.tools.run.testing.rerunning import (
     go_pattern,

@@ -22,12 +22,12 @@ from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible_again
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
-from remit_server.harness.approval.question_text import details_text, question_text, summarise
+from remit_server.harness.approval.question import details_text, question_text, summarise
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of, wire_parts
 from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, NobodyToAsk, StreamAsker
 from remit_server.sandbox.server_identity import prefix_of
 from remit_server.transports.lsp.buffers.own_files import settings_here
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
 if TYPE_CHECKING:
     from remit_server.contract import ApprovalRequired

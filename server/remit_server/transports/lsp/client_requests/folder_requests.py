@@ -16,7 +16,7 @@ from pygls.exceptions import JsonRpcException
 from remit_server.transports.lsp.buffers.documents import EditRequest, Refused, Unanswered
 from remit_server.transports.lsp.buffers.edits import Place
 from remit_server.transports.lsp.rpc.custom_methods import EDITOR_QUERY, Json
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.rpc.frames import ConnectionLost
 from remit_server.workspace.code import Answer, CodeQuery, Unavailable
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from remit_server.contract import (
     WarningEvent,
 )
 from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection

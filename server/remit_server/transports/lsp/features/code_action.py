@@ -27,8 +27,7 @@ from remit_server.transports.lsp.tasks import (
 if TYPE_CHECKING:
     from remit_server.transports.lsp.client import Client
     from remit_server.transports.lsp.connection import Snapshot
-    from remit_server.transports.lsp.folders import FolderDocument
-    from remit_server.transports.lsp.runtime_slot import RuntimeSlot
+    from remit_server.transports.lsp.folders import FolderDocument, RuntimeSlot
 
 RENAME_KIND = "refactor.rewrite.remit"
 EDIT_KIND = "refactor.rewrite.remit.edit"

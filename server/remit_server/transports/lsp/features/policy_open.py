@@ -115,7 +115,7 @@ def _text(path: Path, buffers: OwnBuffers, *, project: bool) -> str | None:
 
 
 def _wanted(params: lsp.ExecuteCommandParams) -> Wanted:
-    from remit_server.transports.lsp.rpc.refusals import invalid_params
+    from remit_server.transports.lsp.rpc.custom_methods import invalid_params
 
     match params.arguments:
         case [dict()]:

@@ -27,11 +27,11 @@ from remit_server.transports.lsp.buffers.own_files import (
     policy_paths,
     settings_here,
 )
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
 if TYPE_CHECKING:
     from remit_governance.errors import Problem
-    from remit_governance.policy.editing.diagnosis import Finding
+    from remit_governance.policy.editing.completion import Finding
     from remit_governance.policy.language.compile import Source
     from remit_server.runtime.settings import Settings
     from remit_server.transports.lsp.connection import Connection
@@ -148,7 +148,7 @@ def _of_config(path: Path, text: str, *, project: bool) -> Sequence[Finding]:
 
 def _of_policy(kind: Kind, text: str, settings: Settings) -> Sequence[Finding]:
     """Returns what the compiler says of a policy's text, with the files that are in force with it."""
-    from remit_governance.policy.editing.diagnosis import findings
+    from remit_governance.policy.editing.completion import findings
     from remit_governance.policy.language.compile import Source
     from remit_governance.policy.matching.paths import FOLDS_CASE
 

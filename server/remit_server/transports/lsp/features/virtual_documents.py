@@ -58,7 +58,7 @@ def note_read(connection: Connection, uri: str) -> None:
 
 def _review_text(connection: Connection, document: QuestionDocument | FileDocument) -> str | None:
     """Returns what a question that waits has at this address; None where none with this id waits."""
-    from remit_server.harness.approval.question_text import question_text
+    from remit_server.harness.approval.question import question_text
     from remit_server.harness.approval.shown_parts import wire_parts
 
     review = connection.reviews.get(document.approval_id)
@@ -97,7 +97,7 @@ async def _tell_call(connection: Connection, document: CallDocument) -> str:
 
 async def content(connection: Connection, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
     """Returns the text of a document. Raises the error for invalid params where the address is of none."""
-    from remit_server.transports.lsp.rpc.refusals import invalid_params
+    from remit_server.transports.lsp.rpc.custom_methods import invalid_params
 
     text = await read_document(connection, params.uri)
     if text is None:

@@ -40,8 +40,7 @@ from remit_server.transports.lsp.rpc.custom_methods import (
     Json,
     WrongParams,
 )
-from remit_server.transports.lsp.rpc.frames import End, Frame, Garbage, Message
-from remit_server.transports.lsp.rpc.io_threads import ConnectionLost
+from remit_server.transports.lsp.rpc.frames import ConnectionLost, End, Frame, Garbage, Message
 from remit_server.transports.lsp.rpc.shapes import mend_envelope, mismatch
 from remit_server.transports.lsp.virtual_addresses import SCHEMES
 
@@ -340,7 +339,7 @@ class RemitProtocol(LanguageServerProtocol):
             self._reply(msg_id, {"result": future.result()})
 
     def _refuse_unexpected(self, msg_id: MessageId | None, error: BaseException) -> None:
-        from remit_server.transports.lsp.rpc.refusals import from_unexpected
+        from remit_server.transports.lsp.rpc.custom_methods import from_unexpected
 
         self._refuse(msg_id, from_unexpected(error))
 
