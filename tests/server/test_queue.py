@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import REMIT
+from command_line import CommandLine, begin
+from forked_servers import Begun
 from messages import SAYS
 from queue_broker import NatsServer, RawNats, allowed, digest_of, kept, sample, wait_for_queue
 from queue_keys import keyed
@@ -46,7 +47,7 @@ def workers(tmp_path: Path) -> Iterator[Workers]:
         yield made
 
 
-def began(workers: Workers, *options: str) -> subprocess.Popen[bytes]:
+def began(workers: Workers, *options: str) -> Begun:
     """A worker, once it takes requests."""
     process = workers.start(*options)
     with RawNats(workers.broker.port) as raw:
@@ -56,17 +57,9 @@ def began(workers: Workers, *options: str) -> subprocess.Popen[bytes]:
 
 def run(workers: Workers, *words: str, user: str = "client", code: int | None = None, **environment: str) -> str:
     """What a command prints."""
-    done = subprocess.run(
-        [str(REMIT), *words, "--queue", workers.broker.url],
-        check=False,
-        env={**workers.environment, **allowed(user), **environment},
-        cwd=workers.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
-    return done.stdout if done.returncode == 0 else done.stdout + done.stderr
+    done = workers.remit(*words, user=user, **environment)
+    assert code is None or done.code == code, done
+    return done.out if done.code == 0 else done.out + done.err
 
 
 def test_TRN_36_a_request_is_sent_once_and_its_turn_followed_from_any_event_on(workers: Workers) -> None:
@@ -89,11 +82,9 @@ def test_TRN_36_a_request_is_sent_once_and_its_turn_followed_from_any_event_on(w
 def test_TRN_30_no_password_is_taken_from_a_command_line(workers: Workers) -> None:
     for address in ("nats://a:b@127.0.0.1:4222", "nats://secret@127.0.0.1:4222", "http://127.0.0.1", "nats://", "x"):
         for words in (("submit", "go"), ("watch", "t"), ("worker",)) if "secret" in address else (("worker",),):
-            command = [str(REMIT), *words, "--queue", address]
-            kept_apart = {"cwd": workers.folder, "env": workers.environment, "capture_output": True, "text": True}
-            done = subprocess.run(command, check=False, **kept_apart)
-            assert done.returncode == WRONG_USAGE
-            assert "REMIT_QUEUE_PASSWORD" in done.stderr or "nats://127.0.0.1:4222" in done.stderr
+            done = CommandLine(workers.folder, workers.environment)(*words, "--queue", address)
+            assert done.code == WRONG_USAGE
+            assert "REMIT_QUEUE_PASSWORD" in done.err or "nats://127.0.0.1:4222" in done.err
 
 
 def test_TRN_31_workers_of_a_queue_have_one_lease(workers: Workers) -> None:
@@ -380,19 +371,16 @@ def test_TRN_35_a_broker_that_is_gone_is_said_and_reached_again_and_nothing_is_l
     script = [{"text": "one two three four five six", "pace_s": 0.5}] * 3
     with NatsServer(tmp_path / "broker") as own, Workers(tmp_path, own, script, ("--lease", "20")) as workers:
         began(workers)
-        watching = subprocess.Popen(
-            [str(REMIT), "submit", "go", "--turn", "t", "--wait", "--json", "--queue", own.url],
-            env={**workers.environment, **allowed("client")},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        words = ("submit", "go", "--turn", "t", "--wait", "--json", "--queue", own.url)
+        watching = begin(words, workers.folder, {**workers.environment, **allowed("client")})
         with RawNats(own.port) as raw:
             until(lambda: any(event["kind"] == "token_delta" for event in read_turn(raw, "t", "t").events))
         own.kill()
         time.sleep(2)
         own.start()
-        out, _ = watching.communicate(timeout=60)
-        events = [json.loads(line) for line in out.splitlines()[1:]]
+        with watching.stdin, watching.stdout as out:
+            events = [json.loads(line) for line in out.read().splitlines()[1:]]
+        assert watching.wait(60) == 0
         assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
         assert "".join(e["text"] for e in events if e["kind"] == "token_delta") == "one two three four five six"
         turn = wait_for_end(own, "t", "t")
@@ -445,11 +433,8 @@ def test_TRN_30_a_token_lets_in_as_well(tmp_path: Path) -> None:
         workers.environment["REMIT_QUEUE_TOKEN"] = "t-secret"
         workers.start()
         until(lambda: SAYS.works_on in workers.said())
-        said = subprocess.run(
-            [str(REMIT), "submit", "go", "--wait", "--queue", own.url],
-            check=False, env=workers.environment, capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
-        assert said.returncode == 0, said.stderr
+        said = CommandLine(workers.folder, workers.environment)("submit", "go", "--wait", "--queue", own.url)
+        assert said.code == 0, said.err
         assert os.path.realpath(workers.workspace) in workers.said()
 
 
@@ -463,10 +448,7 @@ def test_TRN_30_a_file_of_credentials_lets_in_as_well(tmp_path: Path) -> None:
         workers.environment["REMIT_QUEUE_CREDENTIALS"] = str(file)
         workers.start()
         until(lambda: SAYS.works_on in workers.said())
-        command = [str(REMIT), "submit", "go", "--wait", "--json", "--queue", own.url]
+        remit = CommandLine(workers.folder, workers.environment)
         for text_, code in ((credentials, 0), ("nothing", FAILED), (keyed()[1], FAILED)):
             file.write_text(text_)
-            done = subprocess.run(
-                command, check=False, env=workers.environment, capture_output=True, text=True, timeout=60
-            )
-            assert done.returncode == code, (done.stdout, done.stderr)
+            assert (done := remit("submit", "go", "--wait", "--json", "--queue", own.url)).code == code, done

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import rounds
 from queue_broker import NatsServer, RawNats, wait_for_queue
 from queue_workers import Workers, submit, wait_for_end
 
@@ -34,7 +35,7 @@ def turn(number: int) -> Any:
     return {"session_id": f"s{number // 2}", "turn_id": f"t{number}", "input": parts}
 
 
-@pytest.mark.parametrize("count", [24, 200])
+@pytest.mark.parametrize("count", sorted({24, rounds(200, 24)}))
 @pytest.mark.timeout(580)
 def test_TRN_33_each_turn_ends_once_whatever_dies(count: int, tmp_path: Path) -> None:
     chance = random.Random(os.environ.get("SEED", "7"))

@@ -111,6 +111,12 @@ def begin(words: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
     return subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
 
 
+def begin_logging(words: Sequence[str], folder: Path, environment: Mapping[str, str], file: Path) -> Begun:
+    """A command of `remit` that goes on with nobody at its streams, whose imports are there already; what it says is
+    written to the file."""
+    return _forking().log(words, folder, environment, file)
+
+
 def _done(code: int, printed: bytes, errors: bytes) -> Done:
     """Whatever was wrong, a person never sees a traceback."""
     out, err = printed.decode(errors="surrogateescape"), errors.decode(errors="surrogateescape")

@@ -8,6 +8,7 @@ the imports are shared. That each command imports what it needs is seen where it
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import importlib
 import json
@@ -42,6 +43,35 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "acp": ("remit_server.transports.acp.main",),
 }
 """What a command imports that none of the others needs: the first of its kind waits for it."""
+CLIENTS: Mapping[str, tuple[str, ...]] = {
+    "openai:": (
+        *("openai._streaming", "openai.resources.models", "openai.resources.chat", "httpcore2"),
+        *("remit_server.models.remote.choose", "remit_server.models.remote.clients.openai_client"),
+    ),
+    "anthropic:": ("anthropic",),
+}
+"""What a turn imports whose model is served, by how the model's name begins: half a second of work in each process."""
+COMMANDS = ("ask", "audit", "budget", "config", "doctor", "model", "policy", "run_tool", "sandbox", "session")
+TURNS = frozenset({"acp", "ask", "http", "mcp", "run-tool", "serve", "stdio", "worker"})
+"""The commands that run turns."""
+USUAL = (
+    "anyio._backends._asyncio",
+    "concurrent_log_handler",
+    "cryptography.hazmat.primitives.asymmetric.ed25519",
+    "email.policy",
+    "importlib_metadata",
+    "keyring",
+    "remit_server.runtime.opening",
+    "remit_server.sandbox.containers.container_sandbox",
+    "remit_server.sandbox.landlock.landlock_alone",
+    "remit_server.sandbox.network.mounted_socket",
+    "remit_server.sandbox.seatbelt.seatbelt",
+    "remit_server.sandbox.subprocess_run",
+    "remit_server.transports.lsp.main",
+    "watchfiles",
+    *map("remit_server.cli.commands.{}".format, COMMANDS),
+)
+"""What most servers and commands import, sooner or later."""
 
 
 class Servers:
@@ -80,6 +110,14 @@ class Servers:
         asked = {"environment": environment, "script": None if script is None else str(script)}
         pid = self._ask(asked, (their_in, their_out), their_ended)
         return await ForkedProcess.attach(pid, to_server, from_server, ended, limit)
+
+    def log(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], file: Path) -> Begun:
+        """A command of `remit` that goes on, is told nothing, and writes all that it says to a file."""
+        ended, their_ended = os.pipe()
+        written = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        streams = (os.open(os.devnull, os.O_RDONLY), os.open(file, written, 0o600), os.open(file, written, 0o600))
+        asked = {"environment": dict(environment), "words": list(words), "folder": str(folder)}
+        return Begun(self._ask(asked, streams, their_ended), None, None, ended)
 
     def begin(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Begun:
         """A command of `remit` that goes on, as `subprocess.Popen` with pipes; nobody hears its standard error."""
@@ -140,7 +178,7 @@ class Servers:
 class Begun:
     """What tests use of a `subprocess.Popen`, for a command that is no child of this process."""
 
-    def __init__(self, pid: int, stdin: BinaryIO, stdout: BinaryIO, ended: int) -> None:
+    def __init__(self, pid: int, stdin: BinaryIO | None, stdout: BinaryIO | None, ended: int) -> None:
         self.pid, self.stdin, self.stdout, self._ended = pid, stdin, stdout, ended
         self.returncode: int | None = None
         self._one_at_a_time = threading.Lock()
@@ -230,24 +268,16 @@ def _take(fd: int) -> bytes:
 
 def fork_on_demand(requests: socket.socket) -> None:
     """Answer each request with the process id of a new process, until nobody asks any more."""
-    # For the servers and commands to come.
-    import keyring  # noqa: F401
-    import watchfiles  # noqa: F401
-
-    import remit_server.runtime.opening
-    import remit_server.transports.lsp.main  # noqa: F401
-
-    for command in ("audit", "budget", "config", "doctor", "model", "policy", "run_tool", "sandbox", "session"):
-        importlib.import_module(f"remit_server.cli.commands.{command}")
-    gc.freeze()
+    for module in USUAL:
+        importlib.import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
     while True:
         asked, fds, _, _ = socket.recv_fds(requests, 1 << 18, 4)
         if not asked:
             return
         request = json.loads(asked)
-        for module in NEEDS.get(next(iter(request.get("words", ())), ""), ()):
-            importlib.import_module(module)
+        prepare(request.get("words", SERVE), request["environment"])
+        gc.freeze()
         streams, ended = fds[: request["streams"]], fds[request["streams"] :]
         pid = fork_attended(*ended) if ended else os.fork()
         if pid == 0:
@@ -256,6 +286,47 @@ def fork_on_demand(requests: socket.socket) -> None:
         for fd in fds:
             os.close(fd)
         requests.send(str(pid).encode())
+
+
+def prepare(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Have ready what this command needs and not all do."""
+    named = [*words, environment.get("REMIT_MODEL", "")]
+    for module in NEEDS.get(next(iter(words), ""), ()):
+        importlib.import_module(module)
+    for client, modules in CLIENTS.items():
+        if any(word.startswith(client) for word in named):
+            for module in modules:
+                importlib.import_module(module)
+    if TURNS.intersection(words[:1]):
+        know_tools()
+    if words[:1] == ["ask"] and not any(word.startswith("script:") for word in named):
+        know_phrases()
+
+
+@functools.cache
+def know_tools() -> None:
+    """Make what each turn says of the tools, and what it asks of a path: in a process of its own that is all made anew."""
+    from remit_governance.policy.decision.risk import score_of
+    from remit_governance.values import Action
+    from remit_server.tools.table import TOOLS
+
+    for tool in TOOLS.values():
+        tool.schema  # noqa: B018
+    for syscall in ("fs.read", "fs.write"):
+        score_of(Action(syscall, path="a"))
+
+
+@functools.cache
+def know_phrases() -> None:
+    """Compile what the rules of Remit know of language: seven hundred patterns, of which a sentence tries most."""
+    from remit_server.models.built_in.phrased import IDEAS
+    from remit_server.models.built_in.phrases import patterns
+    from remit_server.models.built_in.words import saying, word_table
+
+    for idea in IDEAS:
+        patterns(idea)
+    for idea in word_table():
+        saying(idea)
 
 
 def fork_attended(ended: int) -> int:

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from command_line import REMIT
+from command_line import CommandLine, Done, begin_logging
+from forked_servers import Begun
 from queue_broker import NatsServer, RawNats, allowed, digest_of, kept, lines_of, subject_token
 
 ALLOWS = """version: 1
@@ -35,7 +35,7 @@ class Workers:
     broker: NatsServer
     script: Sequence[Json] = ({"text": "done"},)
     options: tuple[str, ...] = ()
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: list[Begun] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.workspace = self.folder / "shop"
@@ -54,20 +54,17 @@ class Workers:
             **allowed("worker"),
         }
 
-    def start(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
-        command = [str(REMIT), "worker", "--queue", self.broker.url, *self.options, *options]
-        number = len(self.processes)
-        with (self.folder / "log" / f"{number}").open("wb") as log:
-            process = subprocess.Popen(
-                command,
-                cwd=self.workspace,
-                env={**self.environment, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+    def start(self, *options: str, **environment: str) -> Begun:
+        words = ("worker", "--queue", self.broker.url, *self.options, *options)
+        log = self.folder / "log" / f"{len(self.processes)}"
+        process = begin_logging(words, self.workspace, {**self.environment, **environment}, log)
         self.processes.append(process)
         return process
+
+    def remit(self, *words: str, user: str = "client", **environment: str) -> Done:
+        """A command of somebody's who is no worker, with the address of the queue."""
+        everything = {**self.environment, **allowed(user), **environment}
+        return CommandLine(self.folder, everything)(*words, "--queue", self.broker.url)
 
     def said(self) -> str:
         """What all of them wrote."""

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import REMIT
 from messages import SAYS
-from queue_broker import NatsServer, RawNats, allowed, kept, wait_for_queue
+from queue_broker import NatsServer, RawNats, kept, wait_for_queue
 from queue_workers import Workers, read_turn, submit, wait_for_end
 
 pytestmark = pytest.mark.slow
@@ -240,10 +238,7 @@ def test_THR_queue_ids_are_no_subjects(workers: Workers) -> None:
         turn.check()
         assert {event["session_id"] for event in turn.events} == {name}
         if "\x00" not in name:
-            command = [str(REMIT), "watch", name, request["turn_id"], "--json", "--queue", workers.broker.url]
-            environment = {**workers.environment, **allowed("client")}
-            done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=60)
-            assert [json.loads(line) for line in done.stdout.splitlines()] == turn.events
+            assert workers.remit("watch", name, request["turn_id"], "--json").lines == turn.events
     escape = "\x1b]0;x\x07\x1b[31m"
     submit(
         workers.broker, {"session_id": escape, "turn_id": escape, "input": {"type": "text", "text": "go"}, escape: 1}

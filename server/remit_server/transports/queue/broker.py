@@ -173,7 +173,8 @@ class Broker:
         with contextlib.suppress(Error, OSError, TimeoutError):
             if self.client.is_connected:
                 await asyncio.wait_for(self.client.flush(2), timeout=3)
-        with contextlib.suppress(Error, OSError):
+        # The library asserts that it has begun to connect: it has not, where its credentials cannot be read.
+        with contextlib.suppress(Error, OSError, AssertionError):
             await self.client.close()
 
     def _why(self, error: Error) -> str:
