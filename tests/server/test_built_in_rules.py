@@ -503,6 +503,12 @@ async def test_MOD_23_it_is_answered(tmp_path: Path, sentence: str, status: str,
         assert answer is None or result.final_output == answer
 
 
+async def test_MOD_23_a_word_of_any_length_is_declined(tmp_path: Path) -> None:
+    """It took minutes: what asks for a kind of wish looked at all of it."""
+    async with built_in(tmp_path) as bench:
+        assert (await bench.ask(f"find {'x' * 50_000}")).status == "declined"
+
+
 async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:
     async with built_in(tmp_path) as bench:
         for sentence in (

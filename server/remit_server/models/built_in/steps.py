@@ -101,7 +101,7 @@ _LOOKS = frozenset({"read_file", "search_files", "list_files"})
 
 def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending:
     """Says what takes a model; of a name that a question is about first where it is defined."""
-    said = read_sentence(turn.text.strip(), files)
+    said = read_sentence(turn.text.strip()[:MOST_CHARS], files)  # a pasted line may have any length
     name = subject_of(said) if beyond(said) is Beyond.QUESTION else None
     if name is None:
         return Ending(decline(said))
@@ -118,7 +118,7 @@ def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | 
 
 def _named_alone(text: str, files: AbstractSet[str]) -> str | None:
     """Returns the one file that a sentence names and that is not among those known: it is not there, or is hidden."""
-    said = read_sentence(text.strip(), files)
+    said = read_sentence(text.strip()[:MOST_CHARS], files)
     if len(said.paths) != 1 or said.files or not names_file(path := said.paths[0]) or path in said.folders:
         return None
     return path if _is_below(path, text) else None
