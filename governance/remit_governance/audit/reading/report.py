@@ -57,8 +57,8 @@ def examine(path: Path, notary: Notary | None, elsewhere: Lines | None = None) -
 
 
 MOST_AT_START = 64 << 20
-"""Bytes of a log, all segments together, that a start goes through whole: some 90,000 records, in a third of a
-second."""
+"""Bytes of a log, all segments together, that a start goes through whole. 50,000 short records, 24 MiB, took a third
+of a second on two cores."""
 
 
 def examine_start(path: Path, notary: Notary | None, most: int = MOST_AT_START) -> tuple[Fault, ...]:

@@ -259,4 +259,4 @@ _BARE_IMPORT = re.compile(
     r"(?!(?:a|an|and|at|everything|for|from|in|it|lines?|of|statements?|that|the|this|to)\b)"
     r"[\w.]+(?: as \w+)?(?!\w)"
 )
-"""Of Python; English goes on behind the noun, "an import of os"."""
+"""An import as Python spells it; English goes on behind the noun, "an import of os"."""
