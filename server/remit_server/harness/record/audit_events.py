@@ -26,7 +26,7 @@ from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload
 from remit_server.errors import RemitError, ToolError
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.turn import Turn
-from remit_server.json_bounds import MAX_DATA, json_length
+from remit_server.tools.data_room import MAX_DATA, json_length
 
 MAX_ERROR = 16_000
 """Characters of an error that the model sees: 4,000 tokens, roughly."""

@@ -17,8 +17,8 @@ from remit_governance.workflow.proof.runs import TestCase
 from remit_governance.workflow.test_files import is_locked_file
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.json_bounds import MAX_DATA, json_length, take_fitting
 from remit_server.sandbox.ports import CommandOutput
+from remit_server.tools.data_room import MAX_DATA, json_length, take_fitting
 from remit_server.tools.run.command_parts import failure_of, lacked_network, without_colours
 from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.run.testing.finding import Place

@@ -32,7 +32,7 @@ async def run(connection: Connection, params: StreamedParams) -> Json:
     from remit_server.contract import RunRequest
     from remit_server.transports.lsp.client_requests.approval_messages import choose_asker
     from remit_server.transports.lsp.client_requests.progress import progress_line, work_done
-    from remit_server.transports.lsp.client_requests.registrations import follow_reviews
+    from remit_server.transports.lsp.client_requests.review import follow_reviews
 
     request = read_form(RUN, RunRequest, params.request)
     token = params.partial_result_token
