@@ -171,8 +171,9 @@ It is OK, and RESULT has no program that ended with an error."
                           "")
                         (pcase (plist-get change :how) ("created" " (new)") ("deleted" " (deleted)") (_ "")))
                 'remit-hint))
-  (when (and (> (length (plist-get result :changes)) 0) (remit--truth (plist-get result :undoable)))
-    (remit--say "  M-x remit-undo takes it back" 'remit-hint))
+  (let ((command (plist-get result :taken_back_by)))
+    (when (and (> (length (plist-get result :changes)) 0) (stringp command))
+      (remit--say (format "  M-x remit-%s takes it back" command) 'remit-hint)))
   (let ((problem (plist-get result :error)) (status (plist-get result :status)) (reason (plist-get result :reason)))
     (cond
      (problem (remit--say (remit--problem problem) 'remit-problem))

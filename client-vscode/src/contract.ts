@@ -765,8 +765,8 @@ export interface RunRequest {
  *
  * `declined`: nothing that was asked for was done, and the model says so; `denied`: nothing was, because policy or the
  * person refused it. `reason` says why in these two, and what was refused, or failed at last, where something else was
- * done. `changes` are the files that are not what they were before the turn; they can be taken back where it is
- * `undoable`.
+ * done. `changes` are the files that are not what they were before the turn; `taken_back_by` names what takes them
+ * back, null where nothing was kept to do so.
  */
 export interface RunResult {
   readonly session_id: string;
@@ -777,7 +777,7 @@ export interface RunResult {
   readonly usage: TokenUsage | null;
   readonly tool_trace: readonly ToolTrace[];
   readonly changes: readonly FileOutcome[];
-  readonly undoable: boolean;
+  readonly taken_back_by: "undo" | "redo" | null;
   readonly error: ErrorPayload | null;
 }
 

@@ -73,9 +73,9 @@ def update(remit: CommandLine, text: str) -> Done:
 
 
 def test_bad_lines_are_answered_in_their_place_and_a_pipe_gets_its_answers_at_once(remit: CommandLine) -> None:
-    lines = '{"syscall": "fs.read", "path": "a"}\n\n{bad\n\xff\n{"syscall": "fs.nothing"}'
+    lines = '{"syscall": "fs.read", "path": "a"}\n\n{bad\n\xff\n{"syscall": "fs.nothing"}\n{"syscall": "fs.raed"}'
     done = remit("policy", "explain", "--jsonl", stdin=lines)
-    assert [line.get("verdict", "error") for line in done.lines] == ["allow", "error", "error", "deny"]
+    assert [line.get("verdict", "error") for line in done.lines] == ["allow", "error", "error", "deny", "error"]
     assert done.code == FAILED
 
 

@@ -84,6 +84,23 @@ def test_SES_05_undo_and_redo_after_a_restart(remit: CommandLine, script: str) -
     assert new.read_text() == "x = 1\nmine\n", "it did not exist before, and is not the agent's alone any more"
 
 
+def test_SES_05_each_undo_without_a_name_goes_one_further_back(remit: CommandLine) -> None:
+    for name in ("one.txt", "two.txt"):
+        call = json.dumps({"path": name, "content": "1"})
+        assert remit("run-tool", "write_file", call, "--intent", "CODE", "--approve", "session").code == DONE
+    there = [remit.workspace / "one.txt", remit.workspace / "two.txt"]
+    for command, left, back in (
+        ("undo", [True, False], "redo"),
+        ("undo", [False, False], "redo"),
+        ("redo", [True, False], "undo"),
+        ("redo", [True, True], "undo"),
+    ):
+        (done,) = remit("session", command, "--approve", "session", "--json").of("run_completed")
+        assert [each.exists() for each in there] == left
+        assert done["result"]["taken_back_by"] == back
+    assert remit("session", "redo", "--approve", "session").code == FAILED
+
+
 def test_SES_04_a_fork_goes_its_own_way(remit: CommandLine, script: str) -> None:
     remit("--approve", "session", "write new.py", REMIT_MODEL=script)
     first = remit("session", "list", "--json").json["session_id"]
@@ -133,7 +150,7 @@ def test_SES_06_statistics_of_one_and_of_all(remit: CommandLine, script: str) ->
     one, both = (remit("session", "stats", *more, "--json").json for more in ([], ["--all"]))
     assert (one["sessions"], both["sessions"]) == (1, 2)
     assert both["messages"]["user"] == 2 * one["messages"]["user"] == 2
-    assert "write_file: 1 calls" in remit("session", "stats").out
+    assert "write_file: 1 call," in remit("session", "stats").out
     page = remit.workspace.parent / "figures.html"
     assert remit("session", "stats", "--all", "--html", str(page)).code == DONE
     tags = Tags()

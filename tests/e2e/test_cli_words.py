@@ -58,6 +58,7 @@ def test_no_parser_completes_options(command: str, monkeypatch: pytest.MonkeyPat
         (("plugins", "list", "--json"), "`remit plugin`"),
         (("tool", "show"), "`remit tools`"),
         (("skills", "list"), "`remit skill`"),
+        (("aks", "say hello"), "`remit ask`"),
     ],
 )
 def test_one_word_that_is_no_command_is_an_error_and_no_prompt(
@@ -67,6 +68,13 @@ def test_one_word_that_is_no_command_is_an_error_and_no_prompt(
     assert done.code == USAGE
     assert SAYS.there_is_no_command in done.err
     assert near in done.err
+
+
+def test_help_with_a_command_behind_it_is_the_help_of_that_command(remit: CommandLine) -> None:
+    for words in (["session", "undo"], ["policy"]):
+        asked, plain = remit("help", *words), remit(*words, "--help")
+        assert (asked.code, asked.out) == (0, plain.out)
+        assert plain.out
 
 
 def test_words_that_are_taken_for_subcommands_are_some(monkeypatch: pytest.MonkeyPatch) -> None:

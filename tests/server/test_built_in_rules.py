@@ -309,10 +309,33 @@ def test_MOD_23_who_wants_something_undone_is_told_how(sentence: str) -> None:
         "which file uses Cart? I don't mean where the class is defined",
         "zeig mir alle dateien außer den tests",
         "rename total to amount in src/cart.py, as src/tax.py has it",
+        "which files are there and what are they for?",
+        "list the files and run the tests",
+        "Welche Dateien gibt es und was machen sie?",
+        "quels fichiers y a-t-il et que font-ils ?",
+        "qué archivos hay y qué hacen",
+        "quali file ci sono e cosa fanno",
     ],
 )
 def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:
     assert route(sentence, FILES) is None
+
+
+@rows(
+    "sentence, tool, arguments",
+    [
+        ("show me 'a b.py'", "read_file", {"path": "a b.py"}),
+        ('read "docs/my notes.md"', "read_file", {"path": "docs/my notes.md"}),
+        ("run 'a b.py'", "run_command", {"command": "python3 'a b.py'"}),
+        ("delete `my notes.md`", "delete_file", {"path": "docs/my notes.md"}),
+    ],
+)
+def test_MOD_23_a_file_with_a_space_in_its_name_is_one_where_it_is_quoted(
+    sentence: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    found = route(sentence, {"a b.py", "b.py", "docs/my notes.md"})
+    assert isinstance(found, Routed)
+    assert (found.tool, dict(found.arguments)) == (tool, arguments)
 
 
 def test_MOD_23_a_word_is_shown_as_a_name_only_where_it_says_nothing_else() -> None:

@@ -181,6 +181,15 @@ def test_MOD_27_a_model_whose_server_counts_no_tokens_is_told_as_it_is() -> None
     assert built_in not in describe_report(report)
 
 
+def test_MOD_27_a_server_that_answers_for_another_model_than_was_named_is_told_of() -> None:
+    with small_server() as reference:
+        name = reference.partition(":")[2].partition("@")[0]
+        other = asyncio.run(check_model(reference.replace(name, "nosuch", 1), EngineOptions()))
+    assert (other.ok, name in other.device) == (True, True)
+    with small_server() as reference:
+        assert name not in asyncio.run(check_model(reference, EngineOptions())).device
+
+
 @pytest.mark.asyncio
 async def test_MOD_27_a_model_that_cannot_be_asked_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMIT_CONFIG_DIR", str(tmp_path))

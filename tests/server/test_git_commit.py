@@ -315,7 +315,7 @@ def test_what_policy_keeps_from_being_read_is_not_committed(shop: Path) -> None:
     write_commit(Workspace(shop), plan)
     assert git(shop, "show", "--format=", "--name-only") == "a.py\n"
     assert git(shop, "status", "--short") == " M gone.py\nA  key.pem\n"
-    assert plan.remarks == ("2 files that policy keeps unread are left out",)
+    assert plan.remarks == ("left out: 2 files that policy keeps unread",)
     is_sound(shop)
 
 

@@ -147,9 +147,9 @@ async def test_GIT_07_a_folder_of_a_larger_repository_is_read_as_git_reads_it(ma
         *("on branch main", "staged:", "  renamed: c.py -> d.py", "  added: moved.py"),
         *("not staged:", "  modified: b.py", "untracked:", "  new.py"),
     ]
-    assert output(bench, 1).splitlines()[:2] == ["1 files, +1 -21", "  modified: b.py +1 -21"]
+    assert output(bench, 1).splitlines()[:2] == ["1 file, +1 -21", "  modified: b.py +1 -21"]
     assert output(bench, 2).startswith("3 files")
-    assert output(bench, 3).startswith("1 files")
+    assert output(bench, 3).startswith("1 file, ")
 
 
 def _to_the_repository_itself(shop: Path, victim: Path) -> None:

@@ -189,7 +189,7 @@ async def test_a_diff_counts_and_shows(make_bench: Any, tmp_path: Path) -> None:
         call("git_diff", staged=True),
         call("git_diff", base="HEAD", paths=["b.py"], context_lines=0),
     )
-    assert output(bench).startswith("1 files, +1 -1\n  modified: b.py +1 -1\n\ndiff --git a/b.py b/b.py\n")
+    assert output(bench).startswith("1 file, +1 -1\n  modified: b.py +1 -1\n\ndiff --git a/b.py b/b.py\n")
     assert "-first of b.py\n+other of b.py\n" in output(bench)
     assert "  renamed: c c.py -> d ⟨U+0009⟩ d.py +1 -1" in output(bench, 1)
     assert output(bench, 2).endswith("@@ -1 +1 @@\n-first of b.py\n+other of b.py")
@@ -214,7 +214,7 @@ async def test_a_huge_diff_is_cut_and_says_so(make_bench: Any, tmp_path: Path) -
     assert "the diff is larger than 2000000 bytes: only its beginning was looked at" in output(bench)
     assert SAYS.more_characters_of_this_file in output(bench)
     assert "not shown in full: b.py; ask for them with `paths`" in output(bench)
-    assert output(bench, 1).startswith("1 files, +1 -21\n")
+    assert output(bench, 1).startswith("1 file, +1 -21\n")
 
 
 async def test_thr_files_that_policy_denies_show_in_no_status_and_no_diff(make_bench: Any, tmp_path: Path) -> None:
@@ -232,9 +232,9 @@ async def test_thr_files_that_policy_denies_show_in_no_status_and_no_diff(make_b
     assert "first of .env" not in whole
     assert "plain.txt" not in whole
     assert "modified: b.py" in output(bench)
-    assert "1 paths that policy keeps unread are left out" in whole
+    assert "left out: 1 path that policy keeps unread" in whole
     assert "+second" in output(bench, 1)
-    assert "1 files that policy keeps unread are left out" in whole
+    assert "left out: 1 file that policy keeps unread" in whole
     assert [r.error.code for r in bench.of("tool_result") if r.error is not None] == ["denied"]
 
 
@@ -254,7 +254,7 @@ async def test_a_tracked_file_that_policy_denies_keeps_no_other_difference_from_
         make_bench, *(call("git_diff", **given) for given in ({}, {"base": "HEAD"}, {"paths": ["."]})), policy=keys
     )
     for number in range(3):
-        assert output(bench, number).startswith("1 files, +1 -21\n  modified: b.py +1 -21\n3 files that policy keeps")
+        assert output(bench, number).startswith("1 file, +1 -21\n  modified: b.py +1 -21\nleft out: 3 files")
         assert "+second" in output(bench, number)
 
 

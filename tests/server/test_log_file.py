@@ -32,7 +32,7 @@ async def test_OBS_01_each_line_says_session_turn_and_step(make_bench: Any) -> N
     assert " here/1/0 " in found[0]
     assert SAYS.the_turn_begins in found[0]
     assert " here/1/2 " in found[1]
-    assert "completed after 1 calls" in found[1]
+    assert "completed after 1 call" in found[1]
     assert " - remit_server.anything: outside of a turn" in found[2]
     assert " there/2/" in found[3]
     assert TOKEN not in "".join(found)

@@ -325,7 +325,8 @@ function M.ended(result)
     local from = known(change.moved_from) and change.moved_from .. ' → ' or ''
     add({ ('  %s%s%s%s'):format(from, change.path, lines, MADE[change.how] or '') }, 'RemitHint')
   end
-  if #result.changes > 0 and result.undoable then add({ '  :Remit undo takes it back' }, 'RemitHint') end
+  local command = known(result.taken_back_by)
+  if #result.changes > 0 and command then add({ ('  :Remit %s takes it back'):format(command) }, 'RemitHint') end
   if problem then return M.say(server.describe_problem({ data = problem, message = problem.message }), 'RemitError') end
   if result.status ~= 'completed' or reason then
     add(split(('%s%s'):format(result.status, reason and ': ' .. reason or '')), 'RemitAsk')

@@ -62,8 +62,9 @@ export type FromWebview =
   /** Goes on in a copy of the session up to this turn; or up to before it, with its message to be changed. */
   | { readonly type: 'fork'; readonly turn_id: string; readonly ask_again: boolean }
   | { readonly type: 'stop' }
-  /** Takes back what the last turn changed. */
+  /** Takes back what the last turn changed, or the undo that it was. */
   | { readonly type: 'undo' }
+  | { readonly type: 'redo' }
   | { readonly type: 'answer'; readonly approval_id: string; readonly choice: Choice }
   | { readonly type: 'leave_out'; readonly approval_id: string; readonly left_out: LeftOutParts }
   | { readonly type: 'open_diff'; readonly approval_id: string; readonly index: number }
@@ -80,6 +81,7 @@ export function parseMessage(value: unknown): FromWebview | null {
     case 'missed':
     case 'stop':
     case 'undo':
+    case 'redo':
     case 'pick_attachment':
     case 'pick_model':
     case 'pick_mode':

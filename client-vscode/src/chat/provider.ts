@@ -96,6 +96,8 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
         return chat.stop();
       case 'undo':
         return void vscode.commands.executeCommand('remit.undoTurn');
+      case 'redo':
+        return void vscode.commands.executeCommand('remit.redoTurn');
       case 'answer':
         return chat.answer(message.approval_id, message.choice);
       case 'leave_out':

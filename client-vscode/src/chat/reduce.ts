@@ -73,7 +73,7 @@ export function reduce(view: View, change: Change): View {
 function newTurn({ session_id, turn_id, prompt, attached, folders }: Asked): Turn {
   return {
     session_id, turn_id, prompt, attached, folders, workspace: null, seq: 0, status: 'running', reason: null, items: [], changes: [],
-    undoable: false, usage: null, read: null,
+    taken_back_by: null, usage: null, read: null,
     started: null, ended: null,
   };
 }
@@ -180,7 +180,7 @@ function end(turn: Turn, result: RunResult | null, error: Problem | null): Turn 
     status: result?.status ?? (error && isStop(error) ? 'cancelled' : 'failed'),
     reason: result?.reason ?? null,
     changes: result?.changes ?? [],
-    undoable: result?.undoable ?? false,
+    taken_back_by: result?.taken_back_by ?? null,
     usage: result?.usage ?? turn.usage,
     items: turn.items.map((item) => (item.kind === 'approval' && isOpen(item)
       ? { ...item, outcome: { decision: 'deny', scope: 'once', by: result ? 'cancelled' : 'disconnected' } }

@@ -33,7 +33,7 @@ function newTurn(
 ): Turn {
   return {
     session_id, turn_id, prompt: '', attached: [], folders, workspace, seq: 0, status: 'running', reason: null, items: [], changes: [],
-    undoable: false, usage: null, read: null,
+    taken_back_by: null, usage: null, read: null,
     started: timestamp, ended: timestamp,
   };
 }

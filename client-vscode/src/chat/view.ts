@@ -50,8 +50,8 @@ export interface Turn {
   readonly items: readonly Item[];
   /** The files that are not what they were before it. */
   readonly changes: readonly FileOutcome[];
-  /** Whether its changes can be taken back. */
-  readonly undoable: boolean;
+  /** What takes its changes back; null where nothing was kept to do so. */
+  readonly taken_back_by: RunResult['taken_back_by'];
   readonly usage: TokenUsage | null;
   /** How much of the step's prompt the model has read, in percent, until something else comes. */
   readonly read: number | null;

@@ -169,7 +169,8 @@ function Changes({ turn, last, send }: { readonly turn: Turn; readonly last: boo
           </li>
         ))}
       </ul>
-      {last && turn.undoable && <button type="button" class="secondary" onClick={() => send({ type: 'undo' })}>{say('Undo')}</button>}
+      {last && turn.taken_back_by === 'undo' && <button type="button" class="secondary" onClick={() => send({ type: 'undo' })}>{say('Undo')}</button>}
+      {last && turn.taken_back_by === 'redo' && <button type="button" class="secondary" onClick={() => send({ type: 'redo' })}>{say('Redo')}</button>}
     </div>
   );
 }

@@ -283,11 +283,13 @@ describe('how a turn ends', () => {
   ] as const;
 
   test('AGT-15 the files that it changed open, and the last turn can be taken back', () => {
-    const html = drawn(started, completed({ changes, undoable: true }));
+    const html = drawn(started, completed({ changes, taken_back_by: 'undo' }));
     expect(html).toContain('>src/a.py</button>');
     expect(html).toContain('+3');
     expect(html).toContain('b⟨U+202E⟩.py</span>');
     expect(html).toContain('>Undo</button>');
     expect(drawn(started, completed({ changes }))).not.toContain('Undo');
+    expect(drawn(started, completed({ changes, taken_back_by: 'redo' }))).toMatch(/>Redo<\/button>/);
+    expect(drawn(started, completed({ changes, taken_back_by: 'redo' }))).not.toContain('>Undo</button>');
   });
 });

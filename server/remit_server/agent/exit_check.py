@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
+from remit_server.counted import counted
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.turn import Turn
 from remit_server.tools.code.get_diagnostics import problem_line
@@ -63,7 +64,7 @@ class ExitCheck:
         if not new:
             return None
         self.rounds, self.changed_at = self.rounds + 1, None
-        count = f"{len(new)} new error{'' if len(new) == 1 else 's'}"
+        count = counted(len(new), "new error")
         self.turn.warn(f"the editor shows {count} since this turn began; the model was told")
         lines = "\n".join(map(problem_line, new[:MOST_TOLD]))
         return (

@@ -10,6 +10,7 @@ from itertools import accumulate
 
 from remit_governance.visible import visible_again
 from remit_server.contract import ModelUse, SessionStatistics
+from remit_server.counted import counted
 from remit_server.runtime.ended_calls import duration
 
 A_MINUTE_MS = 60_000
@@ -25,7 +26,7 @@ def describe_statistics(figures: SessionStatistics) -> Iterator[tuple[str, list[
         yield (
             "Tools",
             [
-                f"{tool.name}: {tool.calls} calls, {duration(tool.duration_ms)}" + _failed(tool.failed)
+                f"{tool.name}: {counted(tool.calls, 'call')}, {duration(tool.duration_ms)}" + _failed(tool.failed)
                 for tool in figures.tools
             ],
         )
@@ -43,10 +44,10 @@ def _message_lines(figures: SessionStatistics) -> list[str]:
     sizes = f"average {size.average:,.0f} characters, largest {size.largest:,}, total {size.characters:,}"
     return [
         f"{said.total} in all: {said.user} user, {said.assistant} assistant, {said.system} system",
-        f"{said.tool_calls} calls, {said.tool_results} results",
+        f"{counted(said.tool_calls, 'call')}, {counted(said.tool_results, 'result')}",
         f"{sizes} (about {size.estimated_tokens:,} tokens)",
         *([rates] if figures.time.turns_ms >= A_MINUTE_MS else []),
-        f"condensed {figures.condensed} times",
+        f"condensed {counted(figures.condensed, 'time')}",
     ]
 
 
@@ -64,7 +65,7 @@ def _model_lines(use: ModelUse) -> list[str]:
     share = f", {use.cached_tokens / use.input_tokens:.0%} of them cached" if use.input_tokens else ""
     price = "" if use.price_usd == 0 else " · price unknown" if use.price_usd is None else f" · ${use.price_usd:.4f}"
     return [
-        f"{use.provider} {use.model}: {use.answers} answers in {duration(use.duration_ms)}",
+        f"{use.provider} {use.model}: {counted(use.answers, 'answer')} in {duration(use.duration_ms)}",
         f"  {use.input_tokens:,} tokens in{share}, {use.output_tokens:,} out{price}",
     ]
 

@@ -15,6 +15,7 @@ from remit_governance.visible import visible_again
 from remit_governance.workflow.states import Mode, State
 from remit_server.chat.replies import Chat, NotUnderstood, Reply
 from remit_server.contract import CallInput, SessionSummary
+from remit_server.counted import counted
 from remit_server.errors import os_reason
 from remit_server.sessions.export import to_html, to_markdown
 from remit_server.tools.edit.undo_changes import UNDO_CHANGES
@@ -125,7 +126,8 @@ def _line(number: int, each: SessionSummary, *, current: bool) -> str:
     here = " · this one" if current else ""
     when = each.last_used[:16].replace("T", " ")
     mark = f"{number}." if number else "-"
-    return f"{mark} {called}{visible_again(each.title, 'show') or 'Untitled'} ({when}, {each.turns} turns{here})"
+    title = visible_again(each.title, "show") or "Untitled"
+    return f"{mark} {called}{title} ({when}, {counted(each.turns, 'turn')}{here})"
 
 
 def switch_to(mode: Mode) -> Callable[[Chat, str], Awaitable[Reply]]:

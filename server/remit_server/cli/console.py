@@ -44,6 +44,7 @@ from remit_server.contract import (
     UsageEvent,
     WarningEvent,
 )
+from remit_server.counted import counted
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of
 from remit_server.runtime.ended_calls import changed_files, changed_in_all, duration, remarks
 
@@ -58,6 +59,10 @@ ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
 }
 """The mark before an ending's reason."""
 MAX_ARGUMENT = 60
+BY_RULE = frozenset(
+    {ErrorCode.DENIED, ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_EXPIRED, ErrorCode.APPROVAL_UNAVAILABLE}
+)
+"""A rule of policy, or the person whom it had asked, did not let the call run."""
 
 
 def wants_colour() -> bool:
@@ -185,29 +190,28 @@ def _allowed(event: StateChanged) -> str:
     return f" · {'; '.join(words)}" if event.mode == Mode.STRICT else ""
 
 
-def draw_ending(result: RunResult, *, said: bool = False, undo: str = "remit session undo") -> Iterable[str]:
+def draw_ending(result: RunResult, *, said: bool = False, command: str = "remit session ") -> Iterable[str]:
     """Returns how a turn ended as lines: the answer, unless it was said already, why not all was done, what changed.
 
-    `undo` is what a person types to take the changes back.
+    `command` is what a person types before `undo` or `redo`.
     """
     if result.final_output and not said:
         yield visible_again(result.final_output)
     if result.reason:
         mark, style = ENDINGS[result.status]
         yield style_text(f"{mark} {visible(result.reason)}", style)
-    yield from _changes(result, undo)
-    count = len(result.tool_trace)
-    calls = f"{count} call{'' if count == 1 else 's'}"
+    yield from _changes(result, command)
+    calls = counted(len(result.tool_trace), "call")
     yield style_text(" · ".join([result.status.replace("_", " "), calls, *_cost(result.usage)]), "dim")
 
 
-def _changes(result: RunResult, undo: str) -> Iterable[str]:
+def _changes(result: RunResult, command: str) -> Iterable[str]:
     if not result.changes:
         return
     files = [*changed_files(result.changes)]
     if len(files) > 1:
         yield from (f"  {line}" for line in files)
-    back = f" · `{undo}` takes it back" if result.undoable else ""
+    back = f" · `{command}{result.taken_back_by}` takes it back" if result.taken_back_by else ""
     said = f"changed {files[0]}" if len(files) == 1 else changed_in_all(result.changes)
     yield style_text(f"{said}{back}", "dim")
 
@@ -229,14 +233,16 @@ def _arguments(arguments: dict[str, Any]) -> str:
 
 def _result(event: ToolResultEvent) -> Iterable[str]:
     decided = f"{duration(event.duration_ms)} · {', '.join(event.rules) or event.decision}"
-    yield f"  {_tick(event.went_well)} {visible_again(event.summary)} {style_text(decided, 'dim')}"
+    code = None if event.error is None else event.error.code
+    mark = style_text("·", "dim") if code is ErrorCode.DRY_RUN else _tick(event.went_well)
+    yield f"  {mark} {visible_again(event.summary)} {style_text(decided, 'dim')}"
     for remark in remarks(event):
         yield from (f"    {visible_again(line)}" for line in remark.split("\n"))
-    if event.error is not None and event.error.code is ErrorCode.DRY_RUN:
+    if code is ErrorCode.DRY_RUN:
         yield from _would(event.data)
     elif event.error is not None:
         yield f"    {style_text(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
-        for reason in deciding(event.reasons) if event.decision != "allowed" else ():
+        for reason in deciding(event.reasons) if code in BY_RULE else ():
             place = f" ({reason.file}:{reason.line})" if reason.file else ""
             yield f"    rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
 

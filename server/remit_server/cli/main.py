@@ -1,4 +1,7 @@
-"""`remit`: a table of commands (CLI-01; CLI-02). Exit codes: 0 done, 1 failed or declined, 2 wrong usage, 3 denied."""
+"""`remit`: a table of commands (CLI-01; CLI-02).
+
+Exit codes: 0 done, 1 failed, not all done or declined, 2 wrong usage, 3 denied.
+"""
 
 from __future__ import annotations
 
@@ -215,6 +218,8 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
         sys.stdout.flush()
     if not words and streams.brings_something():
         words = ["ask", "-"]
+    if len(words) > 1 and words[0] == "help" and words[1] in COMMANDS:
+        words = [*words[1:], "--help"]
     bare = is_prompt(words)
     if bare:
         if meant := nearest_command(words[0]):
@@ -284,7 +289,8 @@ def nearest_command(word: str) -> str | None:
 
     if word.startswith("-"):
         return None
-    return next(iter(get_close_matches(word, COMMANDS, n=1, cutoff=0.8)), None)
+    swapped = [name for name in COMMANDS if sorted(name) == sorted(word)]  # `aks`: too short to be near
+    return next(iter(swapped or get_close_matches(word, COMMANDS, n=1, cutoff=0.8)), None)
 
 
 def run_guarded(arguments: argparse.Namespace) -> int:

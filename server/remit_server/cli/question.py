@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
+from remit_server.counted import counted
 from remit_server.harness.approval.shown_parts import Part, wire_parts
 
 CHOICES: Mapping[Scope, tuple[str, str]] = {
@@ -149,7 +150,7 @@ class Question:
         """Which keys mean what now."""
         if self.unseen:
             count = len(self.unseen)
-            return f"{count} more line{'' if count == 1 else 's'}: [space] next page  [g] all of it  [n] no"
+            return f"{counted(count, 'more line')}: [space] next page  [g] all of it  [n] no"
         if self.ahead:
             number = len(self.parts) - len(self.ahead) + 1
             return f"part {number} of {len(self.parts)}? [y] take it  [x] leave it out  [r] the rest  [n] no to all"

@@ -99,7 +99,7 @@ def run_connected(
     arguments: argparse.Namespace, work: Callable[[Following], Awaitable[RunResult | None]], session: str, turn: str
 ) -> int:
     """Connects, and does something with a turn; returns the exit code of its result, 0 where there is none."""
-    from remit_server.cli.commands.ask import EXIT_CODES
+    from remit_server.cli.commands.ask import exit_code_of
     from remit_server.transports.queue.broker import connected
     from remit_server.transports.queue.following import Following
     from remit_server.transports.queue.names import TurnKey
@@ -109,6 +109,6 @@ def run_connected(
     async def run() -> int:
         async with connected(address, names, "client", tell) as broker:
             result = await work(Following(broker, TurnKey(session, turn), float(arguments.timeout)))
-            return 0 if result is None else EXIT_CODES[result.status]
+            return 0 if result is None else exit_code_of(result)
 
     return asyncio.run(run())

@@ -44,8 +44,8 @@ class RunResult(Wire):
 
     `declined`: nothing that was asked for was done, and the model says so; `denied`: nothing was, because policy or the
     person refused it. `reason` says why in these two, and what was refused, or failed at last, where something else was
-    done. `changes` are the files that are not what they were before the turn; they can be taken back where it is
-    `undoable`.
+    done. `changes` are the files that are not what they were before the turn; `taken_back_by` names what takes them
+    back, null where nothing was kept to do so.
     """
 
     session_id: str
@@ -56,7 +56,7 @@ class RunResult(Wire):
     usage: TokenUsage | None = None
     tool_trace: tuple[ToolTrace, ...] = ()
     changes: tuple[FileOutcome, ...] = ()
-    undoable: bool = False
+    taken_back_by: Literal["undo", "redo"] | None = None
     error: ErrorPayload | None = None
 
 

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from remit_governance.authority import Authority, Beyond
 from remit_governance.visible import visible, without_hidden
 from remit_server.contract import ErrorCode, FileOutcome
+from remit_server.counted import counted
 from remit_server.errors import RemitError, ToolError
 from remit_server.harness.calls import RunDenied
 from remit_server.harness.context import CallContext
@@ -93,7 +94,7 @@ def _calls(child: Turn) -> str:
 
 def _summary(child: Turn, changes: Sequence[FileOutcome], *, ended: bool) -> str:
     how = "has finished" if ended else "did not finish"
-    calls = f"{len(child.ended)} call{'' if len(child.ended) == 1 else 's'}"
+    calls = counted(len(child.ended), "call")
     return f"the sub-agent {how}: {calls}, {count_files(len(changes))} changed"
 
 

@@ -13,6 +13,7 @@ from typing import assert_never
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
+from remit_governance.visible import visible
 from remit_server.contract import ErrorPayload
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.availability import unavailable_because
@@ -152,11 +153,12 @@ async def _check_served(reference: str) -> ModelReport:
     finally:
         await provider.close()
     governed = SELECT_INTENT in calls and _READ_FILE.name in calls
+    only = "" if served.answers_as is None else f", whose only model is `{visible(served.answers_as, 'show')}`"
     return ModelReport(
         reference,
         provider.name,
         ok=governed,
-        device=f"{served.engine}, the intent {engine.intent.words}, the tools {engine.tools.words}",
+        device=f"{served.engine}{only}, the intent {engine.intent.words}, the tools {engine.tools.words}",
         profile=profile.name,
         load_s=asked - begun,
         step_s=time.perf_counter() - asked,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from remit_governance.visible import visible
 from remit_server.contract import FileOutcome, ToolResultEvent
+from remit_server.counted import counted
 
 CUT = "the output was too long to keep; to get all of it, let the command write to a file (`… > FILE`)"
 
@@ -41,9 +42,9 @@ def changed_files(changes: Sequence[FileOutcome]) -> Iterable[str]:
 
 def changed_in_all(changes: Sequence[FileOutcome]) -> str:
     """Returns how much a turn has changed: `2 files changed, +5 −3`; lines that nobody could count are left out."""
-    count = f"{len(changes):,} file{'' if len(changes) == 1 else 's'} changed"
-    counted = [(each.added or 0, each.removed or 0) for each in changes if each.added is not None]
-    lines = [sum(column) for column in zip(*counted, strict=True)]
+    count = f"{counted(len(changes), 'file')} changed"
+    known = [(each.added or 0, each.removed or 0) for each in changes if each.added is not None]
+    lines = [sum(column) for column in zip(*known, strict=True)]
     return f"{count}, +{lines[0]:,} −{lines[1]:,}" if lines else count
 
 

@@ -23,6 +23,7 @@ from remit_server.harness.context import Parts
 from remit_server.harness.ports import Emit, KeptHistory, NothingKept
 from remit_server.harness.turn import SessionMemory
 from remit_server.harness.workflow.take_up import find_last_move, find_position
+from remit_server.models.built_in.provider import BUILT_IN_MODEL
 from remit_server.models.choose import PREFIXES
 from remit_server.models.remote.engines import parse_reference
 from remit_server.runtime.config.form import When
@@ -132,8 +133,8 @@ def model_config(reference: str, name: str) -> ModelConfig:
     remote = parse_reference(reference)
     if remote is not None:
         return ModelConfig(provider=remote.provider, model=name)
-    played = next((prefix for prefix in PREFIXES if reference.startswith(prefix)), None)
-    return ModelConfig(provider=played.rstrip(":") if played else "mlx", model=name)
+    played = next((prefix.rstrip(":") for prefix in PREFIXES if reference.startswith(prefix)), None)
+    return ModelConfig(provider=played or ("remit" if reference == BUILT_IN_MODEL else "mlx"), model=name)
 
 
 REMEMBERED = 100

@@ -129,14 +129,15 @@ def judge_turn(
     policy or the person refused what it was to do, failed where it is not known what a call did or where the model
     gave no answer, else declined; where the person's own calls alone failed, it failed. A completed one says so where
     the last command that the model ran has failed, and where nothing was done and the last change that was judged
-    failed. Beside a message the person's own reads, and steps of the workflow, are not what was to be done.
+    failed. What a dry run only shows has not failed. Beside a message the person's own reads, and steps of the
+    workflow, are not what was to be done.
     """
     refused = [
         call.error
         for number, call in enumerate(calls, 1)
         if call.error is not None and _is_kept_from(call, call.error.code, calls[number:], declined=declined)
     ]
-    failed = [call.error for call in calls if call.error is not None]
+    failed = [call.error for call in calls if call.error is not None and call.error.code is not ErrorCode.DRY_RUN]
     unknown = [error for error in failed if error.code is ErrorCode.OUTCOME_UNKNOWN]
     untold = refused or unknown
     reason = _sentence(untold[-1]) if untold else next(iter(not_attached), None)
@@ -166,7 +167,9 @@ def _broken_program(calls: Sequence[EndedCall]) -> str | None:
 def _not_done(calls: Sequence[EndedCall]) -> str | None:
     """Returns why the model's last call that was to do more than read came to nothing; None where there is none."""
     last = next((call for call in reversed(calls) if call.acts and not call.own), None)
-    return _sentence(last.error) if last is not None and last.error is not None else None
+    if last is None or last.error is None or last.error.code is ErrorCode.DRY_RUN:
+        return None
+    return _sentence(last.error)
 
 
 def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], *, declined: bool) -> bool:

@@ -28,11 +28,12 @@ from remit_server.contract import (
     SelectionAttachment,
     TextInput,
 )
+from remit_server.counted import counted
 from remit_server.errors import RemitError
 from remit_server.harness.calls import RunDenied, ToolCall
 from remit_server.harness.collected import Collected
 from remit_server.harness.dispatcher import Dispatcher
-from remit_server.harness.ports import Asker, Emit, NothingKept
+from remit_server.harness.ports import Asker, Emit
 from remit_server.harness.record.audit_events import run_event
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.moves import begin_message, tighten_mode
@@ -49,6 +50,7 @@ from remit_server.runtime.settings import Settings
 from remit_server.runtime.taken_up import TakenUp, find_end
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
+from remit_server.workspace.history import taken_back_by
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +104,7 @@ class TurnRunner:
             log.info("the turn begins, with %s", session.model or self._settings.config.model.name)
             self._record_run(AuditKind.RUN_STARTED, turn, **({} if taken_up is None else {"resumed": "yes"}))
             outcome = await self._outcome(request, session, turn, taken_up)
-            log.info("the turn is %s after %d calls", outcome.status, len(turn.trace))
+            log.info("the turn is %s after %s", outcome.status, counted(len(turn.trace), "call"))
             self._record_run(AuditKind.RUN_COMPLETED, turn, status=outcome.status, calls=str(len(turn.trace)))
             turn.clear_intent()
             result = self._result(request, turn, outcome)
@@ -276,7 +278,7 @@ class TurnRunner:
             usage=turn.usage,
             tool_trace=tuple(turn.trace),
             changes=turn.changes.summary(self.dispatcher.parts.redactor.redact),
-            undoable=not isinstance(turn.history, NothingKept),
+            taken_back_by=taken_back_by(turn.history.turns(), turn.turn_id),
             error=outcome.error,
         )
 

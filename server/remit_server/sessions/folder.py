@@ -16,7 +16,6 @@ from pydantic import TypeAdapter, ValidationError
 from remit_server.contract import (
     AssistantSaid,
     ErrorCode,
-    FilesChanged,
     Named,
     SessionRecord,
     SessionStart,
@@ -26,10 +25,11 @@ from remit_server.contract import (
     WorkflowMoved,
 )
 from remit_server.errors import os_reason
-from remit_server.sessions.history import Contents, digests_of
+from remit_server.sessions.history import Contents, digests_of, past_turns
 from remit_server.sessions.messages import fork
 from remit_server.sessions.replay import replay
 from remit_server.sessions.session_file import SessionError, SessionFile, read_session, to_lines
+from remit_server.workspace.history import Direction, can_take_back
 
 INDEX = "index.json"
 LAST = "last"
@@ -84,11 +84,11 @@ class SessionFolder:
         why = "no session here has this id, name or number" if sessions else "this folder has no sessions yet"
         raise SessionError(f"there is no session `{wanted}`", why, "see `remit session list`", code=ErrorCode.NOT_FOUND)
 
-    def last_with_changes(self) -> SessionSummary:
-        """Returns the session that was used last of those that changed files; the last of all where none did. Raises
-        SessionError."""
-        changed = (each for each in self.list() if any(isinstance(one, FilesChanged) for one in self.read(each)))
-        return next(changed, None) or self.find(LAST)
+    def last_to_take_back(self, direction: Direction, turn_id: str | None = None) -> SessionSummary:
+        """Returns the session that was used last of those with changes to undo, or an undo to redo, in any turn or in
+        this one; the last of all where none has. Raises SessionError."""
+        able = (each for each in self.list() if can_take_back(past_turns(replay(self.read(each))), direction, turn_id))
+        return next(able, None) or self.find(LAST)
 
     def last_conversation(self) -> SessionSummary:
         """Returns the session that was used last of those with words of the person's, or a name. Raises SessionError.

@@ -125,6 +125,16 @@ def _listed(store: Contents, digest: str) -> dict[str, str] | None:
         return None
 
 
+def past_turns(replayed: Replay) -> Sequence[PastTurn]:
+    """Returns the turns that changed something, the oldest first."""
+    found: dict[str, PastTurn] = {}
+    for record in replayed.changes:
+        before = found.get(record.turn_id, PastTurn(record.turn_id, ()))
+        changes = (*before.changes, *changes_in([record], replayed))
+        found[record.turn_id] = PastTurn(record.turn_id, changes, (*before.undoes, *record.reverts))
+    return [turn for turn in found.values() if turn.changes]
+
+
 @dataclass(slots=True)
 class SessionHistory:
     """The changes of one session: kept before they are made, and looked up to take them back."""
@@ -168,12 +178,7 @@ class SessionHistory:
 
     def turns(self) -> Sequence[PastTurn]:
         """Returns the turns that changed something, the oldest first."""
-        found: dict[str, PastTurn] = {}
-        for record in self.recorder.replayed.changes:
-            before = found.get(record.turn_id, PastTurn(record.turn_id, ()))
-            changes = (*before.changes, *changes_in([record], self.recorder.replayed))
-            found[record.turn_id] = PastTurn(record.turn_id, changes, (*before.undoes, *record.reverts))
-        return [turn for turn in found.values() if turn.changes]
+        return past_turns(self.recorder.replayed)
 
     def mark(self) -> str:
         """Returns a name for the last change by now."""

@@ -4,6 +4,7 @@ words; pure (SES-04).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -72,13 +73,15 @@ class Hit:
 
 
 def search(records: Sequence[SessionRecord], words: str) -> Iterator[Hit]:
-    """Yields one hit for each record that has the words, in any case of letters."""
+    """Yields one hit for each record that has the words, in any case of letters; a call has those of its tool's name,
+    too."""
     wanted, number = words.casefold(), 0
     for record in records:
         number += is_message(record)
         for who, text in _texts(record):
-            if (at := text.casefold().find(wanted)) >= 0:
-                yield Hit(number, who, _excerpt(text, at, len(words)))
+            named = isinstance(record, CallMade) and wanted in who
+            if (at := text.casefold().find(wanted)) >= 0 or named:
+                yield Hit(number, who, _excerpt(text, max(at, 0), len(words)))
                 break
 
 
@@ -89,7 +92,7 @@ def _texts(record: SessionRecord) -> Iterator[tuple[str, str]]:
         case AssistantSaid():
             yield "model", record.content
         case CallMade():
-            yield record.name, f"{record.name} {record.arguments}"
+            yield record.name, json.dumps(record.arguments, ensure_ascii=False)
         case CallEnded():
             yield record.name, record.output
         case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,43 @@ class PastTurn:
     turn_id: str
     changes: tuple[PastChange, ...]
     undoes: tuple[str, ...] = ()
+
+
+Direction = Literal["undo", "redo"]
+
+
+def can_take_back(turns: Sequence[PastTurn], direction: Direction, turn_id: str | None = None) -> Sequence[PastTurn]:
+    """Returns the turns whose changes can be taken back, the oldest first: a redo takes back an undo.
+
+    `turn_id` is the one turn that is meant. It may have been undone in part: what of it is out is looked at again.
+    """
+    undone = _undone(turns)
+    if direction == "undo":
+        own = [turn for turn in turns if not turn.undoes]
+        return [turn for turn in own if (turn.turn_id not in undone if turn_id is None else turn.turn_id == turn_id)]
+    originals = {turn.turn_id for turn in turns if not turn.undoes}
+    wanted = originals if turn_id is None else originals & {turn_id}
+    return [turn for turn in turns if wanted.intersection(turn.undoes) and turn.turn_id not in undone]
+
+
+def _undone(turns: Sequence[PastTurn]) -> set[str]:
+    """Returns the turns that are undone now: an undo that was redone counts for nothing."""
+    undone: set[str] = set()
+    for turn in reversed(turns):
+        if turn.turn_id not in undone:
+            undone.update(turn.undoes)
+    return undone
+
+
+def taken_back_by(turns: Sequence[PastTurn], turn_id: str) -> Direction | None:
+    """Returns what takes the changes of a turn back: an undo is taken back by a redo, all else by an undo; None where
+    the turn changed nothing that was kept.
+    """
+    undoes = {turn.turn_id: turn.undoes for turn in turns}
+    if turn_id not in undoes:
+        return None
+    is_undo = any(not undoes.get(each) for each in undoes[turn_id])
+    return "redo" if is_undo else "undo"
 
 
 class History(Protocol):

@@ -79,7 +79,7 @@ async def test_AGT_15_a_turn_ends_with_its_files(make_bench: Any) -> None:
         FileOutcome(path="a.py", how="changed", added=1, removed=1),
         FileOutcome(path="new/b.py", how="created", added=2, removed=0),
     )
-    assert result.undoable
+    assert result.taken_back_by == "undo"
     assert [*changed_files(result.changes)] == ["a.py +1 −1", "new/b.py +2 −0 (new)"]
     assert changed_in_all(result.changes) == "2 files changed, +3 −1"
 

@@ -18,7 +18,7 @@ from remit_governance.policy.language.document import Document, Place
 from remit_governance.policy.language.policy_form import RuleForm
 from remit_governance.policy.matching.command_match import command_words
 from remit_governance.policy.rules import Policy, Rule, Subject
-from remit_governance.values import Action, Intent, SandboxName
+from remit_governance.values import SYSCALLS, Action, Intent, SandboxName
 
 
 class TokenForm(BaseModel):
@@ -133,10 +133,19 @@ def parse_action(value: object) -> Action:
 
 
 def parse_question(value: object, policy: Policy) -> tuple[Action, Claim | None]:
-    """Returns the same, with the claim of its `token` under this policy."""
+    """Returns the same, with the claim of its `token` under this policy. Raises ActionError for a misspelt syscall
+    that no rule names, too; any other that nobody knows is judged."""
     form = _validate(AskedForm, value)
+    near = () if form.syscall in SYSCALLS else difflib.get_close_matches(form.syscall, SYSCALLS, n=1, cutoff=0.75)
+    if near and not _is_named(form.syscall, policy):
+        why = f"nothing asks for the syscall `{form.syscall}`"
+        raise ActionError("the action cannot be judged", why, f"did you mean `{near[0]}`")
     action = form.action()
     return action, None if form.token is None else form.token.claim(action, policy)
+
+
+def _is_named(syscall: str, policy: Policy) -> bool:
+    return any(syscall in (rule.syscalls or ()) for layer in policy.layers for rule in layer.rules)
 
 
 def form_of(action: Action) -> dict[str, Json]:

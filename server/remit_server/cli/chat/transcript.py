@@ -166,7 +166,7 @@ class Transcript:
                 self._finish()  # who asks draws the question; model and folder stand at the top
             case RunCompleted(result=result):
                 self._finish()
-                for line in draw_ending(result, said=self.spoke, undo="/undo"):
+                for line in draw_ending(result, said=self.spoke, command="/"):
                     self.say(line)
                 self.intent, self.spoke = "", False
             case other:

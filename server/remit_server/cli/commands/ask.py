@@ -76,6 +76,11 @@ EXIT_CODES: Mapping[RunStatus, int] = {
 }
 
 
+def exit_code_of(result: RunResult) -> int:
+    """Returns the exit code of a turn; 1 for one that was completed, but not in all that was asked for."""
+    return FAILED if result.status == "completed" and result.reason else EXIT_CODES[result.status]
+
+
 class YesForThisSession:
     """`--approve session`: the person allowed everything beforehand, for this one session."""
 
@@ -163,7 +168,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = RunRequest(session_id=session or new_session(), turn_id=new_turn(), input=parts, policy=limits)
     asker = choose_asker(arguments.approve, as_json=arguments.json, shows=arguments.quiet)
     take = sink(as_json=arguments.json, quiet=arguments.quiet)
-    return EXIT_CODES[asyncio.run(run_request(settings, request, asker, take)).status]
+    return exit_code_of(asyncio.run(run_request(settings, request, asker, take)))
 
 
 def _asked(words: Sequence[str]) -> TextInput | None:

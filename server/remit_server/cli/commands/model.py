@@ -20,6 +20,7 @@ from remit_server.cli.console import complain, print_json, print_result, say, st
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.trials import SHIPPED, Outcome, interval, read_requests, run_trial
 from remit_server.cli.usage import WrongUsage
+from remit_server.counted import counted
 from remit_server.errors import ModelUnavailable
 from remit_server.installed import how_to_install
 from remit_server.models.check import ModelReport, check_model
@@ -239,7 +240,7 @@ def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None
         print_json({"kind": "plan", "reference": str(name), "commit": plan.commit, **sizes, **needs} | _files_of(plan))
         return
     say(
-        f"{name} at {plan.commit[:12]}: {len(plan.files)} files, {plan.size / MIB:,.1f} MiB, "
+        f"{name} at {plan.commit[:12]}: {counted(len(plan.files), 'file')}, {plan.size / MIB:,.1f} MiB, "
         f"{plan.to_load / MIB:,.1f} MiB to pull; {free / MIB:,.0f} MiB of disk are free"
     )
     if not fits:

@@ -23,6 +23,7 @@ from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.new_ids import new_session
 from remit_server.cli.usage import Subcommand, add_candidate_arguments, whole_number
 from remit_server.contract import ErrorCode
+from remit_server.counted import counted
 from remit_server.errors import SetupError
 from remit_server.runtime.audit_service import ServerRecord, open_log
 from remit_server.runtime.policy.past_calls import about, deciding_rules, read_past_calls, replay_payload
@@ -47,7 +48,7 @@ def _line(change: Change) -> str:
 
 
 def _count_words(replay: Replay) -> str:
-    calls = f"{replay.judged} call{'' if replay.judged == 1 else 's'} judged again"
+    calls = f"{counted(replay.judged, 'call')} judged again"
     changed = f"{len(replay.changes) or 'none'} would be decided differently"
     breaking = f", {len(replay.breaking)} of them [BREAKING]" if replay.breaking else ""
     skipped = "".join(f"; {count} skipped: {why}" for why, count in sorted(replay.skipped.items()))

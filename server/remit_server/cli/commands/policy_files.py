@@ -34,6 +34,7 @@ from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import Subcommand, whole_number
 from remit_server.contract import ErrorCode
+from remit_server.counted import counted
 from remit_server.errors import SetupError
 from remit_server.runtime.policy.past_calls import CALLS, CountedRules, count_rules
 from remit_server.runtime.policy.plugin_rules import load_plugin_rules
@@ -162,7 +163,8 @@ def _show_tests(tests: list[RuleTest], problems: list[str]) -> None:
             say(f"   {visible_again(str(failure))}")
     examples, failed = sum(test.examples for test in tests), sum(len(test.failures) for test in tests)
     bare = sum(not test.examples for test in tests)
-    say(f"{len(tests)} rules, {examples} examples, {failed} failed; {bare} rules without examples")
+    found = f"{counted(len(tests), 'rule')}, {counted(examples, 'example')}, {failed} failed"
+    say(f"{found}; {counted(bare, 'rule')} without examples")
 
 
 def _mark(test: RuleTest) -> str:

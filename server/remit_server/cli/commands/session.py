@@ -17,6 +17,7 @@ from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.new_ids import new_session
 from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage, whole_number
 from remit_server.contract import SessionRecord, SessionSummary
+from remit_server.counted import counted
 from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.export import Part, parts, to_html, to_markdown
@@ -92,7 +93,7 @@ def _list(arguments: argparse.Namespace) -> int:
         say('this folder has no sessions yet: `remit "…"` begins one')
     for number, each in enumerate(shown, 1):
         called = style_text(visible_again(each.name, "show"), "bold") + " · " if each.name else ""
-        turns = f"{each.turns} turn{'' if each.turns == 1 else 's'}"
+        turns = counted(each.turns, "turn")
         when = each.last_used[:16].replace("T", " ")
         say(f"{number:3}  {when}  {called}{visible_again(each.title, 'show') or '—'}")
         forked = f" · copied from {each.forked_from}" if each.forked_from else ""
@@ -280,7 +281,7 @@ def _all_records(arguments: argparse.Namespace) -> Iterator[list[SessionRecord]]
 
 
 def _declare_undo(parser: argparse.ArgumentParser) -> None:
-    named = "a name, an id, a number from the list, or `last` (default: the last that changed files)"
+    named = "a name, an id, a number from the list, or `last` (default: the last with something to undo or redo)"
     complete_sessions(parser.add_argument("session", nargs="?", metavar="SESSION", help=named))
     parser.add_argument("--turn", metavar="ID", help="the turn's id (default: the last turn)")
     parser.add_argument("--file", action="append", metavar="FILE", help="only this file; can be repeated")

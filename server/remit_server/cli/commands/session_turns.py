@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from typing import Literal
 
 from pydantic import JsonValue
 
@@ -18,6 +17,7 @@ from remit_server.contract import CallInput, RunRequest
 from remit_server.runtime.settings import Settings, existing_folder
 from remit_server.sessions.folder import SessionFolder
 from remit_server.tools.edit.undo_changes import UNDO_CHANGES
+from remit_server.workspace.history import Direction
 
 
 def resume(arguments: argparse.Namespace) -> int:
@@ -43,14 +43,15 @@ def redo(arguments: argparse.Namespace) -> int:
     return _take_back(arguments, "redo")
 
 
-def _take_back(arguments: argparse.Namespace, direction: Literal["undo", "redo"]) -> int:
+def _take_back(arguments: argparse.Namespace, direction: Direction) -> int:
     """Runs the call in the session; returns the exit code."""
     settings = Settings.from_environment(arguments.workspace)
     folder = SessionFolder(settings.session_folder)
-    session = folder.last_with_changes() if arguments.session is None else folder.find(arguments.session)
+    named, turn = arguments.session, arguments.turn
+    session = folder.last_to_take_back(direction, turn) if named is None else folder.find(named)
     what: dict[str, JsonValue] = {"direction": direction}
-    if arguments.turn is not None:
-        what["turn"] = arguments.turn
+    if turn is not None:
+        what["turn"] = turn
     if arguments.file is not None:
         what["paths"] = arguments.file
     call = CallInput(tool=UNDO_CHANGES.name, arguments=what, intent=Intent.CODE)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from remit_governance.secrets.redaction import truncate
 from remit_governance.secrets.secret_shapes import find_key, key_body_begins, may_hold_key, skip_key_body
+from remit_server.counted import counted
 from remit_server.sandbox.ports import Progress, StreamName
 
 MAX_LINE = 16 * 1024
@@ -157,7 +158,7 @@ class LiveOutput:
 
 def describe_omission(lines: int) -> str:
     """Returns the line that stands for lines which came too fast to be shown."""
-    return f"[... {lines} line{'' if lines == 1 else 's'} not shown ...]"
+    return f"[... {counted(lines, 'line')} not shown ...]"
 
 
 @contextmanager

@@ -5,6 +5,7 @@ than is read (SEC-01).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -40,7 +41,7 @@ def summarise(text: str, redactor: Redactor, keep: Literal["head", "middle"] = "
 def summarise_arguments(redacted: JsonValue, redactor: Redactor) -> str:
     """Returns what a record says of arguments. They are redacted once more as a whole, for what is a secret only there;
     each part is cut first, after its own redaction."""
-    return summarise(str(truncate_strings(redacted, 2 * MAX_SUMMARY)), redactor)
+    return summarise(json.dumps(truncate_strings(redacted, 2 * MAX_SUMMARY), ensure_ascii=False), redactor)
 
 
 @lru_cache(maxsize=256)

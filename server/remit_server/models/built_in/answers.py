@@ -164,6 +164,8 @@ def answer(route: Routed, result: str) -> Ending:
         return Ending(UNKNOWN)
     if result.startswith("error "):
         why = result.partition(": ")[2].partition("\n")[0]
+        if result.startswith(f"error {ErrorCode.DRY_RUN}:"):
+            return Ending(f"{why[:1].upper()}{why[1:]}.", done=True)
         why += f". {LIST}" if result.startswith(f"error {ErrorCode.NOT_FOUND}:") else ""
         return Ending(
             f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}."

@@ -82,7 +82,8 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
     one."""
     quoted = [text for found in _QUOTED.finditer(text) for text in found.groups() if text]
     bare = _respell(_QUOTED.sub(" ␟ ", text))
-    words = [*filter(_PATH.fullmatch, quoted), *(found[0] for found in _PATH.finditer(bare))]
+    spaced = [each for each in quoted if " " in each and (each in files or files_called(each, files))]
+    words = [*filter(_PATH.fullmatch, quoted), *spaced, *(found[0] for found in _PATH.finditer(bare))]
     named = {word: file_of(word, files) for word in words}
     stems = (file_by_stem(found[0], files) for found in re.finditer(r"[A-Za-z][\w-]{3,}", bare, re.ASCII))
     known = list(filter(None, named.values())) or list(filter(None, stems))

@@ -292,6 +292,15 @@ _SECOND_WISH = re.compile(
     re.IGNORECASE,
 )
 """What comes after it would be left undone."""
+_SECOND_QUESTION = re.compile(
+    r"\band (?:also )?(?:what|which|why|how|who|explain|describe|summari[sz]e|tell|say|run|do they|does it)\b"
+    r"|\bund (?:was|welche[rs]?|warum|wie|wer|erkl[äa]re?|beschreibe?|sage?|f[üu]hre|starte?)\b"
+    r"|\bet (?:que|quel(?:le)?s?|pourquoi|comment|qui|explique|d[ée]cris|dis|lance|ex[ée]cute)\b"
+    r"|\by (?:qu[ée]|cu[áa]l(?:es)?|por qu[ée]|c[óo]mo|qui[ée]n|explica|describe|dime|ejecuta|corre)\b"
+    r"|\be (?:che|cosa|qual[ei]|perch[ée]|come|chi|spiega|descrivi|dimmi|esegui|lancia)\b",
+    re.IGNORECASE,
+)
+"""What a list of files or the text of one does not answer."""
 MOST_CHARS = 600
 """A longer sentence is no simple one."""
 
@@ -305,7 +314,9 @@ def route(text: str, files: AbstractSet[str]) -> Route:
     said = read_sentence(text.strip(), files)
     if _SECOND_WISH.search(said.bare):
         return None
-    return _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said)
+    found = _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said)
+    shows = isinstance(found, Routed) and found.tool in _LOOKS
+    return None if shows and _SECOND_QUESTION.search(said.bare) else found
 
 
 def _take_words(said: Sentence) -> Route:

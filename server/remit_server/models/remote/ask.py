@@ -83,7 +83,8 @@ Piece = TextDelta | ThinkingDelta | PromptRead | CallProposed | Ended
 @dataclass(frozen=True, slots=True)
 class Served:
     """What is known of the served model: the engine's row, the tokens that it reads, its name where none was given,
-    how many weights it has, and whether it fills gaps; None where the server does not say.
+    how many weights it has, and whether it fills gaps; None where the server does not say. `answers_as` is the only
+    model that the server lists, where it was asked for another: it answers for that all the same.
     """
 
     engine: str
@@ -91,6 +92,7 @@ class Served:
     model: str = ""
     parameters: int | None = None
     fills: bool | None = None
+    answers_as: str | None = None
 
 
 class Client(Protocol):

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
+from remit_server.counted import counted
 from remit_server.errors import ToolError
 from remit_server.tools.edit.near_miss import explain
 from remit_server.tools.edit.occurrences import (
@@ -132,7 +133,7 @@ async def _prepare(arguments: EditFileArguments, ctx: ToolContext) -> Plan:
     source = read_source(path, ctx)
     content, count = edit_content(path, source.text.content, arguments, ctx.redact)
     after = source.text.encode(with_one_mark(source.text, content))
-    line = f"edited {path.relative}: {count} replacement{'' if count == 1 else 's'}"
+    line = f"edited {path.relative}: {counted(count, 'replacement')}"
     return WritePlan(
         changes=(FileChange(path, source.image, after),),
         outcome=Outcome(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import Field, JsonValue
 
@@ -15,7 +14,7 @@ from remit_server.errors import OutsideWorkspace, ToolError
 from remit_server.tools.files.read_source import current_image
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
 from remit_server.workspace.content.files import FileImage, digest_of, is_executable
-from remit_server.workspace.history import PastChange, PastTurn
+from remit_server.workspace.history import Direction, PastChange, PastTurn, can_take_back
 from remit_server.workspace.line_diff import take_back
 
 CHANGED_SINCE = "it was changed since, and stays as it is"
@@ -27,7 +26,7 @@ class UndoArguments(Arguments):
     """Arguments of `undo_changes`."""
 
     turn: str | None = Field(default=None, max_length=128, description="the turn (default: the last)")
-    direction: Literal["undo", "redo"] = "undo"
+    direction: Direction = "undo"
     paths: tuple[str, ...] | None = Field(default=None, strict=False, description="only these files of it")
 
 
@@ -112,19 +111,7 @@ class TakingBack:
 
 def choose_turn(turns: Sequence[PastTurn], arguments: UndoArguments) -> PastTurn:
     """Returns the turn whose changes are to be taken back: a redo takes back an undo. Raises ToolError."""
-    undone = _undone(turns)
-    if arguments.direction == "undo":
-        own = [turn for turn in turns if not turn.undoes]
-        # A turn that is named may have been undone in part: what of it is out already is looked at again.
-        able = [
-            turn
-            for turn in own
-            if (turn.turn_id not in undone if arguments.turn is None else turn.turn_id == arguments.turn)
-        ]
-    else:
-        originals = {turn.turn_id for turn in turns if not turn.undoes}
-        wanted = originals if arguments.turn is None else originals & {arguments.turn}
-        able = [turn for turn in turns if wanted.intersection(turn.undoes) and turn.turn_id not in undone]
+    able = can_take_back(turns, arguments.direction, arguments.turn)
     if able:
         return able[-1]
     named = f"turn `{arguments.turn}`" if arguments.turn else "any turn of this session"
@@ -134,15 +121,6 @@ def choose_turn(turns: Sequence[PastTurn], arguments: UndoArguments) -> PastTurn
         "`remit session show` lists the turns and what they changed",
         code=ErrorCode.NOT_FOUND,
     )
-
-
-def _undone(turns: Sequence[PastTurn]) -> set[str]:
-    """Returns the turns that are undone now: an undo that was redone counts for nothing."""
-    undone: set[str] = set()
-    for turn in reversed(turns):
-        if turn.turn_id not in undone:
-            undone.update(turn.undoes)
-    return undone
 
 
 def _chosen(arguments: UndoArguments, ctx: ToolContext) -> tuple[PastTurn, tuple[PastChange, ...]]:

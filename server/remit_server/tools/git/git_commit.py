@@ -21,6 +21,7 @@ from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
+from remit_server.counted import counted
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.attributes import Attributes
 from remit_server.tools.git.commit.files import EXECUTABLE, WorkingTree, path_of
@@ -229,7 +230,7 @@ def _remarks(repository: RepositoryNow, selected: Selected, outside: Mapping[byt
     if repository.hooks:
         remarks.append(f"hooks are not run: {', '.join(map(quote_path, repository.hooks))}")
     if selected.hidden:
-        remarks.append(f"{len(selected.hidden)} files that policy keeps unread are left out")
+        remarks.append(f"left out: {counted(len(selected.hidden), 'file')} that policy keeps unread")
     return tuple(remarks)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pydantic import Field, JsonValue
 
 from remit_governance.values import Effect
+from remit_server.counted import counted
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.git.git_repository import (
@@ -73,10 +74,10 @@ def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcom
     hidden = len(found) - len(known) + unreadable
     patch, left_out = _fit_patches(known, ctx)
     added, removed = sum(s.added for s in known), sum(s.removed for s in known)
-    summary = f"{len(known)} files, +{added} -{removed}" if known else "no differences"
+    summary = f"{counted(len(known), 'file')}, +{added} -{removed}" if known else "no differences"
     lines = [summary, *(_count_words(section) for section in known[:MAX_FILES])]
     lines += [f"… and {len(known) - MAX_FILES} more files"] if len(known) > MAX_FILES else []
-    lines += [f"{hidden} files that policy keeps unread are left out"] if hidden else []
+    lines += [f"left out: {counted(hidden, 'file')} that policy keeps unread"] if hidden else []
     filtered = [section.path for section in known if section.path and section.path in filters]
     lines += describe_filtered(filtered, filters)
     lines += [f"the diff is larger than {MAX_OUTPUT_BYTES // 2} bytes: only its beginning was looked at"] if cut else []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pydantic import JsonValue
 
 from remit_governance.values import Effect
+from remit_server.counted import counted
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.git.git_repository import (
     DIFF,
@@ -125,7 +126,7 @@ def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcom
     ]
     hidden = len(status.entries) - len(known)
     lines = [_branch(status), *_groups(known[:MAX_ENTRIES])]
-    lines += [f"{hidden} paths that policy keeps unread are left out"] if hidden else []
+    lines += [f"left out: {counted(hidden, 'path')} that policy keeps unread"] if hidden else []
     cut = cut or len(known) > MAX_ENTRIES
     filtered = [entry.path for entry in known if entry.worktree == "M" and entry.path in filters]
     submodules = submodules_of(ctx, folders)
@@ -135,7 +136,7 @@ def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcom
     lines += [f"… more than {min(len(known), MAX_ENTRIES)} paths differ; the others are left out"] if cut else []
     return Outcome(
         text="\n".join(lines),
-        summary=f"{lines[0]}, {len(known)} paths differ{', submodules not looked at' if submodules else ''}",
+        summary=f"{lines[0]}, {_differ(len(known))}{', submodules not looked at' if submodules else ''}",
         data={
             "branch": status.branch,
             "commit": status.commit,
@@ -149,6 +150,10 @@ def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcom
             "truncated": cut,
         },
     )
+
+
+def _differ(paths: int) -> str:
+    return f"{counted(paths, 'path')} {'differs' if paths == 1 else 'differ'}"
 
 
 def _branch(status: Status) -> str:

@@ -137,6 +137,7 @@ def failure_of(output: CommandOutput, too_long: ToolError) -> ToolError | None:
     return ToolError(WAS_STOPPED, why, "do less at once, or let it print and keep less", code=ErrorCode.STOPPED)
 
 
+_NOT_FOUND = re.compile(r"^[^\n]*?([\w.+-]+): (?:command )?not found$", re.MULTILINE)
 _CACHES = {"COVERAGE_FILE": "/tmp/.coverage", "CARGO_TARGET_DIR": "/tmp/target"}  # noqa: S108  inside the sandbox
 
 
@@ -145,6 +146,30 @@ def own_folders(root: Path) -> tuple[Path, ...]:
     places = places_of(os.environ)
     own = [root / name / "bin" for name in VENVS if places.is_seen(root / name / "bin" / "python3", root)]
     return tuple(folder for folder in (*own, root / "node_modules" / ".bin") if folder.is_dir())
+
+
+def hidden_program(root: Path, program: str) -> str | None:
+    """Returns why a program of the project's own virtual environment cannot run in a sandbox: its Python is not seen
+    there; None where there is no such program."""
+    places = places_of(os.environ)
+    for name in VENVS:
+        python = root / name / "bin" / "python3"
+        if (python.parent / program).exists() and not places.is_seen(python, root):
+            return f"`{program}` is in `{name}`, whose Python (`{python.resolve()}`) a sandbox cannot see"
+    return None
+
+
+def way_on(printed: str, root: Path, cwd: Path) -> str | None:
+    """Returns what else there is to do where a command says here that it did not find a program of the project's own,
+    or that git knows nobody to commit as; None where it says neither."""
+    if "Please tell me who you are" in printed:
+        return "nothing is committed inside a command: call git_commit, which commits as the person"
+    found = _NOT_FOUND.search(printed)
+    if found is None:
+        return None
+    program = found[1]
+    own = next((folder / program for folder in own_folders(root) if (folder / program).exists()), None)
+    return hidden_program(root, program) if own is None else f"run it as `{os.path.relpath(own, cwd)}`"
 
 
 def project_environment(root: Path, *, own: bool) -> dict[str, str]:

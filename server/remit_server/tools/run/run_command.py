@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -27,6 +28,7 @@ from remit_server.tools.run.command_parts import (
     host_targets,
     lacked_network,
     timed_out,
+    way_on,
     with_hosts,
     without_colours,
 )
@@ -74,7 +76,10 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
     )
 
     def render(output: CommandOutput) -> Outcome:
-        return render_output(output, timed_out(seconds, ctx), ctx.redact, offline=not endpoints)
+        shown = render_output(output, timed_out(seconds, ctx), ctx.redact, offline=not endpoints)
+        said = output.stderr.decode(errors="replace")
+        own = way_on(said, ctx.workspace.root, folder.absolute) if output.exit_code else None
+        return shown if own is None else replace(shown, text=f"{own}\n{shown.text}", summary=f"{shown.summary}; {own}")
 
     reaches = "it reaches hosts" if endpoints else "it reaches ports of another process" if arguments.near else ""
     return CommandPlan(with_hosts(spec, endpoints), display=command, render=render, streams=True, stays=reaches)

@@ -16,6 +16,7 @@ from remit_server.sandbox.ports import CommandSpec
 from remit_server.tools.run.command_parts import (
     MOST_S,
     choose_seconds,
+    hidden_program,
     host_targets,
     own_folders,
     project_environment,
@@ -106,11 +107,14 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
     runner, ask, root = choice.runner, choice.ask, ctx.workspace.root
     environment = _environment(choice, root)
     if shutil.which(runner.program, path=environment["PATH"]) is None:
+        places = "in the system's folders, a version manager's, `.venv` or `node_modules`"
+        install = "the person can install it there (`remit sandbox check` names what is seen of the home)"
+        renew = "the person can make the virtual environment anew, with a Python of the system's or a version manager's"
+        hidden = hidden_program(root, runner.program)
         raise ToolError(
             f"cannot run the tests with {runner.name}",
-            f"`{runner.program}` is not where a sandbox can see it: "
-            "in the system's folders, a version manager's, `.venv` or `node_modules`",
-            "ask the person to install it there (`remit sandbox check` names what is seen of the home)",
+            hidden or f"`{runner.program}` is not where a sandbox can see it: {places}",
+            renew if hidden else install,
             code=ErrorCode.TOOL_UNAVAILABLE,
         )
     seconds = choose_seconds(arguments, arguments.timeout, ctx)

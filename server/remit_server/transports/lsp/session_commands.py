@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
@@ -21,6 +21,7 @@ from remit_server.transports.lsp.command_turn import run_turn
 from remit_server.transports.lsp.connection import new_session_id
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.wall_clock import timestamp, utc_now
+from remit_server.workspace.history import Direction
 
 if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
@@ -136,9 +137,7 @@ async def redo(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
     return await _take_back(connection, params, "redo")
 
 
-async def _take_back(
-    connection: Connection, params: lsp.ExecuteCommandParams, direction: Literal["undo", "redo"]
-) -> Json:
+async def _take_back(connection: Connection, params: lsp.ExecuteCommandParams, direction: Direction) -> Json:
     asked = read_asked(connection, params, "session?, turn?, paths?, ")
     what: dict[str, Json] = {"direction": direction}
     what |= {key: asked.given[key] for key in ("turn", "paths") if asked.given.get(key) is not None}

@@ -124,7 +124,9 @@ class OpenAIClient:
         if self._own:
             return Served("openai", None)
         self._tells_progress = (engine := _engine_of(row, model)) == "llama.cpp"
-        return Served(engine, _window_of(row), model, _weights_of(row), fills_gaps(row))
+        only = str(found[0].get("id")) if len(found) == 1 and engine != "mlx_lm" else model
+        other = only if only != model else None
+        return Served(engine, _window_of(row), model, _weights_of(row), fills_gaps(row), other)
 
     def _named(self, model: str, listed: Sequence[str]) -> str:
         """Returns the model that is asked, the only one of a server where none was named. Raises ModelUnavailable."""

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import JsonValue
 
 from remit_governance.visible import visible
+from remit_server.counted import counted
 from remit_server.errors import OutsideWorkspace, ToolError
 from remit_server.tools.files.read_source import current_image
 from remit_server.tools.spec import Outcome, ToolContext
@@ -73,7 +74,7 @@ def render_answer(answer: Answer, about: str, style: Style, ctx: ToolContext) ->
     found, seen = _show(answer.findings, style, ctx)
     total = len(found.inside) + max(0, answer.total - len(answer.findings))
     notes = _notes(answer, found, len(seen), total)
-    count = f"{total} {style.noun}{'' if total == 1 else 's'}" if total else f"no {style.noun}s"
+    count = counted(total, style.noun) if total else f"no {style.noun}s"
     summary = f"{count} {about}, says {answer.source}"
     return Outcome(
         text="\n".join(["; ".join([summary, *notes]), *(style.line(each) for each in seen)]),
