@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from forked_servers import AT_THE_START, REMIT, Begun, Servers
+from lsp_pipe import PipeClient
 
 PATIENCE_S = 240
 LONG = 4096
@@ -98,6 +99,12 @@ class CommandLine:
         )
         return _done(done.returncode, done.stdout, done.stderr)
 
+    def serve(self) -> PipeClient:
+        """A server whose client has this workspace open."""
+        client = serve(self.environment)
+        client.initialize(self.workspace)
+        return client
+
     def in_terminal(self, *words: str, **environment: str) -> Terminal:
         return Terminal([str(REMIT), *words], self.workspace, {**self.environment, "TERM": "xterm", **environment})
 
@@ -109,6 +116,13 @@ def begin(words: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
     pipe = subprocess.PIPE
     command = [str(REMIT), *words]
     return subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+
+
+def serve(environment: Mapping[str, str], before: Sequence[str] = ()) -> PipeClient:
+    """A server of an editor's, on pipes, whose imports are there already unless another program starts it."""
+    if before or _settled(environment) != _settled(os.environ):
+        return PipeClient.spawn([*before, str(REMIT), "serve"], environment)
+    return _forking().fork(dict(environment))
 
 
 def begin_logging(words: Sequence[str], folder: Path, environment: Mapping[str, str], file: Path) -> Begun:

@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -49,12 +48,6 @@ def database(remit: CommandLine) -> Path:
     return found
 
 
-def serve(remit: CommandLine) -> PipeClient:
-    client = PipeClient.spawn([str(Path(sys.executable).with_name("remit")), "serve"], dict(remit.environment))
-    client.initialize(remit.workspace)
-    return client
-
-
 def good(remit: CommandLine) -> bool:
     done = remit("audit", "verify", "--json")
     assert done.json["ok"] is (done.code == 0)
@@ -64,7 +57,7 @@ def good(remit: CommandLine) -> bool:
 def test_THR_storage_kill_9_among_appends(remit: CommandLine) -> None:
     """THR-storage-kill-append: 8 servers killed while calls stream in; what they said was written is there."""
     for number, delay in enumerate((0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3)):
-        client = serve(remit)
+        client = remit.serve()
         client.result(client.run(f"{number}-first", own("write_file", path=f"{number}.py", content="x")))
         for more in range(200):
             client.run(f"{number}-{more}", own("read_file", path="a.py"))
@@ -163,7 +156,7 @@ def test_OBS_04_a_damaged_page_is_found_at_the_next_start_and_the_next_log_says_
 
 def test_THR_storage_two_servers_on_one_workspace(remit: CommandLine) -> None:
     """THR-storage-two-servers: they write at once, one is killed, and the chain is one."""
-    clients = [serve(remit), serve(remit)]
+    clients = [remit.serve(), remit.serve()]
 
     def work(client: PipeClient, name: str) -> None:
         for number in range(30):
@@ -251,7 +244,7 @@ def test_THR_storage_a_rewritten_log_is_found(name: str, used: CommandLine) -> N
 
 def test_THR_storage_kill_between_intent_and_outcome_leaves_no_gap(remit: CommandLine) -> None:
     """THR-storage-kill-call: a call whose process died is said to have ended unknown, once the log is opened again."""
-    client = serve(remit)
+    client = remit.serve()
     client.run("1", own("run_command", command="sleep 30"))
     client.event("tool_call")
     time.sleep(0.5)
