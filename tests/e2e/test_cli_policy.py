@@ -8,7 +8,7 @@ from typing import Any
 
 import policy_steps
 import pytest
-from command_line import CommandLine, Done, Terminal
+from command_line import CommandLine, Done, Terminal, start_server
 from messages import SAYS
 from step_by_step import Order, Writers
 from threat_bench import own
@@ -380,7 +380,8 @@ def test_why_tells_who_answered(remit: CommandLine) -> None:
 
 
 def test_why_names_what_it_cannot_find(used: CommandLine) -> None:
-    client = used.serve()
+    client = start_server(used.environment)
+    client.initialize(used.workspace)
     for session in ("a", "b"):  # a turn's id is a session's own
         client.result(client.run("1", own("read_file", path="a.py"), session=session))
     client.exit()

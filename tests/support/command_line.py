@@ -99,12 +99,6 @@ class CommandLine:
         )
         return _done(done.returncode, done.stdout, done.stderr)
 
-    def serve(self) -> PipeClient:
-        """A server whose client has this workspace open."""
-        client = serve(self.environment)
-        client.initialize(self.workspace)
-        return client
-
     def in_terminal(self, *words: str, **environment: str) -> Terminal:
         return Terminal([str(REMIT), *words], self.workspace, {**self.environment, "TERM": "xterm", **environment})
 
@@ -118,7 +112,7 @@ def begin(words: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
     return subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
 
 
-def serve(environment: Mapping[str, str], before: Sequence[str] = ()) -> PipeClient:
+def start_server(environment: Mapping[str, str], before: Sequence[str] = ()) -> PipeClient:
     """A server of an editor's, on pipes, whose imports are there already unless another program starts it."""
     if before or _settled(environment) != _settled(os.environ):
         return PipeClient.spawn([*before, str(REMIT), "serve"], environment)

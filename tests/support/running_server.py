@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from command_line import machine_environment, serve
+from command_line import machine_environment, start_server
 from lsp_pipe import Json
 from threat_bench import own
 
@@ -82,7 +82,7 @@ class RunningServer:
         return Called(result, tuple(event for event in events if event["kind"] == "approval_required"))
 
     def __enter__(self) -> Self:
-        self.client = serve(self.environment, self._before)
+        self.client = start_server(self.environment, self._before)
         self.client.initialize(self.workspace, *self.others)
         return self
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from audit_logs import events, recompute
-from command_line import CommandLine
+from command_line import CommandLine, start_server
 from lsp_pipe import PipeClient
 from messages import SAYS
 from running_server import POLICY
@@ -312,12 +312,18 @@ def test_checkpoints_go_to_the_systems_log(used: Used, tmp_path: Path) -> None:
     assert SAYS.there_is_no_socket_at in refused.json["error"]["why"]
 
 
+def _serve(used: Used) -> PipeClient:
+    client = start_server(used.remit.environment)
+    client.initialize(used.remit.workspace)
+    return client
+
+
 def _call(client: PipeClient, turn: str, tool: str, **arguments: Any) -> dict[str, Any]:
     return dict(client.result(client.run(turn, own(tool, **arguments))))
 
 
 def test_THR_storage_audit_a_killed_server_is_told_from_one_that_ended(used: Used) -> None:
-    client = used.remit.serve()
+    client = _serve(used)
     _call(client, "1", "write_file", path="new.py", content="x")
     client.kill()
     code, found = used.verify()
@@ -330,7 +336,7 @@ def test_THR_storage_audit_a_killed_server_is_told_from_one_that_ended(used: Use
 
 
 def test_THR_storage_audit_two_servers_sign_one_head(used: Used) -> None:
-    clients = [used.remit.serve(), used.remit.serve()]
+    clients = [_serve(used), _serve(used)]
     for number in range(4):
         for client in clients:
             _call(client, f"{number}", "write_file", path="new.py", content=str(number))
@@ -454,7 +460,7 @@ def test_THR_storage_corrupt_empty_database_is_told(used: Used) -> None:
 
 def test_THR_storage_corrupt_database_under_a_running_server(used: Used) -> None:
     """It is damaged, then removed, while a server uses it: each call is recorded, in a log that verifies."""
-    client = used.remit.serve()
+    client = _serve(used)
     assert _call(client, "1", "write_file", path="new.py", content="1")["status"] == "completed"
     _sql(used.database, "DROP TABLE records")
     assert _call(client, "2", "write_file", path="new.py", content="2")["status"] == "completed"
@@ -473,7 +479,7 @@ def test_THR_storage_corrupt_database_under_a_running_server(used: Used) -> None
 
 def test_THR_storage_corrupt_log_of_two_servers(used: Used) -> None:
     """Neither stops, and whoever finds the damage sets it aside, for both."""
-    clients = [used.remit.serve(), used.remit.serve()]
+    clients = [_serve(used), _serve(used)]
     for number, client in enumerate(clients):
         _call(client, f"a{number}", "write_file", path="new.py", content="1")
     with used.database.open("r+b") as file:

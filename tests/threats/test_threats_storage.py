@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from audit_logs import recompute
-from command_line import CommandLine, Done
+from command_line import CommandLine, Done, start_server
 from lsp_pipe import PipeClient
 from messages import SAYS
 from threat_bench import own
@@ -48,6 +48,12 @@ def database(remit: CommandLine) -> Path:
     return found
 
 
+def serve(remit: CommandLine) -> PipeClient:
+    client = start_server(remit.environment)
+    client.initialize(remit.workspace)
+    return client
+
+
 def good(remit: CommandLine) -> bool:
     done = remit("audit", "verify", "--json")
     assert done.json["ok"] is (done.code == 0)
@@ -57,7 +63,7 @@ def good(remit: CommandLine) -> bool:
 def test_THR_storage_kill_9_among_appends(remit: CommandLine) -> None:
     """THR-storage-kill-append: 8 servers killed while calls stream in; what they said was written is there."""
     for number, delay in enumerate((0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3)):
-        client = remit.serve()
+        client = serve(remit)
         client.result(client.run(f"{number}-first", own("write_file", path=f"{number}.py", content="x")))
         for more in range(200):
             client.run(f"{number}-{more}", own("read_file", path="a.py"))
@@ -156,7 +162,7 @@ def test_OBS_04_a_damaged_page_is_found_at_the_next_start_and_the_next_log_says_
 
 def test_THR_storage_two_servers_on_one_workspace(remit: CommandLine) -> None:
     """THR-storage-two-servers: they write at once, one is killed, and the chain is one."""
-    clients = [remit.serve(), remit.serve()]
+    clients = [serve(remit), serve(remit)]
 
     def work(client: PipeClient, name: str) -> None:
         for number in range(30):
@@ -244,7 +250,7 @@ def test_THR_storage_a_rewritten_log_is_found(name: str, used: CommandLine) -> N
 
 def test_THR_storage_kill_between_intent_and_outcome_leaves_no_gap(remit: CommandLine) -> None:
     """THR-storage-kill-call: a call whose process died is said to have ended unknown, once the log is opened again."""
-    client = remit.serve()
+    client = serve(remit)
     client.run("1", own("run_command", command="sleep 30"))
     client.event("tool_call")
     time.sleep(0.5)
