@@ -8,8 +8,8 @@ from typing import Any
 
 import policy_steps
 import pytest
-from command_line import REMIT, CommandLine, Done, Terminal
-from lsp_pipe import PipeClient
+from command_line import CommandLine, Done, Terminal, start_server
+from examples import rounds
 from messages import SAYS
 from step_by_step import Order, Writers
 from threat_bench import own
@@ -260,7 +260,7 @@ def test_above_five_breaking_changes_a_yes_is_not_enough(used: CommandLine) -> N
     assert (code, file.read_text()) == (DONE, NO_READS)
 
 
-@pytest.mark.timeout(900)  # some two hundred runs that are killed
+@pytest.mark.timeout(900)  # some two hundred runs that are killed where each is wanted
 def test_thr_storage_kill_policy_update_at_every_step(
     used: CommandLine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -273,7 +273,7 @@ def test_thr_storage_kill_policy_update_at_every_step(
     left = 0
     known = set[str]()
     with Writers(root, policy_steps.__file__) as writers:
-        for step in range(1000):
+        for step in range(0, 1000, rounds(1, 3)):
             file = mine(used, READS)
             confirmed = phrase_here(root, capfd)
             report = writers.write(Order("", confirmed, step))
@@ -381,7 +381,7 @@ def test_why_tells_who_answered(remit: CommandLine) -> None:
 
 
 def test_why_names_what_it_cannot_find(used: CommandLine) -> None:
-    client = PipeClient.spawn([str(REMIT), "serve"], used.environment)
+    client = start_server(used.environment)
     client.initialize(used.workspace)
     for session in ("a", "b"):  # a turn's id is a session's own
         client.result(client.run("1", own("read_file", path="a.py"), session=session))

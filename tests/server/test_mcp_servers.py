@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import REMIT
+from command_line import CommandLine
 from doors import opened, request
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,20 +30,11 @@ SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 
 def remit(folder: Path, *words: str, code: int | None = 0) -> Any:
     """A command of `remit mcp --json`; returns what it prints."""
-    named = {"STATE": folder / "state", "CONFIG": folder / "config", "DATA": folder / "data"}
-    environment = {f"REMIT_{name}_DIR": str(path) for name, path in named.items()}
     (folder / "shop").mkdir(exist_ok=True)
-    done = subprocess.run(
-        [str(REMIT), "mcp", *words],
-        cwd=folder / "shop",
-        env={**os.environ, **environment, "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    assert code is None or done.returncode == code, done.stderr + done.stdout
-    return json.loads(done.stdout or "null") if code == 0 else done
+    own = {"HOME": str(folder), "REMIT_DATA_DIR": str(folder / "data")}
+    done = CommandLine.alone(folder / "shop", folder)("mcp", *words, **own)
+    assert code is None or done.code == code, done
+    return json.loads(done.out or "null") if code == 0 else done
 
 
 def add(folder: Path, kind: str, *options: str, code: int | None = 0) -> Any:
@@ -80,7 +71,7 @@ def test_TOOL_18_a_server_of_either_era_is_added_and_called(kind: str, tmp_path:
 def test_TOOL_18_nothing_is_added_without_a_yes(tmp_path: Path) -> None:
     need_sandbox()
     done = remit(tmp_path, "add", "own", "--", "/usr/bin/python3", str(SERVER), "legacy", code=None)
-    assert done.returncode != 0
+    assert done.code != 0
     assert not (tmp_path / "config" / "mcp").exists()
 
 
@@ -92,7 +83,7 @@ def test_THR_mcp_what_a_person_looked_at_is_what_is_called(tmp_path: Path) -> No
     assert said["error"]["code"] == "stale"
     assert "keys" not in json.dumps(said)
     done = remit(tmp_path, "test", "own", code=1)
-    assert "reads your keys" in done.stdout
+    assert "reads your keys" in done.out
     remit(tmp_path, "test", "--json", "--accept", "own")
     assert result(tmp_path, call("own_echo", text="x"))["output"] == "x"
 
@@ -110,7 +101,7 @@ def test_THR_mcp_a_server_that_is_started_in_another_way_is_looked_at_first(tmp_
 def test_THR_mcp_a_poisoned_description_is_cleaned_and_bounded(tmp_path: Path) -> None:
     need_sandbox()
     add(tmp_path, "poison")
-    shown = remit(tmp_path, "list", code=None).stdout
+    shown = remit(tmp_path, "list", code=None).out
     assert "\u200b" not in shown
     assert "\u202e" not in shown
     assert len(shown) < 1_500
@@ -143,7 +134,7 @@ def test_THR_mcp_schemas_that_explode_are_left_out_and_the_others_count(tmp_path
 @pytest.mark.parametrize("kind", ["pages"])
 def test_THR_mcp_a_list_without_end_is_refused(kind: str, tmp_path: Path) -> None:
     need_sandbox()
-    assert add(tmp_path, kind, code=None).returncode != 0
+    assert add(tmp_path, kind, code=None).code != 0
 
 
 @pytest.mark.parametrize(
@@ -210,9 +201,9 @@ def test_TOOL_18_servers_of_an_editors_file_are_taken_by_name(name: str, text: s
     file.write_text(text)
     named = ("add", "--json", "--yes", "--read", str(SERVER.parent))
     assert remit(tmp_path, *named, "--from", str(file), "own")["tools"] == ["own_echo"]
-    assert remit(tmp_path, *named, "--from", str(file), "other", code=None).returncode == 2
+    assert remit(tmp_path, *named, "--from", str(file), "other", code=None).code == 2
     assert remit(tmp_path, "remove", "--json", "own") == {"removed": "own"}
-    assert remit(tmp_path, "remove", "--json", "own", code=None).returncode == 2
+    assert remit(tmp_path, "remove", "--json", "own", code=None).code == 2
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -292,7 +283,7 @@ def test_TOOL_18_a_server_on_a_port_of_this_machine_is_added_and_called(tmp_path
         here = url.replace("127.0.0.1", "localhost")
         assert remit(tmp_path, "add", "--json", "--yes", "--url", here, "web")["tools"] == ["web_echo"]
         assert result(tmp_path, call("web_echo", text="hello"))["output"].startswith("hello")
-        assert remit(tmp_path, "add", "--json", "--yes", "--url", url, "plain", code=None).returncode == 2
+        assert remit(tmp_path, "add", "--json", "--yes", "--url", url, "plain", code=None).code == 2
 
 
 def test_THR_mcp_no_redirect_of_a_server_is_followed() -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from forked_servers import AT_THE_START, REMIT, Begun, Servers
+from lsp_pipe import PipeClient
 
 PATIENCE_S = 240
 LONG = 4096
@@ -109,6 +110,13 @@ def begin(words: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
     pipe = subprocess.PIPE
     command = [str(REMIT), *words]
     return subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+
+
+def start_server(environment: Mapping[str, str], before: Sequence[str] = ()) -> PipeClient:
+    """A server of an editor's, on pipes, whose imports are there already unless another program starts it."""
+    if before or _settled(environment) != _settled(os.environ):
+        return PipeClient.spawn([*before, str(REMIT), "serve"], environment)
+    return _forking().fork(dict(environment))
 
 
 def begin_logging(words: Sequence[str], folder: Path, environment: Mapping[str, str], file: Path) -> Begun:

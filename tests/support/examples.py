@@ -15,5 +15,5 @@ def examples(usual: int) -> int:
 
 
 def rounds(thorough: int, otherwise: int) -> int:
-    """Returns `thorough` where each is wanted (`REMIT_THOROUGH=1 make test`), `otherwise` in every other run."""
+    """Returns `thorough` where each is wanted (`make test-thorough`), `otherwise` in every other run."""
     return thorough if os.environ.get("REMIT_THOROUGH") else otherwise

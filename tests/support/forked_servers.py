@@ -8,6 +8,7 @@ the imports are shared. That each command imports what it needs is seen where it
 from __future__ import annotations
 
 import asyncio
+import atexit
 import functools
 import gc
 import importlib
@@ -25,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NoReturn, Self
 
 from lsp_pipe import PipeClient
 
@@ -41,6 +42,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "mcp": ("remit_server.transports.mcp.main",),
     **dict.fromkeys(("worker", "submit", "watch"), ("remit_server.transports.queue.main",)),
     "acp": ("remit_server.transports.acp.main",),
+    "hook": ("remit_server.cli.commands.hook",),
 }
 """What a command imports that none of the others needs: the first of its kind waits for it."""
 CLIENTS: Mapping[str, tuple[str, ...]] = {
@@ -299,26 +301,37 @@ def prepare(words: Sequence[str], environment: Mapping[str, str]) -> None:
                 importlib.import_module(module)
     if TURNS.intersection(words[:1]):
         know_tools()
+        know_policy(hooks=False)
+    elif words[:1] == ["hook"]:
+        know_policy(hooks=True)
     if words[:1] == ["ask"] and not any(word.startswith("script:") for word in named):
         know_phrases()
 
 
 @functools.cache
 def know_tools() -> None:
-    """Make what each turn says of the tools, and what it asks of a path: in a process of its own that is all made anew."""
-    from remit_governance.policy.decision.risk import score_of
-    from remit_governance.values import Action
+    """Make what each turn says of the tools: a process of its own makes all of that anew, and so of what follows."""
     from remit_server.tools.table import TOOLS
 
     for tool in TOOLS.values():
         tool.schema  # noqa: B018
+
+
+@functools.cache
+def know_policy(hooks: bool) -> None:
+    """Compile the packaged policy, its globs and what is known of programs and paths."""
+    from remit_governance.policy.decision.risk import score_of
+    from remit_governance.policy.language.load import load_policy
+    from remit_governance.values import Action
+
+    load_policy(hooks=hooks)
     for syscall in ("fs.read", "fs.write"):
         score_of(Action(syscall, path="a"))
 
 
 @functools.cache
 def know_phrases() -> None:
-    """Compile what the rules of Remit know of language: seven hundred patterns, of which a sentence tries most."""
+    """Compile what the rules for sentences know of language: seven hundred patterns, of which a sentence tries most."""
     from remit_server.models.built_in.phrased import IDEAS
     from remit_server.models.built_in.phrases import patterns
     from remit_server.models.built_in.words import saying, word_table
@@ -368,8 +381,25 @@ def begin(request: Mapping[str, Any], fds: list[int]) -> None:
     script = request.get("script")
     sys.argv = [script or str(REMIT), *([] if script else request.get("words", SERVE))]
     sys.path[0] = str(Path(sys.argv[0]).parent)
-    runpy.run_path(script, run_name="__main__") if script else enter()
-    sys.exit()
+    try:
+        runpy.run_path(script, run_name="__main__") if script else enter()
+    except SystemExit as ended:
+        if not isinstance(ended.code, int | None):
+            raise
+        end(ended.code or 0)
+    end(0)
+
+
+def end(code: int) -> NoReturn:
+    """End as Python does, but for taking apart all that the fork has brought: that is most of what a short command costs."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):  # closed, or nobody reads it: Python says so, and has a return code for it
+        sys.exit(code)
+    os._exit(code)
 
 
 if __name__ == "__main__":

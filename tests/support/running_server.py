@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from command_line import machine_environment
-from lsp_pipe import Json, PipeClient
+from command_line import machine_environment, start_server
+from lsp_pipe import Json
 from threat_bench import own
 
 POLICY = """\
@@ -67,7 +66,8 @@ class RunningServer:
         (folder / "config" / "policy.yaml").write_text(policy)
         mine = {"REMIT_STATE_DIR": str(folder / "state"), "REMIT_CONFIG_DIR": str(folder / "config")}
         self.environment = machine_environment() | mine | environment
-        self._command = [*command, str(Path(sys.executable).with_name("remit")), "serve"]
+        # Where a test brings variables, the kernel has to show them as the process's own: to whom it shows them is tested.
+        self._before = command or (("env",) if environment else ())
         self._numbers = itertools.count(1)
 
     def call(
@@ -82,7 +82,7 @@ class RunningServer:
         return Called(result, tuple(event for event in events if event["kind"] == "approval_required"))
 
     def __enter__(self) -> Self:
-        self.client = PipeClient.spawn(self._command, self.environment)
+        self.client = start_server(self.environment, self._before)
         self.client.initialize(self.workspace, *self.others)
         return self
 

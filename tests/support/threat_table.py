@@ -58,7 +58,7 @@ class Tried:
 
 def threats(text: str) -> list[Threat]:
     """The rows of a table."""
-    groups: dict[str, list[dict[str, Any]]] = yaml.safe_load(text)
+    groups: dict[str, list[dict[str, Any]]] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return [
         Threat(group, row.pop("is"), tuple(row.pop("tests", ())), **row)
         for group, rows in groups.items()

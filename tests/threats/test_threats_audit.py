@@ -8,7 +8,6 @@ import os
 import shutil
 import socket
 import sqlite3
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 from audit_logs import events, recompute
-from command_line import CommandLine
+from command_line import CommandLine, start_server
 from lsp_pipe import PipeClient
 from messages import SAYS
 from running_server import POLICY
@@ -313,8 +312,7 @@ def test_checkpoints_go_to_the_systems_log(used: Used, tmp_path: Path) -> None:
 
 
 def _serve(used: Used) -> PipeClient:
-    command = [str(Path(sys.executable).with_name("remit")), "serve"]
-    client = PipeClient.spawn(command, dict(used.remit.environment))
+    client = start_server(used.remit.environment)
     client.initialize(used.remit.workspace)
     return client
 

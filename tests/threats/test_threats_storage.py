@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from audit_logs import recompute
-from command_line import CommandLine, Done
+from command_line import CommandLine, Done, start_server
 from lsp_pipe import PipeClient
 from messages import SAYS
 from threat_bench import own
@@ -49,7 +48,7 @@ def database(remit: CommandLine) -> Path:
 
 
 def serve(remit: CommandLine) -> PipeClient:
-    client = PipeClient.spawn([str(Path(sys.executable).with_name("remit")), "serve"], dict(remit.environment))
+    client = start_server(remit.environment)
     client.initialize(remit.workspace)
     return client
 
