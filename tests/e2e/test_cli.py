@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -527,3 +528,23 @@ def test_FLW_08_the_budget_says_what_opens_a_locked_explore_mode(remit: CommandL
     assert "back to 70.0 % or more" not in remit("budget", REMIT_LOCK_POINTS="20").out
     file.write_text("[]")
     assert SAYS.it_is_no_account_of in remit("budget").err
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bwrap: apt-get install bubblewrap")
+def test_BG_06_what_one_command_left_running_is_ended_and_named(remit: CommandLine) -> None:
+    done = remit("--approve", "session", "run sleep 300 in the background")
+    assert (done.code, "`sleep 300` (p1)" in done.err) == (DONE, True)
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bwrap: apt-get install bubblewrap")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--approve", "session", "run cat README.md"], DONE),
+        (["--approve", "session", "run cat nosuch"], FAILED),
+        (["--dry-run", "run cat nosuch"], DONE),
+        (["--dry-run", "delete README.md"], DONE),
+    ],
+)
+def test_CLI_01_the_exit_code_says_whether_all_was_done(words: list[str], code: int, remit: CommandLine) -> None:
+    assert remit(*words).code == code

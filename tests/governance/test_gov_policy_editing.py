@@ -108,7 +108,7 @@ FAULTS = {
     "a text that ends too early": (
         HEAD + "  - name: a\n    match: { syscall: [fs.read\n\n",
         "match: { syscall: [fs.read",
-        "while parsing a flow sequence did not find expected ',' or ']'; correct the YAML",
+        "the `[` of line 4 is not closed; close it, or put a comma between its values",
     ),
 }
 

@@ -20,7 +20,7 @@ from remit_governance.intents import IntentState
 from remit_governance.permissions.permissions import PermissionConfig, PermissionRule
 from remit_governance.values import Intent
 from remit_server.harness.calls import ToolCall
-from remit_server.harness.commands.classify_changes import NOT_IN_GIT
+from remit_server.harness.commands.classify_changes import KEPT_BY_A_RULE, NOT_IN_GIT
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
@@ -188,6 +188,12 @@ async def test_what_the_project_ignores_is_not_asked_about(make_bench: Any) -> N
     bench = await ran(make_bench, command, REVIEW, asker)
     assert [d.path for d in asker.asked[0].diffs] == ["z.txt"]
     assert "because the project ignores it: cache/x, deep.log" in output(bench)
+    assert KEPT_BY_A_RULE in output(bench)
+    others = REVIEW.replace("syscall: fs.write", "syscall: fs.write, path_glob: ['**', '!cache/**']")
+    kept = "  - { name: caches, match: { syscall: fs.write, path_glob: cache/** }, action: allow }\n"
+    bench = await ran(make_bench, command, others + kept, Answering())
+    assert (bench.workspace / "cache" / "x").read_text() == "x\n"
+    assert not (bench.workspace / "deep.log").exists()
 
 
 async def test_BOX_08_a_look_at_the_repository_leaves_its_index_as_it_is(make_bench: Any) -> None:

@@ -8,7 +8,7 @@ half of the time that a tree of a large file takes is the collector's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
@@ -117,10 +117,27 @@ def _foreign_character(file: str, text: str, position: int) -> Problem:
 
 def _syntax(file: str, error: yaml.MarkedYAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
-    message = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
+    said = " ".join(part for part in (error.context, error.problem) if part) or "not YAML"
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    quote = "alias" in message
-    return Problem(file, line, column, message, "quote a value that starts with `*`" if quote else "correct the YAML")
+    begun = error.context_mark.line + 1 if error.context_mark else line
+    found = next((row for part, row in _IN_WORDS.items() if part in said), None)
+    message, fix = (said, "correct the YAML") if found is None else (found[0].replace("LINE", str(begun)), found[1])
+    return Problem(file, line, column, message, fix)
+
+
+_CLOSE = "close it, or put a comma between its values"
+_IN_WORDS: Mapping[str, tuple[str, str]] = {
+    "expected ',' or '}'": ("the `{` of line LINE is not closed", _CLOSE),
+    "expected ',' or ']'": ("the `[` of line LINE is not closed", _CLOSE),
+    "alias": ("a value that starts with `*` stands for another place", "quote a value that starts with `*`"),
+    "cannot start any token": (
+        "no value starts with this character",
+        "indent with spaces, or quote the value",
+    ),
+    "mapping values are not allowed": ("a `:` stands where no key is", "quote the value, or begin a line with the key"),
+    "unexpected end of stream": ("a quote is not closed", "close the quote"),
+}
+"""How a person is told of what the parser finds, by words of its own, and how to mend it."""
 
 
 class _Reader:

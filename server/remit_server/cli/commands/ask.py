@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from remit_governance.visible import visible
 from remit_governance.workflow.states import Mode
 from remit_server.chat.session_commands import mode_call
 from remit_server.cli.approval import TerminalAsker, can_ask, settle_trust
@@ -273,6 +274,11 @@ async def run_request(settings: Settings, request: RunRequest, asker: Asker, tak
     runtime = await open_runtime(settings, NoDocuments())
     try:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, runtime.cancel)
-        return await runtime.run(request, take, asker)
+        result = await runtime.run(request, take, asker)
+        for each in runtime.status(request.session_id).processes:
+            if each.running:
+                why = "the command that started it ends here; a chat (`remit`) keeps it"
+                sys.stderr.write(f"remit: `{visible(each.command, 'show')}` ({each.process}) is ended: {why}\n")
+        return result
     finally:
         await runtime.close()

@@ -110,6 +110,8 @@ def _read_before(relative: str, workspace: Workspace, documents: Documents, star
 
 
 NOT_IN_GIT = "so nothing is staged or committed: call git_commit, which needs no `git add`"
+KEPT_BY_A_RULE = "a rule of the person's policy that allows fs.write of such files keeps them"
+_IGNORED = "the project ignores it"
 _IN_GIT = re.compile(r"(?:^|/)\.git/(?:index|refs/heads/.+)$")
 """Git's own files by which a command stages or commits."""
 
@@ -165,7 +167,7 @@ def classify_changes(
         if each.judgement.denies:
             refused[each.path] = each.denial
         elif each.judgement.asks and each.path in ignored:
-            refused[each.path] = "the project ignores it"
+            refused[each.path] = _IGNORED
     gone = [each.dropped for each in judged if each.path in refused and each.dropped]
     for path, why in find_held_back((each.file for each in judged if each.file), (*dropped, *gone)).items():
         refused.setdefault(path, why)
@@ -192,6 +194,8 @@ def describe_merge(
         parts.append(f"not taken over, because {why}: {_list_paths(paths)}")
     if any(_IN_GIT.search(path) for path, _ in refused):
         parts.append(NOT_IN_GIT)
+    if any(why == _IGNORED for _, why in refused):
+        parts.append(KEPT_BY_A_RULE)
     return "\n".join(parts)
 
 

@@ -10,6 +10,7 @@ from remit_server.errors import SetupError
 from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 
 SERVICE = "remit-api-key"
+_IN_ENVIRONMENT = "set the key in the environment instead: docs/models.md lists the variables"
 
 
 def find_key(reference: RemoteReference, environment: Mapping[str, str]) -> str | None:
@@ -50,7 +51,7 @@ def store(name: str, key: str) -> None:
     try:
         keyring.set_password(SERVICE, name, key)
     except KeyringError as error:
-        raise _no_keyring(error) from error
+        raise _no_keyring(error, "the key cannot be stored", _IN_ENVIRONMENT) from error
 
 
 def remove(name: str) -> bool:
@@ -63,10 +64,11 @@ def remove(name: str) -> bool:
     except PasswordDeleteError:
         return False
     except KeyringError as error:
-        raise _no_keyring(error) from error
+        raise _no_keyring(
+            error, "no key was removed", "where the key is in the environment, remove it there"
+        ) from error
     return True
 
 
-def _no_keyring(error: Exception) -> SetupError:
-    fix = "set the key in the environment instead: docs/models.md lists the variables"
-    return SetupError("the key cannot be stored", f"no keyring can be used here: {error}", fix)
+def _no_keyring(error: Exception, what: str, fix: str) -> SetupError:
+    return SetupError(what, f"no keyring can be used here: {error}", fix)
