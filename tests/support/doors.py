@@ -24,7 +24,7 @@ import websockets.sync.client
 from command_line import begin
 from queue_broker import Delivered, NatsServer, RawNats, allowed, digest_of, kept, subject_token, wait_for_queue
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 Json = Any
 
 

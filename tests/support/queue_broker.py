@@ -24,7 +24,7 @@ from urllib.parse import quote
 SERVER = Path(sys.executable).parent / "nats-server"
 PAGE = Path(__file__).parents[2] / "docs" / "queue.md"
 PASSWORDS = {"worker": "w-secret", "client": "c-secret", "watcher": "x-secret"}
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 Json = Any
 
 

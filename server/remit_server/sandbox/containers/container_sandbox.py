@@ -73,6 +73,7 @@ from remit_server.uninterrupted import finish_uninterrupted
 _TRIAL_S = 60.0
 _LOOK_S = 0.02
 _ACT_S = 30.0
+_AGAIN_S = (0.3, 1.0, 0.0)
 # Exit codes that may be the command's own, or say that nothing started or that the kernel ended it.
 _UNCLEAR = frozenset({1, 125, 126, 127, 137})
 # How the programs find their daemon, their own settings and the user's images; nothing else of ours reaches them.
@@ -471,13 +472,16 @@ class Containers:
         )
 
     def _freeze(self, name: str, stop: bool) -> None:
-        """Beside what goes on: one act after the other, in their order."""
+        """Beside what goes on: one act after the other, in their order; again where the program is not ready for it."""
 
         async def act(before: asyncio.Task[None] | None) -> None:
             if before is not None:
                 await before
-            with contextlib.suppress(OSError):
-                await self._act(containers.pause_argv(self._program, name, stop=stop))
+            for wait_s in _AGAIN_S:
+                with contextlib.suppress(OSError):
+                    if (await self._act(containers.pause_argv(self._program, name, stop=stop))).exit_code == 0:
+                        return
+                await asyncio.sleep(wait_s)
 
         self._pausing = asyncio.get_running_loop().create_task(act(self._pausing))
 
