@@ -49,7 +49,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.models.profile import BUILT_IN, Profile, Telling
-from remit_server.models.steps.telling import COPIED, find_copied
+from remit_server.models.steps.telling import COPIED, find_copied, find_copied_name
 from remit_server.models.unreadable import is_too_deep, too_deep, unreadable
 from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS
 
@@ -273,7 +273,8 @@ class Agent:
             try:
                 reply, finished = await self._stream(request, turn)
                 window.note_count(finished)
-                return reply if offer.profile.telling is Telling.RULES else await self._without_copies(reply, request)
+                has_examples = offer.profile.telling is not Telling.RULES
+                return await self._without_copies(reply, request, turn) if has_examples else reply
             except PromptTooLong as error:
                 if attempt == RETRIES_BEFORE_FIRST_TOKEN:
                     raise
@@ -286,14 +287,17 @@ class Agent:
                 await asyncio.sleep(BACKOFF_S * 2**attempt)
         raise AssertionError("every attempt returns or raises")
 
-    async def _without_copies(self, reply: Reply, request: GenerateRequest) -> Reply:
-        """Returns a step in which a call that copies the examples is none: the model is told which text it copied."""
+    async def _without_copies(self, reply: Reply, request: GenerateRequest, turn: Turn) -> Reply:
+        """Returns a step in which a call that copies the examples is none: the model is told which text it copied, and
+        the person which name in its answer is theirs."""
         calls: list[ProposedCall] = []
         for call in reply.message.calls:
             copied = find_copied(call.arguments, request.messages)
-            if copied is not None and request.paths is not None and (known := await request.paths.list()) is not None:
-                copied = None if copied in known.paths else copied
-            calls.append(call if copied is None else unreadable(COPIED.format(text=copied), json.dumps(call.arguments)))
+            is_copy = copied is not None and not await _is_path(copied, request)
+            calls.append(unreadable(COPIED.format(text=copied), json.dumps(call.arguments)) if is_copy else call)
+        name = None if calls else find_copied_name(reply.message.text, request.messages)
+        if name is not None and not await _is_path(name, request):
+            turn.warn(f"the answer names `{name}`, which is of the model's instructions: nothing here was called so")
         return replace(reply, message=replace(reply.message, calls=tuple(calls)))
 
     def _items(self) -> WorkItems:
@@ -399,3 +403,8 @@ def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
 def limit(what: str, fix: str) -> RemitError:
     """Returns the end of a turn that would otherwise go on without end."""
     return RemitError(what, "a turn must end", fix, code=ErrorCode.LIMIT_REACHED)
+
+
+async def _is_path(text: str, request: GenerateRequest) -> bool:
+    known = None if request.paths is None else await request.paths.list()
+    return known is not None and text in known.paths

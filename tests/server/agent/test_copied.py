@@ -57,3 +57,21 @@ def test_MOD_20_what_the_person_names_is_no_copy(remit: CommandLine) -> None:
 def test_MOD_20_a_file_that_is_there_is_no_copy(remit: CommandLine) -> None:
     (remit.workspace / "todo.txt").write_text("milk\n")
     assert results(remit, "how does the price come about?", search("todo.txt")) == [("search_files", True)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("price.py has one() now.", True),
+        ("todo.txt says so.", True),
+        ("It is rounded in price.py, by round().", False),
+        ("cart.py has it.", False),
+    ],
+)
+def test_MOD_20_a_name_of_the_examples_in_an_answer_is_told_to_the_person(
+    answer: str, told: bool, remit: CommandLine
+) -> None:
+    (remit.workspace / "cart.py").write_text("x = 1\n")
+    with small_server({"answer": answer}, trial=False) as reference:
+        done = remit("ask", "--json", "--model", reference, "how does the price come about?")
+    assert bool(done.of("warning")) is told

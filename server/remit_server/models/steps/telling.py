@@ -7,6 +7,7 @@ What a small model copies from these examples, as if the person had named it, is
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -221,6 +222,9 @@ EXAMPLE_TEXTS = frozenset(
 ) | frozenset(FILES)
 """The texts of the examples that could be taken for arguments."""
 COPIED = "`{text}` is of the examples: nothing in this conversation names it"
+_NAMES = re.compile(r"\w+\.\w+|\w+\(\)|\b[A-Z]{2,}\b")
+ANSWER_NAMES = tuple(dict.fromkeys(name for each in DIALOGUES for name in _NAMES.findall(each.answer)))
+"""The names in the answers of the examples."""
 
 
 def find_copied(arguments: Mapping[str, JsonValue], messages: Sequence[Message]) -> str | None:
@@ -232,6 +236,13 @@ def find_copied(arguments: Mapping[str, JsonValue], messages: Sequence[Message])
     shown = [each.text for each in messages if _shows(each)]
     texts = (value for value in arguments.values() if isinstance(value, str) and value in EXAMPLE_TEXTS)
     return next((text for text in texts if not any(text in each for each in shown)), None)
+
+
+def find_copied_name(answer: str, messages: Sequence[Message]) -> str | None:
+    """Returns the first name in an answer that only the examples have; None where there is none."""
+    shown = [each.text for each in messages if _shows(each)]
+    named = (each for each in ANSWER_NAMES if re.search(rf"(?<![\w./]){re.escape(each)}(?!\w)", answer))
+    return next((name for name in named if not any(name in each for each in shown)), None)
 
 
 def _shows(message: Message) -> bool:
