@@ -348,7 +348,7 @@ def test_the_audit_log_is_shown_filtered_and_verified(remit: CommandLine) -> Non
         str(len(every)),
     )
     shown = remit("audit", "log", "--tool", "read_file").out.splitlines()
-    assert shown[1].endswith("allowed  read-workspace  {'path': 'src/cart.py'}")
+    assert shown[1].endswith('allowed  read-workspace  {"path": "src/cart.py"}')
     verified = remit("audit", "verify", "--json")
     assert (verified.code, verified.json["ok"]) == (DONE, True)
     assert verified.json["message"].startswith(f"{len(every)} records verified")

@@ -331,7 +331,7 @@ def test_TRN_34_yes_and_no_can_be_said_where_a_turn_is_watched_or_run(tmp_path: 
         with NatsServer(folder / "broker") as own, Workers(folder, own, steps) as workers:
             (folder / "config" / "policy.yaml").write_text(ASKS)
             began(workers, "--approve", working)
-            run(workers, "submit", "go", "--wait", "--approve", watching, code=0)
+            run(workers, "submit", "go", "--wait", "--approve", watching, code=0 if written else FAILED)
             assert (workers.workspace / "b.py").exists() == written
 
 
