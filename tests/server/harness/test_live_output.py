@@ -166,7 +166,7 @@ def test_no_line_is_missing_without_a_word(monkeypatch: pytest.MonkeyPatch) -> N
     lines = shown_of([whole, more, b"end"]).split("\n")
     assert lines[: SHOWN_WHOLE // 7] == whole.decode().split()
     kept = [line for line in lines[SHOWN_WHOLE // 7 :] if line.isdigit()]
-    assert f"[... {2_000 - len(kept)} lines not shown ...]" in lines
+    assert f"[... {2_000 - len(kept):,} lines not shown ...]" in lines
     assert lines[-2:] == ["101999", "end"]
 
 

@@ -93,7 +93,7 @@ async def test_THR_protocol_an_editors_hostile_answers_show_nothing_that_a_read_
     many = [at(main, n, 0, name="n" * 1_000, kind=10**9, container="a\nb" * 300) for n in range(2_500)]
     client.handlers[QUERY] = lambda _: {"items": many}
     symbols = await asked(client, "get_symbols", path="main.py")
-    assert "2500 symbols in main.py, says the editor; the first 100 are shown" in symbols["output"]
+    assert "2,500 symbols in main.py, says the editor; the first 100 are shown" in symbols["output"]
     assert len(symbols["output"]) < 100_000
     assert 1 < len(symbols["output"].splitlines()) <= 101
 
