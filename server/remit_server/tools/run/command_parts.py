@@ -137,7 +137,6 @@ def failure_of(output: CommandOutput, too_long: ToolError) -> ToolError | None:
     return ToolError(WAS_STOPPED, why, "do less at once, or let it print and keep less", code=ErrorCode.STOPPED)
 
 
-_NOT_FOUND = re.compile(r"^[^\n]*?([\w.+-]+): (?:command )?not found$", re.MULTILINE)
 _CACHES = {"COVERAGE_FILE": "/tmp/.coverage", "CARGO_TARGET_DIR": "/tmp/target"}  # noqa: S108  inside the sandbox
 
 
@@ -159,15 +158,24 @@ def hidden_program(root: Path, program: str) -> str | None:
     return None
 
 
+def _not_found(printed: str) -> str | None:
+    """Returns the program that a shell says it did not find. Linear: a program prints whatever it likes."""
+    for line in printed.splitlines():
+        said, _, end = line.rpartition(": ")
+        program = said.rpartition(" ")[2]
+        if end in {"not found", "command not found"} and program and "/" not in program:
+            return program
+    return None
+
+
 def way_on(printed: str, root: Path, cwd: Path) -> str | None:
     """Returns what else there is to do where a command says here that it did not find a program of the project's own,
     or that git knows nobody to commit as; None where it says neither."""
     if "Please tell me who you are" in printed:
         return "nothing is committed inside a command: call git_commit, which commits as the person"
-    found = _NOT_FOUND.search(printed)
-    if found is None:
+    program = _not_found(printed)
+    if program is None:
         return None
-    program = found[1]
     own = next((folder / program for folder in own_folders(root) if (folder / program).exists()), None)
     return hidden_program(root, program) if own is None else f"run it as `{os.path.relpath(own, cwd)}`"
 
