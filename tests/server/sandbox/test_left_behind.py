@@ -10,11 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from remit_server.peers import is_dead, this_process
+from remit_server.sandbox.bubblewrap import bubblewrap
+from remit_server.sandbox.bubblewrap.apart import foreign_folders, make_stand_ins
 from remit_server.sandbox.bubblewrap.layer import Layer
 from remit_server.sandbox.choose import sandbox_named
 from remit_server.sandbox.containers import container_argv as containers
@@ -24,7 +27,7 @@ from remit_server.sandbox.limits.cgroup import ControlGroup, find_parents
 from remit_server.sandbox.limits.limits import TEMPLATES
 from remit_server.sandbox.ports import CommandSpec, RuntimeName, Sandbox
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
-from remit_server.sandbox.visible.environment import command_environment
+from remit_server.sandbox.visible.environment import command_environment, visible_outside
 
 AREAS = (Path(tempfile.gettempdir()), Path("/dev/shm"))
 
@@ -229,6 +232,36 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
     assert [group for parent in find_parents() for group in parent.glob("remit-*")] == []
     listed = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True, check=True).stdout
     assert "sleep 4444" not in listed
+
+
+async def test_a_cancelled_command_leaves_no_layer_that_was_still_being_filled(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = sandbox_named("bubblewrap")
+    spec = CommandSpec(("/bin/true",), workspace, workspace, command_environment({}), 60, writes=True)
+    filling, filled, known = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()
+
+    def told_slowly(folders: Iterable[str]) -> Iterator[str]:
+        known.call_soon_threadsafe(filling.set)
+        time.sleep(0.3)
+        yield from folders
+
+    def fill_slowly(layer: Layer, folders: Iterable[str]) -> dict[str, str]:
+        try:
+            return make_stand_ins(layer, told_slowly(folders))
+        finally:
+            known.call_soon_threadsafe(filled.set)
+
+    if (await sandbox.run(spec)).exit_code != 0 or foreign_folders(workspace, visible_outside(spec)) is None:
+        pytest.skip("no sockets are kept apart here")
+    monkeypatch.setattr(bubblewrap, "make_stand_ins", fill_slowly)
+    running = asyncio.create_task(sandbox.run(spec))
+    await asyncio.wait({running, asyncio.create_task(filling.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await filled.wait()
+    assert [layer for area in AREAS for layer in area.glob(f"{prefix_of('layer')}*")] == []
 
 
 def attended(runtime: RuntimeName) -> set[str]:

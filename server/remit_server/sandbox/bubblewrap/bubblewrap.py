@@ -47,7 +47,7 @@ from remit_server.sandbox.probe import listening_in, trial_argv
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
 from remit_server.sandbox.visible.environment import command_environment, visible_outside
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount
-from remit_server.uninterrupted import lent
+from remit_server.uninterrupted import finish_uninterrupted, lent
 
 _PROBE_S = 20.0
 _KILLED = 137
@@ -218,7 +218,8 @@ class Bubblewrap:
         tried = await find_once(here, partial(self._try_apart, spec, found, folders), lambda each: each.apart)
         if not tried.apart:
             return None
-        return await asyncio.to_thread(make_stand_ins, layer, folders)
+        # To its end: a thread that goes on after a cancellation would fill a layer that is being removed.
+        return await finish_uninterrupted(asyncio.to_thread(make_stand_ins, layer, folders))
 
     async def _try_apart(self, spec: CommandSpec, found: _Found, folders: frozenset[str]) -> _Found:
         """Attacks a socket of ours from a command that has UNIX sockets, with all that this one would be shown."""
