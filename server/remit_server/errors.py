@@ -92,6 +92,25 @@ class SetupError(RemitError):
     code = ErrorCode.INVALID_REQUEST
 
 
+_ADDRESSED: Mapping[str, str] = MappingProxyType(
+    {
+        "ask the person to ": "",
+        "have the person ": "",
+        "let the person ": "",
+        "the person can ": "you can ",
+        "the person may ": "you may ",
+        "the person's": "your",
+    }
+)
+
+
+def addressed_to_person(fix: str) -> str:
+    """Returns how to mend a call as the person reads it who made it: what a model is to ask of them, they do."""
+    for to_model, to_person in _ADDRESSED.items():
+        fix = fix.replace(to_model, to_person)
+    return fix
+
+
 def os_reason(error: OSError) -> str:
     """Returns the system's words for an error, in lower case at their start."""
     text = error.strerror or str(error)

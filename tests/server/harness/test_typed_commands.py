@@ -147,7 +147,12 @@ async def test_BOX_04_more_seconds_than_the_person_allows_are_refused_with_how_m
 
 @pytest.mark.parametrize(
     ("limit", "by_person", "says"),
-    [(1, True, "limits.command_timeout_s"), (9, True, "--timeout 9"), (9, False, "`timeout`: 9")],
+    [
+        (1, True, "you can raise `limits.command_timeout_s`"),
+        (1, False, "the person can raise `limits"),
+        (9, True, "--timeout 9"),
+        (9, False, "`timeout`: 9"),
+    ],
 )
 async def test_BOX_04_what_is_stopped_at_its_time_has_failed_and_says_what_it_had_and_how_it_gets_more(
     make_bench: Any, limit: int, by_person: bool, says: str

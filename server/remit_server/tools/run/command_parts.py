@@ -117,7 +117,7 @@ def timed_out(seconds: int, ctx: ToolContext) -> ToolError:
     most, why = ctx.command_limit_s, f"it took {seconds} s, its time limit"
     if seconds >= most:
         why = f"it took {seconds} s, the most that `{SETTING}` allows"
-        fix = f"do less at once; {'you' if ctx.typed else 'the person'} can raise `{SETTING}`"
+        fix = f"do less at once; the person can raise `{SETTING}`"
     elif ctx.typed:
         fix = f"begin with `!--timeout {most}`, the most that it may have, or do less at once"
     else:
