@@ -419,6 +419,20 @@ def test_TRN_35_a_broker_that_lost_everything_has_its_queue_again(workers: Worke
     assert wait_for_end(workers.broker, "s", "t").events[-1]["result"]["status"] == "completed"
 
 
+def test_TRN_35_a_broker_that_lost_everything_while_the_worker_was_busy_has_its_queue_again(tmp_path: Path) -> None:
+    script = [{"text": "one two three", "pace_s": 1.0}, {"text": "done"}, {"text": "done"}]
+    with NatsServer(tmp_path / "broker") as own, Workers(tmp_path, own, script, ("--turns", "1")) as workers:
+        began(workers)
+        submit(own, text("first"))
+        with RawNats(own.port) as raw:
+            until(lambda: any(event["kind"] == "token_delta" for event in read_turn(raw, "s", "first").events))
+        own.kill()
+        subprocess.run(["rm", "-r", str(own.folder / "kept")], check=True)
+        own.start()
+        submit(own, {**text("second"), "session_id": "another"})
+        assert wait_for_end(own, "another", "second").events[-1]["result"]["status"] == "completed"
+
+
 def test_TRN_36_what_is_not_there_is_not_waited_for_without_end(workers: Workers) -> None:
     began(workers)
     said = json.loads(run(workers, "watch", "nothing", "--json", "--timeout", "1", code=FAILED).splitlines()[-1])

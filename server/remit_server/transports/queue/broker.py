@@ -58,6 +58,7 @@ class Broker:
         self.names, self._tell = names, tell
         self.client = Client()
         self.closed = asyncio.Event()
+        self.returned = asyncio.Event()
         self._refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._gone_since: float | None = None
         self._last_said = ""
@@ -198,6 +199,7 @@ class Broker:
         self._gone_since = None
         self._last_said = ""
         self._tell("the broker is there again")
+        self.returned.set()
 
     async def _closed(self) -> None:
         self.closed.set()

@@ -30,11 +30,13 @@ WRONG_LAST = 10071
 MOST_BYTES = 256 << 10
 PATIENCE_S = 30.0
 _PAUSES = (0.05, 0.2, 0.5, 1.0)
+_LOOKS = 10
+"""How often a message is looked for that the broker says is there."""
 _EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent, config=ConfigDict(defer_build=True))
 
 
 class Lost(Exception):
-    """Another writer has the turn."""
+    """This writer may not write the turn any more: why, in words that follow the turn's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class TurnWriter:
             PART: str(self._part),
             **more,
         }
-        waiting = _Waiting(patience_s)
+        waiting, looks = _Waiting(patience_s), _LOOKS
         while True:
             try:
                 taken = await self._broker.jetstream.publish(self._subject, data, headers=headers)
@@ -159,8 +161,12 @@ class TurnWriter:
                     await waiting.pause(error)
                 elif await self._is_written():
                     return
-                else:
+                elif headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] != str(self._last):
                     headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] = str(self._last)
+                elif (looks := looks - 1) > 0:  # what answers a read may be behind what answers a write
+                    await waiting.pause(error)
+                else:
+                    raise Lost("is ended: the broker has lost what was told of it") from error
             except (Error, OSError) as error:
                 await waiting.pause(error)
 
@@ -177,7 +183,7 @@ class TurnWriter:
                 self._part += 1
                 return True
             if message.claims(self._key):
-                raise Lost
+                raise Lost("has another worker now")
         return False
 
 

@@ -163,6 +163,7 @@ class Worker:
         names = self._broker.names
         jetstream = self._broker.jetstream
         taken = await jetstream.pull_subscribe_bind(names.workers, names.runs)
+        keeping = asyncio.create_task(self._keep_queue())
         while not stop.is_set():
             await slots.acquire()
             message = await self._next(taken.fetch, stop)
@@ -176,36 +177,41 @@ class Worker:
         self._runtime.cancel()
         if self._working:
             await asyncio.wait(tuple(self._working), timeout=TOLD_AT_END_S)
-        for task in tuple(self._working):
+        for task in (keeping, *self._working):
             task.cancel()
 
     async def _next(self, fetch: Fetch, stop: asyncio.Event) -> Msg | None:
         """Returns the next request; None where there is none for now, or this is the end."""
         fetching, stopping = asyncio.ensure_future(fetch(1, TAKING_S)), asyncio.create_task(stop.wait())
-        began = time.monotonic()
         try:
             await asyncio.wait((fetching, stopping), return_when=asyncio.FIRST_COMPLETED)
             if fetching.done():
                 return fetching.result()[0]
-        except TimeoutError:
-            if time.monotonic() - began < TAKING_S / 2:  # nobody serves the queue
-                await self._come_back(stopping)
+        except TimeoutError:  # a broker that has lost the queue is silent, too
+            await self._make_again()
         except (Error, OSError) as error:
             log.info("no request came: %s", error)
-            await self._come_back(stopping)
+            await self._make_again()
+            await asyncio.wait((stopping,), timeout=BACK_S)
         finally:
             fetching.cancel()
             stopping.cancel()
         return None
 
-    async def _come_back(self, stopping: asyncio.Task[bool]) -> None:
-        """Has the queue there again, where the broker lost it, and waits a while."""
+    async def _keep_queue(self) -> None:
+        """Looks for the queue whenever the broker is there again: no request is asked for while every slot works."""
+        while True:
+            await self._broker.returned.wait()
+            self._broker.returned.clear()
+            await self._make_again()
+
+    async def _make_again(self) -> None:
+        """Has the queue there again, where the broker lost it."""
         if not self._broker.gone_s:
             try:
                 await self._broker.prepare(self._options.lease_s)
             except RemitError as error:
                 self._tell(str(error))
-        await asyncio.wait((stopping,), timeout=BACK_S)
 
     async def _handle(self, message: Msg) -> None:
         """Works on one request, and says to the broker what became of it. Never raises."""
@@ -280,8 +286,8 @@ class Worker:
         try:
             await writer.claim({PLACE: self._options.place, REQUEST: digest})
             refused = await self._run(request, key, writer, self._taken_up(told, held=held))
-        except Lost:
-            self._tell(f"another worker has turn `{key.turn}` now")
+        except Lost as lost:
+            self._tell(f"turn `{key.turn}` {lost}")
             return
         if len(told.claims) >= self._options.attempts:
             why = f"{len(told.claims)} workers began it, and none of them ended it"
