@@ -323,6 +323,9 @@ def test_policy_check_finds_what_is_wrong(remit: CommandLine) -> None:
     assert (done.code, done.json["ok"]) == (FAILED, False)
     assert done.json["problems"][0].startswith("bad.yaml:5:")
     assert remit("policy", "check", "bad.yaml").out.startswith("bad.yaml:5:")
+    bad.write_text("version: 1\nredact:\n  - { name: x, pattern: x+ }\n")
+    done = remit("policy", "check", "bad.yaml", "--json")
+    assert (done.code, len(done.json["problems"])) == (0, 1), "a file without a rule that allows denies everything"
 
 
 def test_policy_check_reads_standing_answers_as_such(remit: CommandLine) -> None:

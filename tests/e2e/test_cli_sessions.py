@@ -117,6 +117,13 @@ def test_SES_04_a_fork_goes_its_own_way(remit: CommandLine, script: str) -> None
     assert [each["session_id"] for each in remit("session", "list", "--json").lines] == [first]
 
 
+def test_SES_05_where_nothing_can_be_taken_back_no_turn_begins(remit: CommandLine, script: str) -> None:
+    remit("--approve", "never", "write new.py", REMIT_MODEL=script)
+    before = remit("session", "list", "--json").json
+    assert remit("session", "undo", "--json").json["error"]["code"] == "not_found"
+    assert remit("session", "list", "--json").json == before
+
+
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +137,9 @@ def test_SES_04_search_and_export(remit: CommandLine, script: str) -> None:
     remit("--approve", "session", "write new.py", REMIT_MODEL=script)
     hits = remit("session", "search", "NEW.PY", "--json").lines
     assert {hit["who"] for hit in hits} == {"you", "model", "write_file"}
+    assert len(remit("session", "search", "new.py", "write", "--json").lines) >= 2, "wherever the words stand"
     assert remit("session", "search", "nowhere").code == FAILED
+    assert remit("session", "search", "new.py", "nowhere").code == FAILED
     page = remit.workspace.parent / "page.html"
     assert remit("session", "export", "--out", str(page)).code == DONE
     tags = Tags()

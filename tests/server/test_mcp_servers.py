@@ -68,6 +68,22 @@ def test_TOOL_18_a_server_of_either_era_is_added_and_called(kind: str, tmp_path:
     assert (said["ok"], said["output"]) == (True, "ä 'b' $(c)\n".rstrip("\n"))
 
 
+def test_TOOL_18_a_link_into_a_virtual_environment_is_followed(tmp_path: Path) -> None:
+    need_sandbox()
+    venv, bin_ = tmp_path / "tools" / "venv", tmp_path / "bin"
+    bin_.mkdir()
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    program = venv / "bin" / "own-server"
+    program.write_text(f"#!/usr/bin/python3\n{SERVER.read_text()}")
+    program.chmod(0o755)
+    (bin_ / "own-server").symlink_to(program)
+    done = CommandLine.alone(tmp_path, tmp_path)(
+        *("mcp", "add", "--json", "--yes", "own", "--", "own-server", "legacy"),
+        PATH=f"{bin_}:{os.environ['PATH']}",
+    )
+    assert done.json["tools"] == ["own_echo"], done
+
+
 def test_TOOL_18_nothing_is_added_without_a_yes(tmp_path: Path) -> None:
     need_sandbox()
     done = remit(tmp_path, "add", "own", "--", "/usr/bin/python3", str(SERVER), "legacy", code=None)
@@ -94,6 +110,10 @@ def test_THR_mcp_a_server_that_is_started_in_another_way_is_looked_at_first(tmp_
     told = json.loads(file.read_text())
     file.write_text(json.dumps({**told, "command": [*told["command"][:-1], "tries"]}))
     assert result(tmp_path, call("own_echo", text="x"))["error"]["code"] == "tool_not_allowed_for_intent"
+    asked = remit(tmp_path, "test", "own", code=1)
+    assert "tries" in asked.out, "how it would be started is shown"
+    assert "answers" not in asked.out, "and it is not started before a yes"
+    assert remit(tmp_path, "list", code=None).code == 1
     file.write_text("{")
     assert result(tmp_path, call("own_echo", text="x"))["error"]["code"] == "tool_not_allowed_for_intent"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import CommandLine
 from doors import opened, request
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,6 +153,16 @@ def test_TOOL_15_a_mistake_in_the_file_is_said_with_its_line(tmp_path: Path) -> 
         door.result(name)
         (warning,) = [event for event in door.events(name) if event["kind"] == "warning"]
     assert "tools.yaml:3" in json.dumps(warning)
+
+
+@pytest.mark.slow
+def test_TOOL_15_a_script_that_nobody_may_run_is_said(tmp_path: Path) -> None:
+    need_sandbox()
+    tool(tmp_path, SEEDS).chmod(0o644)
+    tool(tmp_path, "notes, and no script", "notes.txt").chmod(0o644)
+    done = CommandLine.alone(tmp_path, tmp_path)("tools", "list", "--json")
+    (problem,) = done.json["problems"]
+    assert (done.code, "chmod +x" in problem) == (1, True)
 
 
 @pytest.mark.slow

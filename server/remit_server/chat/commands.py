@@ -14,12 +14,17 @@ from remit_server.chat.session_commands import approve, budget, reject, switch_t
 
 
 async def help_(chat: Chat, words: str) -> Reply:
-    """Lists the commands."""
-    if words.removeprefix("/") in COMMANDS:
-        name = words.removeprefix("/")
-        return Reply(_help_line(name, COMMANDS[name]))
+    """Lists the commands, or says what one does. Raises NotUnderstood."""
+    prompts, name = find_prompts(chat.settings), words.removeprefix("/")
+    row = COMMANDS.get(ALIASES.get(name, name))
+    if row is not None:
+        return Reply(_help_line(name, row))
+    if name in prompts:
+        return Reply(f"- `/{name}`: {prompts[name].title}")
+    if name:
+        raise _no_command(name, prompts)
     lines = ["**Commands**", *(_help_line(name, row) for name, row in COMMANDS.items())]
-    if prompts := find_prompts(chat.settings):
+    if prompts:
         lines += ["", "**Your prompts**", *(f"- `/{name}`: {each.title}" for name, each in sorted(prompts.items()))]
     lines += [
         "",
@@ -98,9 +103,13 @@ async def run_command(chat: Chat, line: str) -> Reply:
     prompts = find_prompts(chat.settings)
     if name in prompts:
         return _use_prompt(prompts[name], words.strip())
+    raise _no_command(name, prompts)
+
+
+def _no_command(name: str, prompts: Mapping[str, Prompt]) -> NotUnderstood:
     near = get_close_matches(name, [*COMMANDS, *prompts], n=1, cutoff=0.5)
     fix = f"the nearest is `/{near[0]}`" if near else "`/help` lists them"
-    raise NotUnderstood(f"there is no command `/{name}`", "neither a command nor a prompt has this name", fix)
+    return NotUnderstood(f"there is no command `/{name}`", "neither a command nor a prompt has this name", fix)
 
 
 def complete_command(chat: Chat, line: str) -> Sequence[str]:

@@ -55,7 +55,8 @@ def read_message(
     return [*calls, TextInput(text=text, attachments=tuple(attachments))]
 
 
-_OPTION = re.compile(r"--(timeout|host)(?:=|\s+)(\S+)\s+|--(\S*)")
+_NAMES = ("timeout", "host")
+_OPTION = re.compile(rf"--({'|'.join(_NAMES)})(?:=|\s+)(\S+)\s+|--(\S*)")
 _SECONDS = re.compile(r"[1-9][0-9]{0,4}")
 _OPTIONS = "`!--timeout SECONDS --host HOST command`, with as many hosts as it needs"
 
@@ -75,7 +76,8 @@ def own_command(text: str) -> CallInput:
         elif name == "host":
             hosts.append(value)
         else:
-            what = f"`--{unknown}` is not an option" if name is None else f"`{value}` is not a number of seconds"
+            lacks = f"`--{unknown}` lacks its value" if unknown in _NAMES else f"`--{unknown}` is not an option"
+            what = lacks if name is None else f"`{value}` is not a number of seconds"
             raise NotUnderstood("nothing was run", what, f"type {_OPTIONS}")
         rest = rest[option.end() :]
     if not rest.strip():

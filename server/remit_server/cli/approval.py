@@ -30,11 +30,11 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def agrees(question: str, otherwise: str = "nothing was done") -> bool:
-    """Returns whether the person says yes, which `--yes` says beforehand. Raises SetupError where nobody can be asked,
+def agrees(question: str, otherwise: str = "nothing was done", option: str = "--yes") -> bool:
+    """Returns whether the person says yes, which `option` says beforehand. Raises SetupError where nobody can be asked,
     which says what `otherwise` holds."""
     if not can_ask():
-        raise SetupError(otherwise, "nobody could be asked", "say `--yes`")
+        raise SetupError(otherwise, "nobody could be asked", f"say `{option}`")
     sys.stdout.write(f"{question} [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in YES

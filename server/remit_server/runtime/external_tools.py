@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -235,5 +236,12 @@ class ExternalTools(Mapping[str, AnyTool]):
 
 
 def programs(folder: Path) -> Sequence[Path]:
-    """Returns the programs that lie in a folder, by name; none where it cannot be read."""
-    return [path for path in entries_of(folder, Path.is_file, _MOST) if os.access(path, os.X_OK)]
+    """Returns the programs that lie in a folder, by name, also scripts that nobody may run; none where it cannot be
+    read."""
+    return [path for path in entries_of(folder, Path.is_file, _MOST) if os.access(path, os.X_OK) or _is_script(path)]
+
+
+def _is_script(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(2) == b"#!"
+    return False

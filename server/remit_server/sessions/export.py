@@ -103,7 +103,7 @@ def _part(record: SessionRecord, number: int) -> Part | None:
     match record:
         case UserSaid():
             part = Part("you", f"{number} · {'You' if record.origin == 'person' else 'Remit'}", record.content)
-        case AssistantSaid(content=text) if text:
+        case AssistantSaid(content=text):  # one that only calls has a number, too
             part = Part("model", f"{number} · {record.model}", text)
         case CallMade():
             caller = {"model": "", "person": " (you)", "remit": " (Remit)", "sub_agent": " (sub-agent)"}[record.caller]
@@ -139,7 +139,9 @@ def _note(record: SessionRecord) -> str:
         case Warned():
             note = f"Warning: {record.message}"
         case TurnEnded():
-            note = f"The turn was {record.status}" + (f": {record.reason}" if record.reason else "")
+            note = f"The turn {record.turn_id} ended: {record.status.replace('_', ' ')}" + (
+                f": {record.reason}" if record.reason else ""
+            )
         case _:
             pass
     return note

@@ -86,9 +86,19 @@ class SessionFolder:
 
     def last_to_take_back(self, direction: Direction, turn_id: str | None = None) -> SessionSummary:
         """Returns the session that was used last of those with changes to undo, or an undo to redo, in any turn or in
-        this one; the last of all where none has. Raises SessionError."""
+        this one. Raises SessionError, also where none has."""
         able = (each for each in self.list() if can_take_back(past_turns(replay(self.read(each))), direction, turn_id))
-        return next(able, None) or self.find(LAST)
+        if (found := next(able, None)) is not None:
+            return found
+        self.find(LAST)
+        what = "no turn" if turn_id is None else f"no turn `{turn_id}`"
+        lacks = "has changes that can be taken back" if direction == "undo" else "was undone"
+        raise SessionError(
+            f"there is nothing to {direction}",
+            f"{what} of any session here {lacks}",
+            "`remit session show N` says what a session changed, for `N` of `remit session list`",
+            code=ErrorCode.NOT_FOUND,
+        )
 
     def last_conversation(self) -> SessionSummary:
         """Returns the session that was used last of those with words of the person's, or a name. Raises SessionError.

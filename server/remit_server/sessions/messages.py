@@ -73,15 +73,16 @@ class Hit:
 
 
 def search(records: Sequence[SessionRecord], words: str) -> Iterator[Hit]:
-    """Yields one hit for each record that has the words, in any case of letters; a call has those of its tool's name,
-    too."""
-    wanted, number = words.casefold(), 0
+    """Yields one hit for each record that has all the words, wherever they stand in it and in any case of letters; a
+    call has those of its tool's name, too. The text is shown around the first word that stands in it."""
+    wanted, number = words.casefold().split(), 0
     for record in records:
         number += is_message(record)
         for who, text in _texts(record):
-            named = isinstance(record, CallMade) and wanted in who
-            if (at := text.casefold().find(wanted)) >= 0 or named:
-                yield Hit(number, who, _excerpt(text, max(at, 0), len(words)))
+            said, named = text.casefold(), who if isinstance(record, CallMade) else ""
+            if wanted and all(word in said or word in named for word in wanted):
+                first = next((word for word in wanted if word in said), "")
+                yield Hit(number, who, _excerpt(text, said.find(first), len(first)))
                 break
 
 

@@ -14,7 +14,7 @@ from messages import SAYS
 from rows import rows
 
 from remit_governance.visible import visible_again
-from remit_server.chat.commands import COMMANDS, complete_command, run_command
+from remit_server.chat.commands import ALIASES, COMMANDS, complete_command, run_command
 from remit_server.chat.lines import read_line
 from remit_server.chat.mentions import find_unknown, read_message
 from remit_server.chat.prompts import fill_prompt
@@ -246,6 +246,13 @@ def test_CLI_07_a_no_can_have_words() -> None:
     assert question.press("N", 1.0) is None
     assert question.words
     assert question.answer(None, "use a set").comment == "use a set"
+
+
+async def test_CLI_05_help_knows_every_command_and_prompt_and_nothing_else(chat: Chat) -> None:
+    for name in (*COMMANDS, *ALIASES):
+        assert len((await run_command(chat, f"/help {name}")).text.splitlines()) == 1
+    with pytest.raises(NotUnderstood):
+        await run_command(chat, "/help nosuch")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -209,9 +209,10 @@ def _read_settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None) -> int:
-    if arguments.json or arguments.attach or arguments.dry_run or arguments.quiet or arguments.mode:
+    single = ("json", "attach", "dry_run", "quiet", "mode")
+    if given := [f"`--{each.replace('_', '-')}`" for each in single if getattr(arguments, each)]:
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
-        raise WrongUsage(what, "some options are only for a single request", fix)
+        raise WrongUsage(what, f"{' and '.join(given)} can only go with one", fix)
     return chat_here(lambda: _read_settings(arguments), session, arguments.approve)
 
 

@@ -11,6 +11,7 @@ import shutil
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -38,7 +39,8 @@ from remit_server.tools.mcp.servers import (
     servers_file,
 )
 
-_WHAT = "the server was not added"
+_WHAT, _NOT_ASKED = "the server was not added", "nothing was asked"
+_START = "start it in the sandbox, and look at its tools?"
 
 
 def _declare_add(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +73,7 @@ def _add(arguments: argparse.Namespace) -> int:
     server = McpServer(alias, _with_program(_form(arguments)))
     if not arguments.json:
         say("\n".join(_way(server)))
-    if not arguments.yes and not agrees("start it in the sandbox, and look at its tools?", _WHAT):
+    if not arguments.yes and not agrees(_START, _WHAT):
         return DENIED
     tools = _look(server.form, arguments.workspace)
     server = McpServer(alias, looked_at(server.form, tools))
@@ -83,6 +85,20 @@ def _add(arguments: argparse.Namespace) -> int:
     names = [row.name for row in rows_of(server) if not isinstance(row, str)]
     print_json({"added": alias, "file": str(file), "tools": names}) if arguments.json else say(f"kept in {file}")
     return DONE
+
+
+_OPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "headers": "--header",
+        "environment": "--env",
+        "hosts": "--host",
+        "reads": "--read",
+        "effects": "--reads-only",
+        "only": "--only",
+        "timeout_seconds": "--timeout",
+    }
+)
+"""The option that gives each part of a server's form."""
 
 
 def _form(arguments: argparse.Namespace) -> ServerForm:
@@ -98,7 +114,8 @@ def _form(arguments: argparse.Namespace) -> ServerForm:
     try:
         return ServerForm.model_validate(given)
     except ValidationError as error:
-        fix = "say `--url https://…`, or its command after `--`"
+        option = _OPTIONS.get(str(next(iter(error.errors()[0]["loc"]), "")))
+        fix = f"give `{option}` another value" if option else "say `--url https://…`, or its command after `--`"
         raise WrongUsage(_WHAT, first_problem(error), fix) from error
 
 
@@ -168,9 +185,11 @@ def _with_program(form: ServerForm) -> ServerForm:
     if found is None:
         return form
     place = Path(found).absolute()
-    venv = place.parent.parent
-    reads = (*form.reads, venv) if (venv / "pyvenv.cfg").is_file() else form.reads
-    return form.model_copy(update={"command": (str(place), *form.command[1:]), "reads": tuple(dict.fromkeys(reads))})
+    # A link to a program in a virtual environment, as pipx makes, is not seen in a sandbox.
+    hops = ((hop, hop.parent.parent) for hop in (place, place.resolve()))
+    place, venv = next((each for each in hops if (each[1] / "pyvenv.cfg").is_file()), (place, None))
+    reads = form.reads if venv is None else tuple(dict.fromkeys((*form.reads, venv)))
+    return form.model_copy(update={"command": (str(place), *form.command[1:]), "reads": reads})
 
 
 def _look(form: ServerForm, workspace: Path) -> tuple[dict[str, JsonValue], ...]:
@@ -212,21 +231,29 @@ def _list(arguments: argparse.Namespace) -> int:
             print_json({"name": server.alias, "where": server.where, "enabled": server.form.enabled, "tools": tools})
         else:
             say("\n".join((*_way(server), *_tools(server))))
+        if any(isinstance(row, str) for row in rows_of(server)):
+            code = FAILED
     if not files and not arguments.json:
         say("there are no MCP servers; add one: `remit mcp add NAME -- COMMAND`")
     return code
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    """Asks a server anew, and shows what differs from what was looked at; after a yes that counts."""
+    """Asks a server anew, and shows what differs from what was looked at; after a yes that counts. One that is started
+    in another way by now is not started before a yes."""
     folder = config_folder(os.environ)
     file = servers_file(folder, arguments.alias)
     if not ALIAS.fullmatch(arguments.alias) or not file.exists():
-        raise WrongUsage("nothing was asked", f"there is no server `{arguments.alias[:100]}`", "see `remit mcp list`")
+        raise WrongUsage(_NOT_ASKED, f"there is no server `{arguments.alias[:100]}`", "see `remit mcp list`")
     server = read_server(file)
+    moved = server.form.launch != server.form.started_by
+    if moved and not arguments.json:
+        say("it is started in another way than when you looked at it:")
+        say("\n".join(_way(server)))
+    if moved and not arguments.accept and not agrees(_START, _NOT_ASKED, "--accept"):
+        return DENIED
     tools = _look(server.form, arguments.workspace)
     found = list(changes(server.form.tools, tools))
-    moved = server.form.launch != server.form.started_by
     if arguments.json:
         print_json(
             {"name": server.alias, "tools": len(tools), "changed": [each.name for each in found], "moved": moved}
@@ -235,13 +262,13 @@ def _test(arguments: argparse.Namespace) -> int:
         say(f"{server.alias} answers: {len(tools)} tools")
         for line in (line for each in found for line in _differences(each)):
             say(visible(line))
-        if moved:
-            say(f"it is started in another way than when you looked at it: {visible(server.where, 'show')}")
     if not found and not moved:
         return DONE
     asks = can_ask() and not arguments.json
-    if not arguments.accept and not (asks and agrees("let models call them as they are now?")):
+    if not arguments.accept and not asks:
         return FAILED
+    if not arguments.accept and not agrees("let models call them as they are now?"):
+        return DENIED
     keep_server(folder, McpServer(server.alias, looked_at(server.form, tools)))
     return DONE
 

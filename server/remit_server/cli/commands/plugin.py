@@ -34,9 +34,17 @@ def _list(arguments: argparse.Namespace) -> int:
     for each in found:
         print_json(_facts(each)) if arguments.json else say("\n".join(_summary(each)))
     if not found and not arguments.json:
-        say("there are no such plugins; add one: `remit plugin install FOLDER`")
+        say(_none(arguments))
     bad = (each.life.state is PluginState.REJECTED or _is_off_by_itself(each) for each in found)
     return FAILED if any(bad) else DONE
+
+
+def _none(arguments: argparse.Namespace) -> str:
+    if arguments.tag is None and not arguments.rejected:
+        return "there are no plugins; add one: `remit plugin install FOLDER`"
+    rejected = "that cannot be used" if arguments.rejected else ""
+    tagged = f"with the tag `{visible(arguments.tag, 'show')}`" if arguments.tag is not None else ""
+    return f"there is no plugin {' and '.join(filter(None, (rejected, tagged)))}"
 
 
 def _is_meant(found: Found, arguments: argparse.Namespace) -> bool:

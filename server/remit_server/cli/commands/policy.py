@@ -111,10 +111,12 @@ def _blocks(stream: FileIO) -> Iterator[list[bytes]]:
 
 
 def _show(decision: dict[str, Any]) -> None:
-    colour = {"allow": "green", "require_review": "yellow"}.get(decision["verdict"], "red")
-    say(f"{style_text(decision['verdict'], colour)} · risk {decision['risk']}")
-    if "gate" in decision:
-        say(f"  {'refused':>14}  the intent gate: {decision['gate']}")
+    gate = decision.get("gate")
+    word = "refused" if gate else decision["verdict"]
+    colour = {"allow": "green", "require_review": "yellow"}.get(word, "red")
+    say(f"{style_text(word, colour)} · risk {decision['risk']}")
+    if gate:
+        say(f"  {'refused':>14}  the intent gate: {gate}")
     for reason in decision["reasons"]:
         place = f"  ({reason['file']}:{reason['line']})" if reason["file"] else ""
         why = f"{reason['rule'] or reason['layer']}: {reason['reason']}{place}"

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from remit_governance.errors import PolicyError
+from remit_governance.errors import PolicyError, Problem
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.policy.language.compile import Source
 from remit_governance.policy.language.load import (
@@ -27,7 +27,9 @@ from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.review.listing import ListedRule, describe_program, known_names, like
 from remit_governance.policy.review.replay import RuleTest, rule_tests
 from remit_governance.policy.review.update import row_difference
+from remit_governance.policy.rules import Policy
 from remit_governance.policy.shell.catalogue.rows import OwnRows
+from remit_governance.values import Verdict
 from remit_governance.visible import visible, visible_again
 from remit_governance.work_items import SCOPE_RULES
 from remit_server.cli.console import print_json, print_result, say, style_text
@@ -96,7 +98,16 @@ def _wrong_file(settings: Settings, file: Path) -> list[str]:
         policy = load_policy(None, file) if project else load_policy(file)
     except PolicyError as error:
         return [str(problem) for problem in error.problems]
-    return [f"{warning} (warning)" for warning in policy.warnings]
+    denied = () if project else _all_denied(policy, file)
+    return [f"{warning} (warning)" for warning in (*policy.warnings, *denied)]
+
+
+def _all_denied(policy: Policy, file: Path) -> Iterator[Problem]:
+    """Yields what a person should know whose file says nothing of what may be done."""
+    written = (rule for layer in policy.layers for rule in layer.rules if rule.file == str(file))
+    if all(rule.verdict is Verdict.DENY for rule in written):
+        fix = "add rules that do: docs/policy.md has a whole policy to begin with"
+        yield Problem(str(file), 1, 1, "no rule allows or asks: everything is denied", fix)
 
 
 def _wrong_rules(settings: Settings, files: Iterable[Path], *, in_force: bool) -> list[str]:

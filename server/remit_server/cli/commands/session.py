@@ -172,18 +172,20 @@ def _fork(arguments: argparse.Namespace) -> int:
 
 
 def _declare_search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", metavar="WORDS", help="the words to look for; upper and lower case are the same")
+    shown = "the words to look for, wherever they stand in one message; upper and lower case are the same"
+    parser.add_argument("words", metavar="WORD", nargs="+", help=shown)
 
 
 def _search(arguments: argparse.Namespace) -> int:
     """Prints where the words stand; 1 where they stand nowhere."""
-    if not arguments.words.strip():
+    words = " ".join(arguments.words)
+    if not words.strip():
         raise WrongUsage("nothing can be looked for", "no words were given", "try `remit session search retry`")
     folder, found = folder_of(arguments), 0
     for number, session in enumerate(folder.list(), 1):
         hits = []
         with contextlib.suppress(SessionError):  # it was deleted meanwhile
-            hits = list(search(folder.read(session), arguments.words))
+            hits = list(search(folder.read(session), words))
         found += len(hits)
         if arguments.json:
             for hit in hits:
@@ -196,7 +198,7 @@ def _search(arguments: argparse.Namespace) -> int:
             if len(hits) > MOST:
                 say(style_text(f"     and {len(hits) - MOST} more", "dim"))
     if not found and not arguments.json:
-        say("no session has these words")
+        say("no message of any session has all these words" if len(words.split()) > 1 else "no session has this word")
     return DONE if found else FAILED
 
 

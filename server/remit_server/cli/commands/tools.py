@@ -33,7 +33,8 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _say(found: ExternalTools) -> None:
     say(f"{len(TOOLS)} built-in tools: {', '.join(TOOLS)}")
-    say(f"your own ({found.folder / TOOLS_FOLDER}, {found.folder / TOOLS_FILE}):" if found.declared else _none(found))
+    own = f"your own ({found.folder / TOOLS_FOLDER}, {found.folder / TOOLS_FILE}):"
+    say(own if found.declared or found.problems else _none(found))
     for each in found.declared:
         reaches = f", reaches {', '.join(each.hosts)}" if each.hosts else ""
         say(f"  {each.name} ({each.effect}{reaches}): {visible_again(each.description)}")

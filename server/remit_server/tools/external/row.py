@@ -154,7 +154,9 @@ def read_json(data: bytes) -> JsonValue:
 
 
 def _text_of(found: JsonValue) -> str:
-    """Returns the text of a result: that alone where it is one, else the JSON."""
+    """Returns the text of a result: that alone where it is one, else the JSON; none of what printed no JSON."""
+    if found is None:
+        return ""
     if isinstance(found, dict):
         rest: dict[str, Any] = {key: value for key, value in found.items() if key not in {"success", "error"}}
         if isinstance(result := rest.get("result"), str):

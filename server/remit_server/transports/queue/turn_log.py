@@ -36,7 +36,7 @@ _EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent, config=ConfigDict(defe
 
 
 class Lost(Exception):
-    """This writer may not write the turn any more: why, in words that follow the turn's name."""
+    """The turn is not this writer's any more; why, in words that follow the turn's name."""
 
 
 @dataclass(frozen=True, slots=True)
