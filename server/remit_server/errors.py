@@ -98,6 +98,7 @@ _ADDRESSED: Mapping[str, str] = MappingProxyType(
         "have the person ": "",
         "let the person ": "",
         "the person can ": "you can ",
+        "a person can ": "you can ",
         "the person may ": "you may ",
         "the person's": "your",
     }

@@ -133,6 +133,16 @@ def test_CLI_07_one_key_answers_and_not_too_early(chat: Any, remit: CommandLine,
         assert not (remit.workspace / "other.py").exists()
 
 
+def test_CLI_07_escape_is_a_no(chat: Any, remit: CommandLine) -> None:
+    with chat(*writes("new.py")) as terminal:
+        terminal.send("write it\r")
+        terminal.until(r"allow\?")
+        terminal.pump(0.6)
+        terminal.send("\x1b")
+        terminal.until("deny")
+    assert not (remit.workspace / "new.py").exists()
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_CLI_07_a_long_question_is_not_allowed_before_its_end_was_shown(
     chat: Any, remit: CommandLine, size: tuple[int, int]

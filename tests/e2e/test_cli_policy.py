@@ -371,6 +371,14 @@ def test_why_tells_who_answered(remit: CommandLine) -> None:
     assert remit("run-tool", "edit_file", edit, "--intent", "CODE", "--approve", "session").code == DONE
     number = remit("audit", "log", "--tool", "edit_file", "--json").lines[0]["number"]
     told = remit("audit", "why", str(number), "--json").json
+    of_it = [
+        each["number"]
+        for each in remit("audit", "log", "--json").lines
+        if each.get("tool_call_id") == told["tool_call_id"]
+    ]
+    assert len(of_it) > 4
+    for each in of_it:
+        assert remit("audit", "why", str(each), "--json").json["number"] == told["number"], "its token's records, too"
     assert told["asked"]
     (answer,) = told["answers"]
     assert (answer["decision"], answer["scope"]) == ("allow", "once")

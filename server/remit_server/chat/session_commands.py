@@ -161,17 +161,19 @@ async def reject(chat: Chat, words: str) -> Reply:
 
 async def tests(chat: Chat, words: str) -> Reply:
     """Asks for tests of the work under review before it is committed (FLW-14)."""
-    await _need_review(chat)
+    await _need_review(chat, "; to have some written, ask for them in a message")
     said = "Tests come before this commit: write tests of what was changed, and nothing else, then run all tests."
     return Reply(call=_review_call("tests"), message=f"{said} {words}".strip())
 
 
-async def _need_review(chat: Chat) -> None:
-    """Raises NotUnderstood where nothing is under review."""
+async def _need_review(chat: Chat, otherwise: str = "") -> None:
+    """Raises NotUnderstood where nothing is under review; `otherwise` says what else was perhaps meant."""
     await chat.runtime.recall(chat.session)
     state = chat.runtime.status(chat.session).state
     if state not in {State.REVIEWING, State.COMMITTING, State.RETROACTIVE_TESTING}:
-        fix = "review begins once all tests pass, or when a commit needs your yes; `/status` shows the state"
+        fix = (
+            f"review begins once all tests pass, or when a commit needs your yes{otherwise}; `/status` shows the state"
+        )
         raise NotUnderstood("there is nothing to review", f"the work is in state `{state}`", fix)
 
 

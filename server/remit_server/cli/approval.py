@@ -114,7 +114,7 @@ def settle_trust(root: Path) -> None:
     new = arrived(root)
     has = "has, since you trusted it," if new else "has"
     say(f"{visible(str(root), 'show')} {has} {', '.join(f'`{name}`' for name in new or there)}.")
-    say("Their text is sent to the model and can change its answers. You still decide what is allowed.")
+    say("This changes what the model is told, and how it writes. You still decide what is allowed.")
     try:
         answer = input(f"{style_text('Do you trust the authors of this folder?', 'yellow')} [y/N] ").strip().lower()
     except EOFError:

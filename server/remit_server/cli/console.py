@@ -99,8 +99,13 @@ def complain(error: ErrorPayload, *, as_json: bool) -> None:
     if as_json:
         print_json({"error": error.model_dump(mode="json")})
         return
-    lines = f"remit: {error.what}\n  why: {error.why}\n  fix: {error.fix}\n"
+    lines = f"remit: {_with_code(error.what, error)}\n  why: {error.why}\n  fix: {error.fix}\n"
     sys.stderr.write(visible_again(lines))  # it may quote an argument, a file's name or a server's words
+
+
+def _with_code(text: str, error: ErrorPayload) -> str:
+    """Returns it with the code by which docs/troubleshooting.md explains it; a word typed wrong needs none."""
+    return text if error.code is ErrorCode.INVALID_REQUEST else f"{text} ({error.code})"
 
 
 def show(event: Event) -> None:
@@ -176,7 +181,7 @@ def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed | StateChan
         case WarningEvent():
             yield style_text(f"warning: {visible_again(event.message)}", "yellow")
         case ErrorEvent():
-            yield style_text(f"error: {visible_again(event.error.message)}", "red")
+            yield style_text(f"error: {visible_again(_with_code(event.error.message, event.error))}", "red")
             yield f"  fix: {visible_again(event.error.fix)}"
         case ContextCondensed():
             sent = f"{event.before_tokens} to {event.after_tokens} of {event.window} tokens"
@@ -232,8 +237,12 @@ def _arguments(arguments: dict[str, Any]) -> str:
 
 
 def _result(event: ToolResultEvent) -> Iterable[str]:
-    decided = f"{duration(event.duration_ms)} · {', '.join(event.rules) or event.decision}"
     code = None if event.error is None else event.error.code
+    named = deciding(event.reasons) if code in BY_RULE else ()
+    # A standing answer, and no rule, denied it.
+    unruled = code is ErrorCode.DENIED and all(reason.action != "deny" for reason in named)
+    by = "your standing answer" if unruled else ", ".join(event.rules) or event.decision
+    decided = f"{duration(event.duration_ms)} · {by}"
     mark = style_text("·", "dim") if code is ErrorCode.DRY_RUN else _tick(event.went_well)
     yield f"  {mark} {visible_again(event.summary)} {style_text(decided, 'dim')}"
     for remark in remarks(event):
@@ -242,7 +251,7 @@ def _result(event: ToolResultEvent) -> Iterable[str]:
         yield from _would(event.data)
     elif event.error is not None:
         yield f"    {style_text(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
-        for reason in deciding(event.reasons) if code in BY_RULE else ():
+        for reason in () if unruled else named:
             place = f" ({reason.file}:{reason.line})" if reason.file else ""
             yield f"    rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
 

@@ -7,8 +7,9 @@ A judgement is a value. Whether it stops a call is `denial`, whether a person ha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from remit_governance.permissions.permissions import Answer, Standing, decide, permits_standing
 from remit_governance.policy.decision.evaluate import AUTHORITY, evaluate, may_take_long
@@ -70,11 +71,12 @@ class Judgement:
             return None
         kind = RunDenied if self.answer.word == "final_deny" else ToolError
         decision = self.decision
-        rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else self.answer.source
+        by_policy = decision.verdict is Verdict.DENY
+        rules = ", ".join(decision.rules) if by_policy else _SOURCES.get(self.answer.source, self.answer.source)
         # Of two files one may be denied by a rule, and the other for want of one: the reason is the rule's.
         named = next((each for each in decision.reasons if each.verdict is Verdict.DENY and each.rule), None)
         by_default = decision.deciding.layer == "default"
-        unruled = "default deny" if by_default else f"the {decision.deciding.layer} layer"
+        unruled = "default" if by_default else f"the {decision.deciding.layer} layer"
         by_workflow = ((named or decision.deciding).rule or "").startswith(WORKFLOW_RULES)
         beyond = decision.verdict is Verdict.DENY and decision.deciding.layer == AUTHORITY
         return kind(
@@ -86,9 +88,21 @@ class Judgement:
             if by_default and not rules
             else "do without it, and say in your answer what is missing"
             if beyond
-            else "leave it as it is; a person can change the policy",
+            else f"leave it as it is; a person can change {'the policy' if by_policy else rules}",
             code=ErrorCode.DENIED,
         )
+
+
+_SOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        "final_deny": "`final_deny` in permissions.yaml",
+        "deny": "`deny` in permissions.yaml",
+        "override": "`overrides` in permissions.yaml",
+        "default": "`default_action` in permissions.yaml",
+        "session": "the answer for this session",
+    }
+)
+"""Where a standing answer is from, in words."""
 
 
 def answered_by_typing(judgement: Judgement, turn: Turn) -> bool:

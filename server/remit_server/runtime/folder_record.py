@@ -97,9 +97,10 @@ def _known(root: Path, environment: Mapping[str, str] | None) -> list[str]:
 
 def left_out(names: Sequence[str]) -> str:
     """Returns the sentence that says what of a folder does not count, and how it will."""
-    listed = ", ".join(f"`{name}`" for name in names)
-    do = "do" if len(names) > 1 else "does"
-    return f"{listed} of this folder {do} not count: run `remit config trust` if you trust it"
+    whole = [f"`{name}`" for name in names if name != WORK_ITEMS_FILE]
+    parts = [f"{', '.join(whole)} of this folder {'do' if len(whole) > 1 else 'does'} not count"] if whole else []
+    parts += [f"of `{WORK_ITEMS_FILE}` only the scopes count"] if WORK_ITEMS_FILE in names else []
+    return f"{'; '.join(parts)}: run `remit config trust` if you trust it"
 
 
 def workspace_identity(root: Path, state: Path) -> WorkspaceIdentity:

@@ -52,7 +52,12 @@ def _by_number(database: Path, number: int) -> tuple[CallRecords, ...]:
     if event is None or event.tool_call_id is None:
         return ()
     own = AuditFilter(session_id=event.session_id, turn_id=event.turn_id, tool_call_id=event.tool_call_id, limit=None)
-    return tuple(call for call in calls_of(_records(database, own)) if number in call.numbers)
+    calls = calls_of(_records(database, own))
+    if exact := tuple(call for call in calls if number in call.numbers):
+        return exact
+    # Of a token, or of a sandbox: it is about the last call of this id that had begun.
+    begun = tuple(call for call in calls if min(call.numbers) < number)
+    return begun[-1:] or calls[:1]
 
 
 def _records(database: Path, wanted: AuditFilter) -> Sequence[AuditRecord]:

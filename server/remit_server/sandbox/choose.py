@@ -40,7 +40,9 @@ def choose_sandbox(
     """
     chosen = (os.environ if environment is None else environment).get(CHOICE, "")
     if chosen and chosen not in RUNTIMES:
-        return NoSandbox(f"{CHOICE} is `{chosen}`", f"set it to one of {', '.join(RUNTIMES)}, or leave it away")
+        return NoSandbox(
+            f"{CHOICE} names `{chosen}`, which is none", f"set it to one of {', '.join(RUNTIMES)}, or unset it"
+        )
     named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
     if named is not None:
         return sandbox_named(named, workspace)

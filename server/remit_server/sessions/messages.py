@@ -22,6 +22,7 @@ from remit_server.contract import (
     UserSaid,
     WorkflowMoved,
 )
+from remit_server.counted import counted
 from remit_server.sessions.session_file import SessionError
 
 
@@ -40,8 +41,9 @@ def fork(records: Sequence[SessionRecord], session_id: str, now: str, upto: int 
     start = next((each for each in records if isinstance(each, SessionStart)), None)
     total = sum(map(is_message, records))
     if start is None or (upto is not None and not 0 < upto <= total):
-        why = "its file does not say which session it is" if start is None else f"it has {total} messages"
-        fix = "take a session that `remit session list` shows" if start is None else f"give a number from 1 to {total}"
+        why = "its file does not say which session it is" if start is None else f"it has {counted(total, 'message')}"
+        known = f"give a number from 1 to {total}" if total else "say something in it first"
+        fix = "take a session that `remit session list` shows" if start is None else known
         raise SessionError("the session cannot be forked there", why, fix, code=ErrorCode.INVALID_REQUEST)
     count = total if upto is None else upto
     update = {"session_id": session_id, "timestamp": now}

@@ -70,7 +70,7 @@ def bind_keys(chat: TerminalChat) -> KeyBindings:
     (cursor_position,) = load_cpr_bindings().bindings
     bindings.add(Keys.CPRResponse, filter=asking, eager=True)(cursor_position)
 
-    @bindings.add("escape", filter=asking)
+    @bindings.add("escape", filter=asking, eager=True)
     def _(event: KeyPressEvent) -> None:
         del event
         chat.press("escape")

@@ -14,7 +14,7 @@ from remit_server.cli.approval import agrees
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage
-from remit_server.errors import SetupError, ToolError, os_reason
+from remit_server.errors import SetupError, ToolError, addressed_to_person, os_reason
 from remit_server.harness.calls import OWN, tags_of
 from remit_server.runtime.places import config_folder
 from remit_server.runtime.plugins import Found, Plugins, install, keep, remove
@@ -35,7 +35,7 @@ def _list(arguments: argparse.Namespace) -> int:
         print_json(_facts(each)) if arguments.json else say("\n".join(_summary(each)))
     if not found and not arguments.json:
         say(_none(arguments))
-    bad = (each.life.state is PluginState.REJECTED or _is_off_by_itself(each) for each in found)
+    bad = (_is_unusable(each) or _is_off_by_itself(each) for each in found)
     return FAILED if any(bad) else DONE
 
 
@@ -48,9 +48,13 @@ def _none(arguments: argparse.Namespace) -> str:
 
 
 def _is_meant(found: Found, arguments: argparse.Namespace) -> bool:
-    if arguments.rejected and found.life.state is not PluginState.REJECTED:
+    if arguments.rejected and not _is_unusable(found):
         return False
     return arguments.tag is None or (found.manifest is not None and arguments.tag in found.manifest.own_tags)
+
+
+def _is_unusable(found: Found) -> bool:
+    return found.life.state is PluginState.REJECTED or (found.life.usable and bool(_lacks(found.manifest)))
 
 
 def _is_off_by_itself(found: Found) -> bool:
@@ -216,6 +220,8 @@ def _facts(found: Found) -> dict[str, object]:
     told: dict[str, object] = {"name": found.name, "state": found.life.state, "place": str(found.place)}
     if found.life.reason:
         told["reason"] = found.life.reason
+    elif lacks := _lacks(found.manifest):
+        told["reason"] = lacks
     if (manifest := found.manifest) is not None:
         told |= {
             "kind": manifest.kind,
@@ -233,11 +239,14 @@ def _facts(found: Found) -> dict[str, object]:
 
 
 def _summary(found: Found) -> Iterator[str]:
-    mark = "" if found.life.usable else f"{style_text('✗', 'red')} "
+    lacks = _lacks(found.manifest)
+    mark = "" if found.life.usable and not lacks else f"{style_text('✗', 'red')} "
     version = f" {found.manifest.version}" if found.manifest else ""
     yield f"{mark}{visible(found.name, 'show')}{version}: {found.life.state}"
     if found.life.reason:
         yield f"  {visible_again(found.life.reason)}"
+    if lacks:
+        yield f"  {visible_again(lacks)}"
     if found.manifest is not None:
         yield f"  {visible_again(found.manifest.words)}"
         yield f"  tools: {', '.join(_names(found.manifest))}" if found.manifest.tools else "  a rule"
@@ -246,6 +255,16 @@ def _summary(found: Found) -> Iterator[str]:
 def _about(manifest: Manifest) -> Iterator[str]:
     author = f", by {visible(manifest.author, 'show')}" if manifest.author else ""
     yield f"{manifest.name} {manifest.version}{author}: {visible_again(manifest.words)}"
+
+
+def _lacks(manifest: Manifest | None) -> str:
+    """Returns why a plugin that is in order cannot run here; empty where it can."""
+    if manifest is not None and manifest.kind == "tools":
+        try:
+            command_of(manifest, Path("/"))
+        except ToolError as error:
+            return f"{error.what}: {error.why}; {addressed_to_person(error.fix)}"
+    return ""
 
 
 def _may(manifest: Manifest) -> Iterator[str]:
@@ -262,10 +281,8 @@ def _may(manifest: Manifest) -> Iterator[str]:
         yield f"  does not get the tags: {', '.join(refused)}"
     if manifest.unread:
         yield f"  is not held to: {visible(', '.join(manifest.unread), 'show')}"
-    try:
-        command_of(manifest, Path("/"))
-    except ToolError as error:
-        yield f"  {style_text('!', 'yellow')} {error.what}: {error.why}"
+    if lacks := _lacks(manifest):
+        yield f"  {style_text('!', 'yellow')} {lacks}"
     for tool in manifest.tools:
         answers = ", proposes a patch" if tool.output == "patch" else ""
         yield f"  {manifest.name} {tool.name}{answers}: {visible_again(' '.join(tool.description.split())[:200])}"

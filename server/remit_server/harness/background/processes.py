@@ -228,7 +228,9 @@ class SessionProcesses:
             raise ToolError(
                 "no process was started",
                 f"{self._everywhere.running} run in the background, and `limits.background` allows {most}",
-                "stop one of them: `list_processes` names those of this session",
+                "stop one of them: `list_processes` names those of this session"
+                if self._everywhere.running
+                else "run it by `run_command`; the person can raise `limits.background`",
                 code=ErrorCode.LIMIT_REACHED,
             )
         self._count += 1

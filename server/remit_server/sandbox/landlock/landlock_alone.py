@@ -100,7 +100,7 @@ class LandlockAlone:
 
     async def _try(self) -> _Found:
         if os.geteuid() == 0:
-            return _Found(_nothing("it bounds no processes of root's", "run the server as another user"))
+            return _Found(_nothing("it cannot limit how many processes root has", "run the server as another user"))
         version = landlock_version() if os.uname().sysname == "Linux" else 0
         if version < SCOPED_SINCE:
             why = "the kernel's Landlock does not keep signals apart" if version > 0 else "the kernel has no Landlock"

@@ -114,10 +114,11 @@ def choose_turn(turns: Sequence[PastTurn], arguments: UndoArguments) -> PastTurn
     able = can_take_back(turns, arguments.direction, arguments.turn)
     if able:
         return able[-1]
-    named = f"turn `{arguments.turn}`" if arguments.turn else "any turn of this session"
+    named = f"no turn `{arguments.turn}`" if arguments.turn else "no turn"
+    lacks = "has changes that can be taken back" if arguments.direction == "undo" else "was undone"
     raise ToolError(
         f"there is nothing to {arguments.direction}",
-        f"no changes of {named} can be taken back" if arguments.direction == "undo" else f"{named} was not undone",
+        f"{named} of this session {lacks}",
         "`remit session show` lists the turns and what they changed",
         code=ErrorCode.NOT_FOUND,
     )

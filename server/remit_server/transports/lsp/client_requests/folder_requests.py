@@ -65,9 +65,8 @@ async def _ask_trust(connection: Connection, root: Path, there: tuple[str, ...],
         return None
     names = ", ".join(f"`{name}`" for name in new or there)
     contains = "contains, since you trusted it," if new else "contains"
-    message = (
-        f"Remit: {root} {contains} {names}. Their text is sent to the model. Do you trust the authors of this folder?"
-    )
+    asked = "which changes what the model is told. Do you trust the authors of this folder?"
+    message = f"Remit: {root} {contains} {names}, {asked}"
     actions = [lsp.MessageActionItem(title=YES), lsp.MessageActionItem(title=NO)]
     params = lsp.ShowMessageRequestParams(type=lsp.MessageType.Warning, message=message, actions=actions)
     failure = "the question whether the folder is trusted was not answered"
