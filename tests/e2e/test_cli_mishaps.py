@@ -125,6 +125,14 @@ def test_a_prompt_that_the_locale_cannot_spell_names_the_locale(remit: CommandLi
 # places
 
 
+def test_CFG_01_check_names_every_mistake(remit: CommandLine) -> None:
+    (remit.config).mkdir(exist_ok=True)
+    (remit.config / "config.yaml").write_text("limits:\n  turn_timeout_s: x\n  max_stepz: 3\n")
+    done = remit("config", "check")
+    assert done.code == 1
+    assert [f":{line}:3:" in done.err for line in (2, 3)] == [True, True]
+
+
 def test_a_configuration_folder_that_is_a_file_is_not_taken_for_none(remit: CommandLine) -> None:
     """Whoever named it has rules of their own: the packaged ones would allow what those forbid."""
     remit.config.write_text("version: 1\n")

@@ -87,9 +87,11 @@ def test_TOOL_19_a_skill_of_the_person_is_read_when_it_is_needed(place: str, tmp
     made = skill(tmp_path, place)
     (made / "references").mkdir()
     (made / "references" / "style.md").write_text("No adjectives.")
+    (made / "linked.md").symlink_to(made / "references" / "style.md")
     body, file = results(tmp_path, call(name=NOTES), call(name=NOTES, file="references/style.md"))
     assert "Begin with the date." in body["output"]
     assert "references/style.md" in body["output"]
+    assert "linked.md" not in body["output"], "a link is not read, so it is not named"
     assert "description:" not in body["output"]
     assert "No adjectives." in file["output"]
 

@@ -48,7 +48,8 @@ def offers(question: ApprovalRequired, *, parts: bool, detailed: bool) -> str:
     shown = [f"[{CHOICES[scope][0]}] {name}" for scope, name in SHORT.items() if scope in question.scopes]
     more = "  [p] parts" if parts else ""
     details = "" if detailed else "  [?] more"
-    for_good = "  [a] always" if detailed and Scope.ALWAYS in question.scopes else ""
+    keys = "/".join(CHOICES[scope][0] for scope in CHOICES if scope in FOR_GOOD and scope in question.scopes)
+    for_good = f"  [{keys}] always" if detailed and keys else ""
     return f"allow? {'  '.join(shown)}{for_good}{more}{details}  [n/N] no"
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from remit_governance.visible import visible
+from remit_governance.errors import PolicyError, Problem
+from remit_governance.visible import visible, visible_again
 from remit_server.cli.console import complain, print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import Subcommand, Subcommands
@@ -64,6 +66,8 @@ def _check(arguments: argparse.Namespace) -> int:
                 say(f"{style_text('✓', 'green')} {layer}: {visible(str(path), 'show')}")
             else:
                 complain(problem.payload(), as_json=False)
+                for each in _further(problem):
+                    print(f"  also: {visible_again(str(each))}", file=sys.stderr)
     # What each file says alone is not all: two of one layer may be there, and the environment sets too.
     try:
         resolve(root)
@@ -72,6 +76,11 @@ def _check(arguments: argparse.Namespace) -> int:
             complain(error.payload(), as_json=arguments.json)
         return FAILED
     return FAILED if bad else DONE
+
+
+def _further(error: SetupError) -> Sequence[Problem]:
+    """Returns what else is wrong with the file."""
+    return error.__cause__.problems[1:] if isinstance(error.__cause__, PolicyError) else ()
 
 
 def _init(arguments: argparse.Namespace) -> int:

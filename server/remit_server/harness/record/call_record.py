@@ -292,7 +292,8 @@ class CallRecord:
 
     def finish_interrupted(self, error: BaseException) -> None:
         """Audits and shows that a cancellation or a defect cut the call short, and what it had changed by then."""
-        text = f"interrupted: {type(error).__name__}"
+        why = "it was cancelled" if isinstance(error, asyncio.CancelledError) else f"a defect, {type(error).__name__}"
+        text = f"interrupted: {why}"
         try:
             self.record_start()
             self._record_outcome(text, text, failed=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from pydantic import Field
 
@@ -202,7 +203,8 @@ def _files(skill: Skill) -> list[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         looked_at += len(folders) + len(files) + 1
         below = os.path.relpath(folder, skill.folder)
-        names = (os.path.normpath(f"{below}/{name}") for name in sorted(files) if not name.startswith("."))
+        own = (each for each in sorted(files) if not each.startswith(".") and not Path(folder, each).is_symlink())
+        names = (os.path.normpath(f"{below}/{each}") for each in own)
         found += [without_hidden(name) for name in names if name != SKILL_FILE]
         if len(found) > _MOST_FILES or looked_at > _MOST_LOOKED_AT:
             break
