@@ -104,7 +104,7 @@ def test_a_variable_changes_the_settings_or_is_refused(name: str, tmp_path: Path
 
 def test_the_sandbox_s_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_sandbox(environment={CHOICE: "none"}).isolation().why == "REMIT_SANDBOX is `none`"
-    assert choose_sandbox(environment={CHOICE: "nne"}).isolation().why == "REMIT_SANDBOX is `nne`"
+    assert "`nne`" in choose_sandbox(environment={CHOICE: "nne"}).isolation().why
     source = (ROOT / "server/remit_server/sandbox/containers/container_sandbox.py").read_text()
     assert "REMIT_SANDBOX_IMAGE" in source  # tried by test_an_image_of_the_persons_own, which needs one
 
