@@ -275,6 +275,8 @@ def test_the_built_in_model_shows_what_it_ran(bwrap: str, remit: CommandLine) ->
     assert done.code == DONE
     assert re.search(r"^    │ .* cart\.py$|^    │ .* src$", done.out, re.MULTILINE)
     assert re.search(r"^  ✓ exit code 0 ", done.out, re.MULTILINE)
+    assert len(re.findall(r"\btotal \d+", done.out)) == 1, "the answer leaves out what was just printed"
+    assert len(re.findall(r"\btotal \d+", remit("--quiet", "--approve", "session", "run ls -la").out)) == 1
 
 
 def test_what_a_file_hides_from_a_terminal_is_shown(remit: CommandLine) -> None:

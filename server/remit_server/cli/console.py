@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, assert_never, cast
 
 from remit_governance.visible import visible, visible_again
@@ -118,7 +119,29 @@ def sink(*, as_json: bool, quiet: bool = False) -> Callable[[Event], None]:
     """Returns what takes a turn's events: drawn for people, `quiet` only how it ended, or one JSON object per line."""
     if as_json:
         return lambda event: print_json(event.model_dump(mode="json"))
-    return show_ending if quiet else show
+    return show_ending if quiet else _Screen().take
+
+
+@dataclass(slots=True)
+class _Screen:
+    """Draws a turn's events. `printed` is what the last call's program printed, line by line as it came."""
+
+    printed: list[str] = field(default_factory=list[str])
+
+    def take(self, event: Event) -> None:
+        """Draws one event; an answer that repeats what was just printed is shown without it."""
+        match cast("AgentEvent", event):
+            case ToolCallEvent():
+                self.printed = []
+            case ToolOutput(text=text):
+                self.printed.append(text)
+            case RunCompleted(result=result) if self.printed and result.final_output:
+                said = "\n".join(self.printed).strip()
+                rest = result.final_output.removeprefix(f"{said}\n")
+                event = event.model_copy(update={"result": result.model_copy(update={"final_output": rest})})
+            case _:
+                pass
+        show(event)
 
 
 def show_ending(event: Event) -> None:

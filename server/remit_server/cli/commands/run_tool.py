@@ -56,13 +56,14 @@ def parse_call(tool: str, text: str, intent: str | None) -> CallInput:
 
 
 def with_option(event: ToolResultEvent) -> ToolResultEvent:
-    """Returns a result that says how a person declares an intent, where the call was refused for want of one: the
-    gate speaks to models (INT-01).
+    """Returns a result that says how a person declares an intent, where the call was refused for want of one, or which
+    tools there are: the gate speaks to models (INT-01).
     """
     intents = event.data.get("intents")
-    if event.error is None or not isinstance(intents, list) or not intents:
+    if event.error is None or not isinstance(intents, list):
         return event
-    fix = f"name the intent that you mean: {' or '.join(f'`--intent {each}`' for each in intents)}"
+    meant = f"name the intent that you mean: {' or '.join(f'`--intent {each}`' for each in intents)}"
+    fix = meant if intents else "name one of the tools that `remit tools list` shows"
     return event.model_copy(update={"error": event.error.model_copy(update={"fix": fix})})
 
 

@@ -85,10 +85,10 @@ def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
     """Returns what a dry run says in place of doing it, with the diffs for whoever draws them."""
     offer = offer_for(prepared.judgement.pairs, ctx.parts.rulebook.permissions, ctx.parts.rulebook.here)
     shown = _describe(prepared.proposal, offer, _reasons(prepared, prepared.judgement), ctx)
-    asked = "it would be asked about" if _asks(prepared) else "it would be done without a question"
+    asked = "after a question" if _asks(prepared) else "without a question"
     error = ToolError(
-        "nothing was done: this is a dry run",
-        f"{shown.title}; {asked}",
+        "nothing was done in this dry run",
+        f"it would {shown.title}, {asked}",
         "go on as if it were done, and say what else there is to do",
         code=ErrorCode.DRY_RUN,
     )
