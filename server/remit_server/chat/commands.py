@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from remit_governance.workflow.states import Mode
 from remit_server.chat import about_commands as about
 from remit_server.chat import session_commands as kept
-from remit_server.chat.prompts import Prompt, fill_prompt, find_prompts
+from remit_server.chat.prompts import Prompt, fill_prompt, find_prompts, is_untrusted
 from remit_server.chat.replies import Chat, ChatCommand, NotUnderstood, Reply
 from remit_server.chat.session_commands import approve, budget, reject, switch_to, tests
 
@@ -22,7 +22,7 @@ async def help_(chat: Chat, words: str) -> Reply:
     if name in prompts:
         return Reply(f"- `/{name}`: {prompts[name].title}")
     if name:
-        raise _no_command(name, prompts)
+        raise _no_command(chat, name, prompts)
     lines = ["**Commands**", *(_help_line(name, row) for name, row in COMMANDS.items())]
     if prompts:
         lines += ["", "**Your prompts**", *(f"- `/{name}`: {each.title}" for name, each in sorted(prompts.items()))]
@@ -103,13 +103,17 @@ async def run_command(chat: Chat, line: str) -> Reply:
     prompts = find_prompts(chat.settings)
     if name in prompts:
         return _use_prompt(prompts[name], words.strip())
-    raise _no_command(name, prompts)
+    raise _no_command(chat, name, prompts)
 
 
-def _no_command(name: str, prompts: Mapping[str, Prompt]) -> NotUnderstood:
+def _no_command(chat: Chat, name: str, prompts: Mapping[str, Prompt]) -> NotUnderstood:
+    what = f"there is no command `/{name}`"
+    if is_untrusted(chat.settings, name):
+        why = "this folder has a prompt of this name, and you have not said that you trust it"
+        return NotUnderstood(what, why, "run `remit config trust` if you do")
     near = get_close_matches(name, [*COMMANDS, *prompts], n=1, cutoff=0.5)
     fix = f"the nearest is `/{near[0]}`" if near else "`/help` lists them"
-    return NotUnderstood(f"there is no command `/{name}`", "neither a command nor a prompt has this name", fix)
+    return NotUnderstood(what, "neither a command nor a prompt has this name", fix)
 
 
 def complete_command(chat: Chat, line: str) -> Sequence[str]:

@@ -65,6 +65,11 @@ def find_prompts(settings: Settings) -> Mapping[str, Prompt]:
     return {**inside, **_read(settings.person_policy.parent / FOLDER, None)}
 
 
+def is_untrusted(settings: Settings, name: str) -> bool:
+    """Returns whether the project has a prompt of this name that does not count, as the folder is not trusted."""
+    return not settings.trusted and name in _read(settings.workspace / ".remit" / FOLDER, None)
+
+
 def fill_prompt(text: str, words: str) -> str:
     """Returns the prompt with `$ARGUMENTS` and `$1` to `$9` replaced; where it has no such place, words stand below."""
     try:

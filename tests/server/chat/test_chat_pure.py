@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +286,15 @@ async def test_THR_prompts_a_projects_link_sends_nothing_from_elsewhere(chat: Ch
     folder.symlink_to(elsewhere)
     with pytest.raises(NotUnderstood, match="no command `/leak`"):
         await run_command(chat, "/leak")
+
+
+async def test_CLI_06_a_prompt_that_does_not_count_for_want_of_trust_is_said_to_be_one(chat: Chat) -> None:
+    folder = chat.settings.workspace / ".remit" / "prompts"
+    folder.mkdir(parents=True)
+    (folder / "own.md").write_text("mine")
+    with pytest.raises(NotUnderstood) as refused:
+        await run_command(replace(chat, settings=replace(chat.settings, trusted=False)), "/own")
+    assert "remit config trust" in refused.value.fix
 
 
 async def test_CLI_09_what_is_to_go_along_and_is_not_there_is_told(chat: Chat) -> None:
