@@ -113,6 +113,17 @@ def test_HOK_06_install_asks_is_idempotent_and_is_seen_by_status(hooked: Hooked,
     assert (tmp_path / ".claude" / "settings.json").read_text() == "{}\n"
 
 
+def test_HOK_06_where_remit_is_still_installed_is_said(hooked: Hooked, tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path)}
+    for place in ((), ("--project",)):
+        assert hooked.remit("hook", "install", "claude-code", "--yes", *place, **home).code == 0
+    first, second = (
+        hooked.remit("hook", "remove", "claude-code", "--yes", *place, **home).out for place in ((), ("--project",))
+    )
+    assert "remit hook remove claude-code --project" in first
+    assert "remit hook remove" not in second
+
+
 TRUSTED = "sha256:75fc3d9b5c18798429f250b8f3b8e7b771748623471038709a09efd3f3a23b1b"
 """What Codex 0.171.0 calls this entry by (`hooks/list` of its `app-server`)."""
 KNOWN = {

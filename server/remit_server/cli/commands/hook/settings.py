@@ -80,7 +80,17 @@ def _tell(arguments: argparse.Namespace, file: SettingsFile, done: str, *, chang
         say(f"{done} in {file.place}" if changed else f"nothing to change: {done} in {file.place} already")
         if untrusted:
             say(UNTRUSTED)
+        elif done == "removed":
+            _tell_of_other(arguments)
     return DONE
+
+
+def _tell_of_other(arguments: argparse.Namespace) -> None:
+    """Says where Remit was not removed: an agent reads the person's file and the project's."""
+    other = chosen_file(argparse.Namespace(**{**vars(arguments), "project": not arguments.project}))
+    if _state(other)[0] in {"installed", "untrusted"}:
+        option = "" if arguments.project else " --project"
+        say(f"it is still in {other.place}: `remit hook remove {arguments.agent}{option}`")
 
 
 def _declare_status(parser: argparse.ArgumentParser) -> None:
