@@ -55,6 +55,10 @@ class ToolError(RemitError):
     data: Mapping[str, JsonValue] = MappingProxyType({})
 
 
+STANDING_ANSWER = "standing_answer"
+"""The key in the data of a refusal that a standing answer made, and no rule: which kind of answer."""
+
+
 class AlreadySo(ToolError):
     """What a call was to bring about is so already: nothing is done, and that is a success (TOOL-04)."""
 
@@ -96,10 +100,11 @@ _ADDRESSED: Mapping[str, str] = MappingProxyType(
     {
         "ask the person to ": "",
         "have the person ": "",
-        "let the person ": "",
+        "have a person ": "",
         "the person can ": "you can ",
         "a person can ": "you can ",
-        "the person may ": "you may ",
+        "the person has to ": "you have to ",
+        "a person has to ": "you have to ",
         "the person's": "your",
     }
 )

@@ -431,6 +431,9 @@ def test_TRN_35_a_broker_that_lost_everything_while_the_worker_was_busy_has_its_
         own.start()
         submit(own, {**text("second"), "session_id": "another"})
         assert wait_for_end(own, "another", "second").events[-1]["result"]["status"] == "completed"
+        with RawNats(own.port) as raw:
+            (dead,) = kept(raw, "remit.dead.s.first")
+        assert json.loads(dead.headers["Remit-Error"])["what"] == "turn `first` was ended"
 
 
 def test_TRN_36_what_is_not_there_is_not_waited_for_without_end(workers: Workers) -> None:

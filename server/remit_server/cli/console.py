@@ -46,6 +46,7 @@ from remit_server.contract import (
     WarningEvent,
 )
 from remit_server.counted import counted
+from remit_server.errors import STANDING_ANSWER
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of
 from remit_server.runtime.ended_calls import changed_files, changed_in_all, duration, remarks
 
@@ -122,20 +123,27 @@ def sink(*, as_json: bool, quiet: bool = False) -> Callable[[Event], None]:
     return show_ending if quiet else _Screen().take
 
 
+_BUILT_IN = "built-in"
+
+
 @dataclass(slots=True)
 class _Screen:
-    """Draws a turn's events. `printed` is what the last call's program printed, line by line as it came."""
+    """Draws a turn's events. `printed` is what the last call's program printed, line by line as it came; the built-in
+    rules' answer `repeats` it."""
 
+    repeats: bool = False
     printed: list[str] = field(default_factory=list[str])
 
     def take(self, event: Event) -> None:
         """Draws one event; an answer that repeats what was just printed is shown without it."""
         match cast("AgentEvent", event):
+            case RunStarted(model=model):
+                self.repeats = model == _BUILT_IN
             case ToolCallEvent():
                 self.printed = []
             case ToolOutput(text=text):
                 self.printed.append(text)
-            case RunCompleted(result=result) if self.printed and result.final_output:
+            case RunCompleted(result=result) if self.repeats and self.printed and result.final_output:
                 said = "\n".join(self.printed).strip()
                 rest = result.final_output.removeprefix(f"{said}\n")
                 event = event.model_copy(update={"result": result.model_copy(update={"final_output": rest})})
@@ -262,8 +270,7 @@ def _arguments(arguments: dict[str, Any]) -> str:
 def _result(event: ToolResultEvent) -> Iterable[str]:
     code = None if event.error is None else event.error.code
     named = deciding(event.reasons) if code in BY_RULE else ()
-    # A standing answer, and no rule, denied it.
-    unruled = code is ErrorCode.DENIED and all(reason.action != "deny" for reason in named)
+    unruled = STANDING_ANSWER in event.data
     by = "your standing answer" if unruled else ", ".join(event.rules) or event.decision
     decided = f"{duration(event.duration_ms)} · {by}"
     mark = style_text("·", "dim") if code is ErrorCode.DRY_RUN else _tick(event.went_well)

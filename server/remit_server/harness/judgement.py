@@ -18,7 +18,7 @@ from remit_governance.rulebook import Rulebook
 from remit_governance.values import Action, Decision, SandboxName, Verdict, strictest
 from remit_governance.workflow.position import Position, describe
 from remit_server.contract import ErrorCode
-from remit_server.errors import ToolError
+from remit_server.errors import STANDING_ANSWER, ToolError
 from remit_server.harness.calls import SUB_AGENT, RunDenied, tags_of
 from remit_server.harness.turn import Turn
 
@@ -79,7 +79,7 @@ class Judgement:
         unruled = "default" if by_default else f"the {decision.deciding.layer} layer"
         by_workflow = ((named or decision.deciding).rule or "").startswith(WORKFLOW_RULES)
         beyond = decision.verdict is Verdict.DENY and decision.deciding.layer == AUTHORITY
-        return kind(
+        error = kind(
             f"`{tool}` is beyond what was handed over" if beyond else f"`{tool}` was denied by {rules or unruled}",
             named.message if by_default and named else self.answer.reason,
             describe(position)
@@ -91,6 +91,9 @@ class Judgement:
             else f"leave it as it is; a person can change {'the policy' if by_policy else rules}",
             code=ErrorCode.DENIED,
         )
+        if not by_policy:
+            error.data = {STANDING_ANSWER: self.answer.source}
+        return error
 
 
 _SOURCES: Mapping[str, str] = MappingProxyType(

@@ -196,7 +196,10 @@ class ExternalTools(Mapping[str, AnyTool]):
         said = wanted.form
         try:
             if not await asyncio.to_thread(os.access, wanted.path, os.X_OK):
-                raise unusable(f"`{wanted.path}` is no program that can be run", "correct its path, or `chmod +x` it")
+                raise unusable(
+                    f"`{wanted.path}` is no program that can be run",
+                    "`chmod +x` it, correct its path, or keep it elsewhere if it is no tool",
+                )
             whole = said.description is not None and said.parameters is not None
             printed = None if whole and wanted.name else await self._ask(wanted.path)
             name = wanted.name or (printed.name if printed else "")

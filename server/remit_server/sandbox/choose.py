@@ -41,7 +41,7 @@ def choose_sandbox(
     chosen = (os.environ if environment is None else environment).get(CHOICE, "")
     if chosen and chosen not in RUNTIMES:
         return NoSandbox(
-            f"{CHOICE} names `{chosen}`, which is none", f"set it to one of {', '.join(RUNTIMES)}, or unset it"
+            f"{CHOICE} is `{chosen}`, which names no sandbox", f"set it to one of {', '.join(RUNTIMES)}, or unset it"
         )
     named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
     if named is not None:

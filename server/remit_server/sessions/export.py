@@ -165,8 +165,8 @@ def _html(part: Part) -> str:
     if part.kind == "title":
         return f"<h1>{heading}</h1>"
     tag = "pre" if part.code else "p"
-    text = escape(visible_again(part.text))
-    return f'<section class="{part.kind}"><h2>{heading}</h2><{tag}>{text}</{tag}></section>'
+    text = f"<{tag}>{escape(visible_again(part.text))}</{tag}>" if part.text else ""
+    return f'<section class="{part.kind}"><h2>{heading}</h2>{text}</section>'
 
 
 def _one_line(text: str) -> str:

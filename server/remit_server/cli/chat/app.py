@@ -146,9 +146,9 @@ class TerminalChat:
         """Shows the end of a session that is gone on with."""
         folder = self.chat.runtime.sessions
         records = await asyncio.to_thread(lambda: folder.read(folder.find(session_id)))
-        shown = list(parts(records))
+        shown = [part for part in parts(records) if part.text or part.kind != "model"]
         for part in [*shown[:1], *shown[1:][-SHOWN_ON_LOAD:]]:
-            if part.kind == "model" and part.text:
+            if part.kind == "model":
                 say(style_text(visible_again(part.heading, "show"), "green"))
                 say(draw_markdown(part.text, self.transcript.columns()))
             else:

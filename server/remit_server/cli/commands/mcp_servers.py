@@ -226,13 +226,15 @@ def _list(arguments: argparse.Namespace) -> int:
             shown = {"file": str(file), "problem": error.why}
             print_json(shown) if arguments.json else say(f"{style_text('✗', 'red')} {error.why}; {error.fix}")
             continue
+        rows = list(rows_of(server))
+        problems = [row for row in rows if isinstance(row, str)]
         if arguments.json:
-            tools = [row.name for row in rows_of(server) if not isinstance(row, str)]
-            print_json({"name": server.alias, "where": server.where, "enabled": server.form.enabled, "tools": tools})
+            tools = [row.name for row in rows if not isinstance(row, str)]
+            told = {"name": server.alias, "where": server.where, "enabled": server.form.enabled, "tools": tools}
+            print_json({**told, "problems": problems})
         else:
             say("\n".join((*_way(server), *_tools(server))))
-        if any(isinstance(row, str) for row in rows_of(server)):
-            code = FAILED
+        code = FAILED if problems and server.form.enabled else code
     if not files and not arguments.json:
         say("there are no MCP servers; add one: `remit mcp add NAME -- COMMAND`")
     return code
@@ -247,6 +249,9 @@ def _test(arguments: argparse.Namespace) -> int:
         raise WrongUsage(_NOT_ASKED, f"there is no server `{arguments.alias[:100]}`", "see `remit mcp list`")
     server = read_server(file)
     moved = server.form.launch != server.form.started_by
+    if moved and arguments.json and not arguments.accept:
+        print_json({"name": server.alias, "moved": True, "where": server.where})
+        return FAILED
     if moved and not arguments.json:
         say("it is started in another way than when you looked at it:")
         say("\n".join(_way(server)))

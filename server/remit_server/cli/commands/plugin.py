@@ -92,6 +92,8 @@ def _install(arguments: argparse.Namespace) -> int:
     _refuse_names(manifest, before)
     if not arguments.json:
         say("\n".join((*_about(manifest), *_may(manifest), *_denied(manifest, arguments.workspace))))
+        if lacks := _lacks(manifest):
+            say(f"  {style_text('!', 'yellow')} {visible_again(lacks)}")
         if before is not None and before.record is not None:
             lines = [visible(line) for line in differences(before.record, files)]
             say("\n".join(lines) or "its files are those that you took")
@@ -281,8 +283,6 @@ def _may(manifest: Manifest) -> Iterator[str]:
         yield f"  does not get the tags: {', '.join(refused)}"
     if manifest.unread:
         yield f"  is not held to: {visible(', '.join(manifest.unread), 'show')}"
-    if lacks := _lacks(manifest):
-        yield f"  {style_text('!', 'yellow')} {lacks}"
     for tool in manifest.tools:
         answers = ", proposes a patch" if tool.output == "patch" else ""
         yield f"  {manifest.name} {tool.name}{answers}: {visible_again(' '.join(tool.description.split())[:200])}"

@@ -98,7 +98,7 @@ def _wrong_file(settings: Settings, file: Path) -> list[str]:
         policy = load_policy(None, file) if project else load_policy(file)
     except PolicyError as error:
         return [str(problem) for problem in error.problems]
-    denied = () if project else _all_denied(policy, file)
+    denied = () if project or file.resolve().parent.name == ".remit" else _all_denied(policy, file)
     return [f"{warning} (warning)" for warning in (*policy.warnings, *denied)]
 
 

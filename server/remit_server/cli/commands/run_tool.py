@@ -60,7 +60,7 @@ def with_option(event: ToolResultEvent) -> ToolResultEvent:
     tools there are: the gate speaks to models (INT-01).
     """
     intents = event.data.get("intents")
-    if event.error is None or not isinstance(intents, list):
+    if event.error is None or not isinstance(intents, list) or (not intents and event.tool in TOOLS):
         return event
     meant = f"name the intent that you mean: {' or '.join(f'`--intent {each}`' for each in intents)}"
     fix = meant if intents else "name one of the tools that `remit tools list` shows"

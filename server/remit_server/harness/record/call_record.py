@@ -260,11 +260,11 @@ class CallRecord:
         """Redacts and audits what the call came to, and shows it: what is shown and returned is the redacted text."""
         room = most_chars if self.turn.room_chars is None else min(most_chars, self.turn.room_chars)
         failure, code = outcome.failure, outcome.exit_code
-        said = outcome.text if failure is None else f"{self._error_text(failure)}\n{outcome.text}".rstrip("\n")
+        said = outcome.text if failure is None else f"{_error_text(failure)}\n{outcome.text}".rstrip("\n")
         text = truncate(self.redactor.redact(said), room, "middle")
         summary = self._redact(outcome.summary)
         self._record_outcome(said, summary, failed=failure is not None, exit_code=code)
-        error = None if failure is None else redact_error(failure, self.redactor)
+        error = None if failure is None else self._payload(failure)
         shown = self._show(summary, text, error=error, exit_code=code, data=redact_data(outcome.data, self.redactor))
         self._note_end(error, program=None if not shown.ran_program else "" if shown.went_well else shown.summary)
         return CallResult(shown.ok, text, self.args_digest)
@@ -279,12 +279,12 @@ class CallRecord:
     def finish_refused(self, error: ToolError) -> CallResult:
         """Redacts and audits why the call was refused or failed, and shows it."""
         again = "\nretryable: the system failed for a moment" if is_transient(error) else ""
-        text = self._redact(f"{self._error_text(error)}{again}")
+        text = self._redact(f"{_error_text(error)}{again}")
         reason = self._redact(f"{error.what}: {error.why}")
         if not self.start_recorded:
             self._record_intent(deny_reason=reason)
         self._record_outcome(text, reason, failed=True)
-        payload = redact_error(error, self.redactor)
+        payload = self._payload(error)
         payload = payload.model_copy(update={"retryable": True}) if again else payload
         self._show(reason, text, error=payload, data=redact_data(error.data, self.redactor))
         self._note_end(payload)
@@ -411,12 +411,13 @@ class CallRecord:
         """Who decided, in a word: policy's decision, else the gate or the check before it."""
         return self.named.word or ("refused_by_gate" if code in GATE_CODES else "refused")
 
-    def _error_text(self, error: ToolError) -> str:
-        """Returns a failure as whoever made the call reads it, its fix in words for them; by how it begins it is told
-        from what a call returns."""
-        if self.turn.caller == "human":
-            error.fix = addressed_to_person(error.fix)
-        return f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}"
+    def _payload(self, error: ToolError) -> ErrorPayload:
+        """Returns a failure as clients show it: without secrets, and its fix in words for a person who made the call.
+        What a model reads of that call is in words for a model."""
+        payload = redact_error(error, self.redactor)
+        if self.turn.caller != "human":
+            return payload
+        return payload.model_copy(update={"fix": addressed_to_person(payload.fix)})
 
     def _redact(self, text: str) -> str:
         return truncate(self.redactor.redact(text), MAX_ERROR, "middle")
@@ -426,3 +427,8 @@ class CallRecord:
 
     def _elapsed_ms(self) -> float:
         return round(max(0.0, time.monotonic() - self.started - self.waited) * 1000, 3)
+
+
+def _error_text(error: ToolError) -> str:
+    """Returns a failure as a model reads it; by how it begins it is told from what a call returns."""
+    return f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}"

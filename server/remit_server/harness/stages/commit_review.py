@@ -87,7 +87,7 @@ def _hold_to_tests(plan: CommitPlan, position: Position, ctx: CallContext) -> No
         why = (
             f"no test has failed, so that it may hold new files of tests alone, and these are none: {name_some(other)}"
         )
-        fix = "name the new files of tests in `paths`; the person may commit the rest themselves"
+        fix = "name the new files of tests in `paths`; the person can commit the rest"
         raise ToolError("`git_commit` was held", why, fix, code=ErrorCode.DENIED)
 
 

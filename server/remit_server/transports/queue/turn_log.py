@@ -36,7 +36,11 @@ _EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent, config=ConfigDict(defe
 
 
 class Lost(Exception):
-    """The turn is not this writer's any more; why, in words that follow the turn's name."""
+    """Another writer has the turn."""
+
+
+class Forgotten(Exception):
+    """The broker has lost what was told of the turn, and with it who writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ class TurnWriter:
                 elif (looks := looks - 1) > 0:  # what answers a read may be behind what answers a write
                     await waiting.pause(error)
                 else:
-                    raise Lost("is ended: the broker has lost what was told of it") from error
+                    raise Forgotten from error
             except (Error, OSError) as error:
                 await waiting.pause(error)
 
@@ -183,7 +187,7 @@ class TurnWriter:
                 self._part += 1
                 return True
             if message.claims(self._key):
-                raise Lost("has another worker now")
+                raise Lost
         return False
 
 

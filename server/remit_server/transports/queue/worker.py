@@ -40,7 +40,7 @@ from remit_server.runtime.taken_up import TakenUp, hold_turn
 from remit_server.runtime.turn_streams import TurnStream, TurnStreams
 from remit_server.transports.queue.broker import CALL_S, Broker
 from remit_server.transports.queue.names import ERROR, INBOX, PLACE, REQUEST, TurnKey, digest_of
-from remit_server.transports.queue.turn_log import Lost, Told, TurnWriter, find_message, read_told
+from remit_server.transports.queue.turn_log import Forgotten, Lost, Told, TurnWriter, find_message, read_told
 
 NOBODY = "nobody who answers listens on the queue"
 ASKED_AGAIN_S = 1.0
@@ -156,6 +156,7 @@ class Worker:
         self._turns = TurnStreams(runtime)
         self._held: Counter[TurnKey] = Counter()
         self._working: set[asyncio.Task[None]] = set()
+        self._trouble = ""
 
     async def work(self, stop: asyncio.Event) -> None:
         """Works until it is told to stop; turns that run then are cancelled, and say so."""
@@ -164,35 +165,38 @@ class Worker:
         jetstream = self._broker.jetstream
         taken = await jetstream.pull_subscribe_bind(names.workers, names.runs)
         keeping = asyncio.create_task(self._keep_queue())
-        while not stop.is_set():
-            await slots.acquire()
-            message = await self._next(taken.fetch, stop)
-            if message is None:
-                slots.release()
-                continue
-            task = asyncio.create_task(self._handle(message))
-            self._working.add(task)
-            task.add_done_callback(self._working.discard)
-            task.add_done_callback(lambda _: slots.release())
+        try:
+            while not stop.is_set():
+                await slots.acquire()
+                message = await self._next(taken.fetch, stop)
+                if message is None:
+                    slots.release()
+                    continue
+                task = asyncio.create_task(self._handle(message))
+                self._working.add(task)
+                task.add_done_callback(self._working.discard)
+                task.add_done_callback(lambda _: slots.release())
+        finally:
+            keeping.cancel()
         self._runtime.cancel()
         if self._working:
             await asyncio.wait(tuple(self._working), timeout=TOLD_AT_END_S)
-        for task in (keeping, *self._working):
+        for task in tuple(self._working):
             task.cancel()
 
     async def _next(self, fetch: Fetch, stop: asyncio.Event) -> Msg | None:
         """Returns the next request; None where there is none for now, or this is the end."""
         fetching, stopping = asyncio.ensure_future(fetch(1, TAKING_S)), asyncio.create_task(stop.wait())
+        began = time.monotonic()
         try:
             await asyncio.wait((fetching, stopping), return_when=asyncio.FIRST_COMPLETED)
             if fetching.done():
                 return fetching.result()[0]
-        except TimeoutError:  # a broker that has lost the queue is silent, too
+        except (TimeoutError, Error, OSError) as error:  # a broker that has lost the queue may be just silent
+            log.debug("no request came: %s", error)
             await self._make_again()
-        except (Error, OSError) as error:
-            log.info("no request came: %s", error)
-            await self._make_again()
-            await asyncio.wait((stopping,), timeout=BACK_S)
+            if time.monotonic() - began < TAKING_S / 2:
+                await asyncio.wait((stopping,), timeout=BACK_S)
         finally:
             fetching.cancel()
             stopping.cancel()
@@ -203,15 +207,23 @@ class Worker:
         while True:
             await self._broker.returned.wait()
             self._broker.returned.clear()
-            await self._make_again()
+            while not await self._make_again() and not self._broker.gone_s:  # noqa: ASYNC110  nothing tells of that
+                await asyncio.sleep(BACK_S)
 
-    async def _make_again(self) -> None:
-        """Has the queue there again, where the broker lost it."""
-        if not self._broker.gone_s:
-            try:
-                await self._broker.prepare(self._options.lease_s)
-            except RemitError as error:
-                self._tell(str(error))
+    async def _make_again(self) -> bool:
+        """Has the queue there again, where the broker lost it; returns whether it is there. The same trouble is told
+        once."""
+        if self._broker.gone_s:
+            return False
+        trouble = ""
+        try:
+            await self._broker.prepare(self._options.lease_s)
+        except (RemitError, OSError) as error:
+            trouble = str(error)
+        if trouble and trouble != self._trouble:
+            self._tell(trouble)
+        self._trouble = trouble
+        return not trouble
 
     async def _handle(self, message: Msg) -> None:
         """Works on one request, and says to the broker what became of it. Never raises."""
@@ -286,8 +298,15 @@ class Worker:
         try:
             await writer.claim({PLACE: self._options.place, REQUEST: digest})
             refused = await self._run(request, key, writer, self._taken_up(told, held=held))
-        except Lost as lost:
-            self._tell(f"turn `{key.turn}` {lost}")
+        except Lost:
+            self._tell(f"turn `{key.turn}` has another worker now")
+            return
+        except Forgotten:
+            # Delivered again, it would be done again: nobody knows any more that it had begun.
+            why = "the broker has lost what was told of it"
+            fix = "look at what it did, and send what is left with ids of its own"
+            refused = refuse_request(f"turn `{key.turn}` was ended", why, fix)
+            await self._bury(message, refused)
             return
         if len(told.claims) >= self._options.attempts:
             why = f"{len(told.claims)} workers began it, and none of them ended it"
