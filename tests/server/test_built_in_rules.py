@@ -93,6 +93,12 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("lösche notes.txt", "delete_file", {"path": "notes.txt"}),
     ("rename notes.txt to todo.txt", "move_file", {"path": "notes.txt", "new_path": "todo.txt"}),
     ("move notes.txt to docs/", "move_file", {"path": "notes.txt", "new_path": "docs/notes.txt"}),
+    ("rename notes.txt to notes.md", "move_file", {"path": "notes.txt", "new_path": "notes.md"}),
+    ("notes.txt isnt text, rename it to notes.md", "move_file", {"path": "notes.txt", "new_path": "notes.md"}),
+    ("notes.txt belongs in docs, move it to docs/", "move_file", {"path": "notes.txt", "new_path": "docs/notes.txt"}),
+    ("notes.txt is not used anymore, delete it", "delete_file", {"path": "notes.txt"}),
+    ("notes.txt n'est plus utile, supprime-la", "delete_file", {"path": "notes.txt"}),
+    ("die notes.txt ist leer, lösche sie", "delete_file", {"path": "notes.txt"}),
 ]
 
 
@@ -188,6 +194,15 @@ EDITS += [
     ("Füge nach der dritten Zeile von notes.txt „Dill“ ein", "notes.txt", Insert("Dill", AtLine(4, beside=3))),
     ('before the line "return x" in src/tax.py add print("y", x)', "src/tax.py", Insert('print("y", x)', Beside("return x", after=False))),
     ("supprime la dernière ligne de notes.txt stp", "notes.txt", Remove(-1)),
+    ("delete the last two lines of notes.txt", "notes.txt", Remove(-2, -1)),
+    ("remove lines 3 to 5 from notes.txt", "notes.txt", Remove(3, 5)),
+    ("remove lines 4 and 5 from notes.txt", "notes.txt", Remove(4, 5)),
+    ("remove the first ten lines of notes.txt", "notes.txt", Remove(1, 10)),
+    ("lösche die letzten zwei Zeilen von notes.txt", "notes.txt", Remove(-2, -1)),
+    ("supprime les 3 dernières lignes de notes.txt", "notes.txt", Remove(-3, -1)),
+    ("borra las líneas 2 a 4 de notes.txt", "notes.txt", Remove(2, 4)),
+    ("cancella le ultime due righe di notes.txt", "notes.txt", Remove(-2, -1)),
+    ("notes.txtの3行目から5行目まで削除して", "notes.txt", Remove(3, 5)),
     ("remvoe notes.txt:5", "notes.txt", Remove(5)),
     ("in config.json delete the port line", "config.json", Remove("port")),
     ("replace line 2 of notes.txt with oregano", "notes.txt", Rewrite(2, "oregano")),
@@ -315,10 +330,51 @@ def test_MOD_23_who_wants_something_undone_is_told_how(sentence: str) -> None:
         "quels fichiers y a-t-il et que font-ils ?",
         "qué archivos hay y qué hacen",
         "quali file ci sono e cosa fanno",
+        "there is dead code in src/cart.py, remove it",
+        "src/cart.py has a function total, delete it",
+        "src/cart.py is where total lives, delete it",
+        "remove lines 3 and 5 from notes.txt",
+        "remove line 3 and line 7 from notes.txt",
+        "remove the first few lines of notes.txt",
+        "the name of this project in README.md is wrong",
+        "in src/cart.py rename the loop variable and the counter",
+        "add a semicolon after every line in src/cart.py",
+        "append a summary of this week's work to notes.txt",
+        '"hello world" is still on the start page of this',
     ],
 )
 def test_MOD_23_what_no_rule_is_sure_of_is_left_alone(sentence: str) -> None:
     assert route(sentence, FILES) is None
+
+
+GUIDED = Path(__file__).parents[1] / "cases" / "guided"
+SHOP = frozenset(
+    {
+        "README.md", "CHANGELOG.md", "pyproject.toml", "cart.py", "shop/__init__.py", "shop/orders.py", "shop/tax.py",
+        "shop/models/user.py", "tests/test_orders.py", "tests/test_tax.py", "docs/guide.md", "docs/api.md",
+        "config.yaml", "settings.json", "notes.txt", "web/app.js", "web/index.html", "scripts/deploy.sh",
+        "requirements.txt", ".gitignore", "Makefile",
+    }
+)  # fmt: skip
+LOOKS = {"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"}
+UNCHANGED = (GUIDED / "unchanged.txt").read_text("utf-8").splitlines()
+NOT_THE_FILE = (GUIDED / "not_the_file.txt").read_text("utf-8").splitlines()
+
+
+@rows("sentence", UNCHANGED)
+def test_MOD_23_nothing_is_changed_or_run_for_what_asks_for_no_one_edit(sentence: str) -> None:
+    """Phrased by somebody who had not seen the rules: complaints, questions, negations, two things at once."""
+    found = route(sentence, SHOP)
+    assert not isinstance(found, Edited)
+    assert not isinstance(found, Routed) or found.tool in LOOKS
+
+
+@rows("sentence", NOT_THE_FILE)
+def test_MOD_23_a_file_is_no_it_that_another_clause_speaks_of(sentence: str) -> None:
+    """Phrased by somebody who had not seen the rules: "there is dead code in cart.py, remove it"."""
+    found = route(sentence, SHOP)
+    assert not isinstance(found, Routed) or found.tool in LOOKS
+    assert not isinstance(found, Edited) or isinstance(found.edit, Remove)
 
 
 @rows(
@@ -455,7 +511,27 @@ def test_MOD_23_a_line_is_removed_and_nothing_else_changes(lines: list[str], at:
     assert edited("\n".join(lines) + "\n", made) == "".join(f"{line}\n" for n, line in enumerate(lines, 1) if n != gone)
 
 
+@given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(-7, 8), st.integers(-7, 8))
+def test_MOD_23_lines_are_removed_and_nothing_else_changes(lines: list[str], first: int, last: int) -> None:
+    try:
+        made = plan_edit("a.txt", Remove(first, last), lines)
+    except NoPlace:
+        made = None
+    start, end = (number % (len(lines) + 1) if number < 0 else number for number in (first, last))
+    outside = not (-len(lines) <= first <= len(lines) and -len(lines) <= last <= len(lines) and first and last)
+    if outside or start > end:
+        assert made is None
+        return
+    gone = set(range(start, end + 1))
+    assert made is not None
+    assert edited("\n".join(lines) + "\n", made) == "".join(
+        f"{line}\n" for n, line in enumerate(lines, 1) if n not in gone
+    )
+
+
 VALUES = [
+    ("warn(x, stacklevel=5)", "stacklevel", "4", "warn(x, stacklevel=4)"),
+    ("r = get(url, mode='a', retries=3)", "mode", "b", "r = get(url, mode='b', retries=3)"),
     ("RATE = 0.2  # of all", "RATE", "0.3", "RATE = 0.3  # of all"),
     ("NAME: str = 'a'", "NAME", "b", "NAME: str = 'b'"),
     ('  "port": 80,', "port", "8080", '  "port": 8080,'),

@@ -23,11 +23,19 @@ from remit_server.models.built_in.routes import (
     SetValue,
     replaced_everywhere,
 )
-from remit_server.models.built_in.sentences import FOLDER, Sentence, is_name, without_paths, words_left
+from remit_server.models.built_in.sentences import (
+    FOLDER,
+    Sentence,
+    is_like_code,
+    is_name,
+    tells_of_it,
+    without_paths,
+    words_left,
+)
 from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, saying, says
 
 _BESIDE = re.compile(
-    r"(?:add|insert|put) (?:the line )?(.+?) (below|after|under|above|before) (?:the )?(?:line )?(.+?) "
+    r"^(?:please )?(?:add|insert|put) (?:the line )?(.+?) (below|after|under|above|before) (?:the )?(?:line )?(.+?) "
     r"(?:in|to|of) \S+\s*$",
     re.IGNORECASE,
 )
@@ -43,6 +51,14 @@ _RENAMES = re.compile(
     r"(?:the )?name of|nombre de|nom de|nome di|namen von",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"\b(?:words?|typo\w*|wort|mots?|palabra|parola)\b", re.IGNORECASE)
+"""What is less than a line."""
+_BECOMES = re.compile(r"\b(?:to|into|as|be|called|named)\b|->|=>|→", re.IGNORECASE)
+_BECOMES_ABROAD = re.compile(
+    r"\b(?:zu|in|auf|en|por|como|a|à|per|come|hei(?:ß|ss)en|llamarse|chiamarsi)\b|->|=>|→|を|から", re.IGNORECASE
+)
+"""What leads from an old name to the new one, in English and in the other languages."""
+_IN_ENGLISH = re.compile(r"\brename\b|\bname of\b|\b(?:called|named)\b", re.IGNORECASE)
 _HOLDS = re.compile(
     r"\b(?:with|w/|contain\w*|content\w*|text|saying|says|holding|mit|inhalt|avec|conten\w+|con|dice|che dice|into|"
     r"in it)\b",
@@ -94,7 +110,8 @@ def take_delete(said: Sentence) -> Route:
         or says("line", said.bare.replace(said.files[0] if said.files else "\0", ""))
     ):
         return None
-    if len(said.files) == 1 and not said.paths and words_left(said, "deletes") == 0:
+    whole = tells_of_it(said, "deletes")  # what it is could be anything that the other clauses name
+    if len(said.files) == 1 and not said.paths and words_left(said, "deletes", whole=whole) == 0:
         return Routed(Intent.CODE, "delete_file", {"path": said.files[0]})
     return Missing(FILE) if not said.files and not said.paths and words_left(said, "deletes") == 0 else None
 
@@ -103,9 +120,10 @@ def take_remove(said: Sentence) -> Route:
     """Takes a line of a file, by its number or its text."""
     if not says("deletes", said.bare) or len(said.files) != 1:
         return None
-    if (number := _NUMBERED.search(said.bare)) is not None and not said.quoted:
-        return Edited(said.files[0], Remove(int(next(filter(None, number.groups())))))
-    if len(said.quoted) == 1 and not says("part", said.bare):
+    if (numbers := _NUMBERED.findall(said.bare)) and not said.quoted:
+        named = [int(number) for groups in numbers for number in groups if number]
+        return Edited(said.files[0], Remove(named[0])) if len(named) == 1 else None
+    if len(said.quoted) == 1 and not says("part", said.bare) and not _WORD.search(said.bare):
         return Edited(said.files[0], Remove(said.quoted[0]))
     if (found := _BARE_IMPORT.search(said.bare)) is not None and not said.quoted:
         return Edited(said.files[0], Remove(found[0]))
@@ -121,7 +139,8 @@ def take_insert(said: Sentence) -> Route:
     """Takes a line and its place in one file."""
     if not says("adds", said.bare):
         return None
-    if not said.quoted and len(said.files) == 1 and (told := _BESIDE.search(said.bare)) is not None:
+    told = _BESIDE.search(said.bare) if len(said.files) == 1 and not said.quoted else None
+    if told is not None and (" " not in told[1] or is_like_code(told[1])):
         return Edited(said.files[0], Insert(told[1], Beside(told[3], told[2].lower() in {"below", "after", "under"})))
     text = said.quoted[0] if said.quoted else found[0] if (found := _BARE_IMPORT.search(said.bare)) else None
     if text is None or says("part", said.bare):
@@ -210,7 +229,7 @@ def take_replace(said: Sentence) -> Route:
             r"instead of|statt|anstatt|au lieu de|en lugar de|en vez de|invece di|代わり", said.bare, re.IGNORECASE
         ):
             old, new = new, old
-        return replaced_everywhere(said.files[0], old, new)
+        return None if old == new else replaced_everywhere(said.files[0], old, new)
     if (
         len(said.files) == 1
         and len(said.quoted) == 1
@@ -225,7 +244,7 @@ def take_rename(said: Sentence) -> Route:
     """Takes two names in one file."""
     if not _RENAMES.search(said.bare):
         return None
-    names = [*said.quoted]
+    names, joined = [*said.quoted], True
     if not names:
         bare = said.bare
         for path in (*said.files, *said.paths):
@@ -233,12 +252,20 @@ def take_rename(said: Sentence) -> Route:
         names = [
             word for word in re.findall(IDENTIFIER, bare) if word.lower() not in filling() and not _VERB.fullmatch(word)
         ]
-    if len(names) == 2 and len(said.files) == 1 and all(re.fullmatch(IDENTIFIER, name) for name in names):
+        joined = len(names) == 2 and not said.paths and _joins(bare, *names)
+    if len(names) == 2 and joined and len(said.files) == 1 and all(re.fullmatch(IDENTIFIER, name) for name in names):
         old, new = names
         return replaced_everywhere(said.files[0], old, new)
     if len(names) == 1 and not said.paths:
         return Missing(NEW_NAME)
-    return Missing(FILE, names[0]) if len(names) == 2 and not said.files and not said.paths else None
+    return Missing(FILE, names[0]) if len(names) == 2 and joined and not said.files and not said.paths else None
+
+
+def _joins(text: str, old: str, new: str) -> bool:
+    """Returns whether a text says that one name becomes the other, and nothing else in between."""
+    between = re.search(rf"\b{re.escape(old)}\b(.*?)\b{re.escape(new)}\b", text, re.ASCII)
+    becomes = _BECOMES if _IN_ENGLISH.search(text) else _BECOMES_ABROAD
+    return between is not None and becomes.search(between[1]) is not None
 
 
 _NUMBERED = re.compile(
@@ -256,7 +283,7 @@ _NO_NAMES = frozenset(
 )  # fmt: skip
 _BARE_IMPORT = re.compile(
     r"(?<!\w)(?:from [\w.]+ )?import "
-    r"(?!(?:a|an|and|at|everything|for|from|in|it|lines?|of|statements?|that|the|this|to)\b)"
+    r"(?!(?:a|an|and|at|d[aeiu]|del|della|des|everything|for|from|in|it|lines?|of|statements?|that|the|this|to)\b)"
     r"[\w.]+(?: as \w+)?(?!\w)"
 )
 """An import as Python spells it; English goes on behind the noun, "an import of os"."""

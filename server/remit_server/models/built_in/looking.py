@@ -161,7 +161,9 @@ def _command_in(said: Sentence) -> str | None:
     """Returns the command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands
     do."""
     if said.quoted and not _QUOTES_WITHIN.search(said.text):
-        return said.quoted[0] if len(said.quoted) == 1 and not says("edits", said.bare) else None
+        if len(said.quoted) != 1 or says("edits", said.bare):
+            return None
+        return said.quoted[0] if _is_command(said.quoted[0]) or words_left(said, "run") <= 1 else None
     if (told := re.match(r"(?:run|execute)[^:]{0,30}:\s*(\S.*)$", said.short, re.IGNORECASE)) is not None:
         return told[1]
     found = re.match(
@@ -172,7 +174,11 @@ def _command_in(said: Sentence) -> str | None:
         re.IGNORECASE,
     )
     command = found[1].rstrip(".!") if found else ""
-    return command if command and (command.split()[0] in _PROGRAMS or _SHELL.search(command)) else None
+    return command if command and _is_command(command) else None
+
+
+def _is_command(text: str) -> bool:
+    return text.split(maxsplit=1)[0] in _PROGRAMS or _SHELL.search(text) is not None
 
 
 def take_shell(said: Sentence) -> Route:

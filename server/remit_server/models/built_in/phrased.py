@@ -56,12 +56,11 @@ from remit_server.models.built_in.routes import (
     SetValue,
     replaced_everywhere,
 )
-from remit_server.models.built_in.sentences import WISHES, Sentence, is_name
+from remit_server.models.built_in.sentences import WISHES, Sentence, is_like_code, is_name
 from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, says
 
 _CODE = re.compile(r"\.(?:py|pyi|[cm]?[jt]sx?|java|go|rs|c|cc|cpp|h|hpp|cs|rb|php|swift|kt|sh|bash|lua|sql)$")
 _PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")
-_LIKE_CODE = re.compile(r"[=(){}\[\];<>\"'#@]|^(?:import|from|use) \S|^- |\w: \S|^//")
 _STATES = re.compile(r"(?:const|let|var|def|class|function|export|import|from|return|set) \w")
 _LITERAL = re.compile(r"-?\d[\w.]*|true|false|null|none|yes|no", re.IGNORECASE)
 _ON = re.compile(
@@ -94,7 +93,7 @@ def _is_text(said: Sentence, parts: Parts, part: str) -> bool:
         return True
     if _NO_TEXT.match(text):
         return False
-    if _LIKE_CODE.search(text):
+    if is_like_code(text):
         return True
     path = said.files[0] if said.files else ""
     return bool(path) and " " not in text and not _CODE.search(path) and not _PROSE.search(path)
@@ -195,7 +194,7 @@ def _is_anchor(parts: Parts) -> bool:
     """Returns whether a line can be known by this text."""
     anchor = parts["anchor"]
     word = " " not in anchor and anchor.lower() not in filling()
-    return "anchor" in parts.quoted or word or bool(_LIKE_CODE.search(anchor) or _STATES.match(anchor))
+    return "anchor" in parts.quoted or word or is_like_code(anchor) or _STATES.match(anchor) is not None
 
 
 _LISTING = re.compile(r"(?:^|/)(?:requirements[\w-]*\.txt|\.\w+ignore|[\w-]+\.(?:txt|list|csv))$")
@@ -210,6 +209,10 @@ def _append_to(said: Sentence, parts: Parts) -> Route:
 
 def _remove_line(said: Sentence, parts: Parts) -> Route:
     return _edit(said, Remove(parts.line))
+
+
+def _remove_lines(said: Sentence, parts: Parts) -> Route:
+    return None if (lines := parts.lines) is None else _edit(said, Remove(*lines))
 
 
 def _remove_text(said: Sentence, parts: Parts) -> Route:
@@ -267,7 +270,7 @@ def _value_missing(said: Sentence, parts: Parts) -> Route:
 def _is_code(text: str) -> bool:
     """Returns whether it looks like code. A word before a quoted text does not: "con scritto 'hola'"."""
     quoted_within = re.match(r"[\w ]+ [\"'`„«“]", text) or re.fullmatch(r"([\"'`]).*\1 \w[\w ]*", text)
-    return bool(_LIKE_CODE.search(text)) and quoted_within is None
+    return is_like_code(text) and quoted_within is None
 
 
 def _create(said: Sentence, parts: Parts) -> Route:
@@ -374,6 +377,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "command_missing": _found(Missing(COMMAND)),
     "value_missing": _value_missing,
     "show_something": _found(Missing(FILE)),
+    "remove_lines": _remove_lines,
     "remove_line": _remove_line,
     "remove_text": _remove_text,
     "rename": _rename,

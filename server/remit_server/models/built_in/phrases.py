@@ -26,6 +26,10 @@ _PARTS: Mapping[str, str] = {
     "mark": rf"{_QUOTE}|(?-i:[A-Z]{{3,}})",
     "number": r"\d{1,6}",
     "last": r"\d{1,6}",
+    "pair": r"and|und|et|y|e|と",
+    "count": r"\d{1,6}|\w{2,8}|[二三四五六七八九十]",
+    "top": r"first|top|ersten|premi[èe]res|primeras|prime|最初|先頭",
+    "bottom": r"last|bottom|final|letzten|derni[èe]res|[úu]ltimas|ultime|最後|末尾",
     "file": FILE_MARK,
     "path": r"[\w./-]+",
     "folder": r"[\w./-]+",
@@ -42,6 +46,18 @@ _ORDINALS: Sequence[Sequence[str]] = (
 )
 """The words of a line's number: the last, the first, the second …"""
 LAST = -1
+_COUNTS: Sequence[str] = (
+    "two|zwei|deux|dos|due|二",
+    "three|drei|trois|tres|tre|三",
+    "four|vier|quatre|cuatro|quattro|四",
+    "five|fünf|cinq|cinco|cinque|五",
+    "six|sechs|seis|sei|六",
+    "seven|sieben|sept|siete|sette|七",
+    "eight|acht|huit|ocho|otto|八",
+    "nine|neun|neuf|nueve|nove|九",
+    "ten|zehn|dix|diez|dieci|十",
+)
+"""The words of how many: two, three, four …"""
 
 
 _BESIDE = re.compile(r"([\"'`]).*\1 \w[\w ]*$|\w[\w ]* `.*`$")
@@ -70,6 +86,20 @@ class Parts:
         word = self.texts["ordinal"].lower()
         found = next(at for at, words in enumerate(_ORDINALS) if any(re.fullmatch(each, word) for each in words))
         return found or LAST
+
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        """The numbers of the first and the last line that are named; below zero they count from the end. None where a
+        word is no number, and where two lines are named that do not stand side by side."""
+        if (number := self.texts.get("number")) is not None:
+            first, last = int(number), int(self.texts["last"])
+            return None if "pair" in self.texts and last != first + 1 else (first, last)
+        word = self.texts["count"].lower()
+        named = next((at for at, words in enumerate(_COUNTS, 2) if re.fullmatch(words, word)), None)
+        count = int(word) if word.isdecimal() else named
+        if not count:
+            return None
+        return (1, count) if "top" in self.texts else (-count, LAST)
 
 
 def find_phrases(idea: str, said: Sentence) -> Iterator[Parts]:

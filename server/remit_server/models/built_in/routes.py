@@ -64,9 +64,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The line of this number (-1 is the last), or the one that has this text."""
+    """The line of this number, or the one that has this text; with `last` all lines from the first number to that.
+    Below zero it is counted from the end: -1 is the last."""
 
     line: int | str
+    last: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +118,16 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
             before = _below_header(lines, name)
             indent = _indent(AtLine(before, beside=before), before, lines)
             return _insert(path, f'{indent}"""{text}"""', before, lines)
-        case Remove(line=line):
+        case Remove(line=line, last=last):
             at = _numbered(line, lines) if isinstance(line, int) else _only(lines, line)
-            return _replace(path, at, lines, None)
+            return _remove(path, lines, at, at if last is None else _numbered(last, lines))
         case Rewrite(line=line, text=text):
             at = _numbered(line, lines)
             old = lines[at - 1]
-            return _replace(path, at, lines, f"{old[: len(old) - len(old.lstrip())]}{text}")
+            return _rewrite(path, at, lines, f"{old[: len(old) - len(old.lstrip())]}{text}")
         case SetValue(name=name, value=value):
             at, changed = _with_value(lines, name, value)
-            return _replace(path, at, lines, changed)
+            return _rewrite(path, at, lines, changed)
         case _:
             assert_never(edit)
 
@@ -160,7 +162,7 @@ def _below_header(lines: Sequence[str], name: str) -> int:
 
 
 def _numbered(number: int, lines: Sequence[str]) -> int:
-    at = len(lines) if number == -1 else number
+    at = len(lines) + 1 + number if number < 0 else number
     if not 1 <= at <= len(lines):
         raise NoPlace(f"the file has {len(lines)} lines")
     return at
@@ -242,14 +244,18 @@ def _insert(path: str, text: str, before: int, lines: Sequence[str]) -> Mapping[
     raise NoPlace("there are only empty lines")
 
 
-def _replace(path: str, at: int, lines: Sequence[str], changed: str | None) -> Mapping[str, JsonValue]:
-    line = lines[at - 1]
-    if changed is not None:
-        return {"path": path, "old_text": line, "new_text": changed, "line": at}
-    if at < len(lines) or at == 1:
-        return {"path": path, "old_text": f"{line}\n", "new_text": "", "line": at}
-    before = lines[at - 2]
-    return {"path": path, "old_text": f"{before}\n{line}", "new_text": before, "line": at - 1}
+def _rewrite(path: str, at: int, lines: Sequence[str], changed: str) -> Mapping[str, JsonValue]:
+    return {"path": path, "old_text": lines[at - 1], "new_text": changed, "line": at}
+
+
+def _remove(path: str, lines: Sequence[str], first: int, last: int) -> Mapping[str, JsonValue]:
+    if last < first:
+        raise NoPlace(f"line {last} stands before line {first}")
+    text = "\n".join(lines[first - 1 : last])
+    if last < len(lines) or first == 1:
+        return {"path": path, "old_text": f"{text}\n", "new_text": "", "line": first}
+    before = lines[first - 2]
+    return {"path": path, "old_text": f"{before}\n{text}", "new_text": before, "line": first - 1}
 
 
 def _as_switch(value: str, old: str) -> str:
@@ -264,8 +270,9 @@ def _with_value(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
     named = rf"""(?:(?:export\s+)?(?:const|let|var)\s+)?["']?{re.escape(name)}["']?"""
     form = re.compile(rf"(\s*{named}\s*(?::\s*[\w\[\], |]+?\s*(?==))?[=:]\s*)(.+?)([,;]?\s*(?:(?:\#|//).*)?)")
     found = [(number, match) for number, line in enumerate(lines, 1) if (match := form.fullmatch(line))]
+    found = found or _passed(lines, name)
     if len(found) != 1:
-        raise NoPlace(f"`{name}` is not set in it" if not found else f"`{name}` is set on {len(found)} lines")
+        raise NoPlace(f"`{name}` is not set in it" if not found else f"`{name}` is set {len(found)} times")
     number, match = found[0]
     old = match[2]
     quote = old[0] if old[:1] in "\"'" and old[-1:] == old[:1] else ""
@@ -273,6 +280,16 @@ def _with_value(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
     if not quote and not _LITERAL.fullmatch(value) and not re.search(r"[\"'\[({]", value):
         spelled = f'"{value}"'
     return number, f"{match[1]}{spelled}{match[3]}"
+
+
+def _passed(lines: Sequence[str], name: str) -> list[tuple[int, re.Match[str]]]:
+    """Returns where a call passes a literal by this name."""
+    literal = r"-?\d[\d_.]*|true|false|null|none|\"[^\"]*\"|'[^']*'"
+    form = re.compile(rf"(.*?(?<![\w.]){re.escape(name)}\s*=\s*)({literal})(\s*[,)].*|)", re.IGNORECASE)
+    named = re.compile(rf"(?<![\w.]){re.escape(name)}\s*=(?!=)")
+    times = sum(len(named.findall(line)) for line in lines)
+    found = [(number, match) for number, line in enumerate(lines, 1) if (match := form.fullmatch(line))]
+    return found if times == 1 else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,9 +273,10 @@ def _one_letter_apart(one: str, other: str) -> bool:
 def without_paths(said: Sentence) -> str:
     """Returns what of a sentence is neither quoted nor names a file."""
     bare = said.bare
-    for path in sorted((*said.files, *said.paths), key=len, reverse=True):  # one may end in another
-        name = path.rpartition("/")[2]
-        for part in (path, name, name.rpartition(".")[0] or name):
+    names = [path.rpartition("/")[2] for path in (*said.files, *said.paths)]
+    stems = [name.rpartition(".")[0] or name for name in names]
+    for parts in ((*said.files, *said.paths), names, stems):  # a stem may be that of two names
+        for part in sorted(parts, key=len, reverse=True):  # one may end in another
             bare = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(part)}(?![A-Za-z0-9_])", " ", bare, flags=re.IGNORECASE)
     return bare
 
@@ -285,9 +286,51 @@ def is_name(word: str) -> bool:
     return bool(re.search(r"_|\d|[a-z][A-Z]|^[A-Z][a-z]+[A-Z]|^[A-Z]{3,}$", word))
 
 
+_LIKE_CODE = re.compile(r"[=(){}\[\];<>\"#@]|(?<!\w)'|'(?!\w)|^(?:import|from|use) \S|^- |\w: \S|^//")
+
+
+def is_like_code(text: str) -> bool:
+    """Returns whether a text has what plain words do not: signs of code, or a statement's first word. An apostrophe
+    within a word is none."""
+    return _LIKE_CODE.search(text) is not None
+
+
+_IS = (
+    r"(?:is|isn't|isnt|is not|was|should|shouldn't|does|doesn't|doesnt|belongs|ist|war|sollte|geh[öo]rt|est|n'est|"
+    r"devrait|no es|es|deber[ií]a|non [èe]|[èe]|dovrebbe)"
+)
+_CLAUSES = re.compile(
+    r"(?:(?:the|die|der|das|le|la|el|il|our|my) )?(?:(?:file|datei|fichier|archivo) )?(\S+?),? (?:\w+ )?"
+    rf"{_IS} ([^,;.!]*)(?:, so|[,;.!]|,? and) (.+)",
+    re.IGNORECASE,
+)
+_IT = re.compile(r"(?<![\w-])(?:it|this|that(?: file)?|sie|es|ihn|lo|la)(?![\w-])|(?<=\w)-l[ea](?!\w)", re.IGNORECASE)
+_ITS = re.compile(rf"{_IT.pattern}|\b\w{{3,}}[aeáéí]r?l[oaie]s?\b|[こそあ]れ|[こそ]の", re.IGNORECASE)
+"""Also where the pronoun is the end of the verb."""
+_ELSE = re.compile(r"\b(?:where|what|how|why|when|wo|was|où|donde|dove)\b", re.IGNORECASE)
+
+
+def with_subject(said: Sentence) -> str:
+    """Returns the second of two clauses with the file that the first is about in place of "it": "notes.txt is empty,
+    delete it". Any other noun of the first clause could be meant, so one that has or holds something is no such."""
+    found = _CLAUSES.fullmatch(said.text)
+    if found is None or said.quoted or len(said.files) != 1 or file_of(found[1], {*said.files}) is None:
+        return said.text
+    about, rest = found[2], found[3]
+    other = _ELSE.search(about) or any(map(is_name, about.split())) or len(_IT.findall(rest)) != 1
+    return said.text if other else " ".join(_IT.sub(f" {found[1]} ", rest).split())
+
+
+def tells_of_it(said: Sentence, verb: str) -> bool:
+    """Returns whether the clause with a verb says "it" of something that another clause names."""
+    clauses = re.split(r"[,;!?、。]|\.(?=\s|$)", said.bare)
+    return len(clauses) > 1 and any(says(verb, each) and _ITS.search(each) for each in clauses)
+
+
 def words_left(said: Sentence, verb: str, *, whole: bool = False) -> int:
     """Counts the words left that say something: without the verb, files, and words that every sentence has. What a
     sentence adds behind a comma counts in a `whole` one only."""
     clauses = [part for part in re.split(r"[,;!?]|\.(?=\s|$)", without_paths(said)) if says(verb, part)]
     left = saying(verb).sub(" ", clauses[0] if clauses and not whole else without_paths(said))
-    return len([word for word in re.findall(r"[A-Za-zÀ-ž]{2,}", left) if word.lower() not in filling()])
+    words = re.findall(r"[A-Za-zÀ-ž]{2,}|[ァ-ヿ一-鿿]+" if whole else r"[A-Za-zÀ-ž]{2,}", left)
+    return len([word for word in words if word.lower() not in filling()])

@@ -49,7 +49,7 @@ from remit_server.models.built_in.routes import (
     lines_of,
     plan_edit,
 )
-from remit_server.models.built_in.sentences import Sentence, read_sentence
+from remit_server.models.built_in.sentences import Sentence, read_sentence, with_subject
 from remit_server.models.built_in.words import IDENTIFIER, names_file
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
@@ -311,7 +311,7 @@ def route(text: str, files: AbstractSet[str]) -> Route:
         return None
     if _CONDITION.match(text.strip()) or _SECTION.search(text):
         return None
-    said = read_sentence(text.strip(), files)
+    said = read_sentence(with_subject(read_sentence(text.strip(), files)), files)
     if _SECOND_WISH.search(said.bare):
         return None
     found = _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said)
