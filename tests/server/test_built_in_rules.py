@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.answers import ANY, EDIT, NO_DEFINITION, QUESTION, WHAT, WRITING, decline
+from remit_server.models.built_in.answers import (
+    ANY,
+    EDIT,
+    NO_DEFINITION,
+    OUTSIDE_WORKFLOW,
+    QUESTION,
+    WHAT,
+    WRITING,
+    decline,
+)
 from remit_server.models.built_in.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.phrases import patterns
 from remit_server.models.built_in.routes import (
@@ -606,6 +615,16 @@ async def test_MOD_23_a_word_of_any_length_is_declined(tmp_path: Path) -> None:
     """4,000 characters took a minute and a half: what tells kinds of wishes apart looked at all of them."""
     async with built_in(tmp_path) as bench:
         assert (await bench.ask(f"find {'x' * 50_000}")).status == "declined"
+
+
+async def test_MOD_23_who_works_in_strict_mode_is_told_that_rules_follow_no_workflow(tmp_path: Path) -> None:
+    strict = {"type": "call", "tool": "set_mode", "arguments": {"mode": "strict"}, "intent": "PLAN"}
+    async with built_in(tmp_path) as bench:
+        result = await bench.ask(strict, "delete notes.txt")
+        assert result.status == "denied"
+        assert result.final_output is not None
+        assert OUTSIDE_WORKFLOW in result.final_output
+        assert (bench.workspace / "notes.txt").exists()
 
 
 async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def decline(said: Sentence) -> str:
 RENAMED = "Renamed every occurrence."
 REPLACED = "Replaced every occurrence."
 DELETED = "Deleted the line."
+DELETED_LINES = "Deleted the lines."
 ADDED = "Added it."
 INSERTED = "Inserted the line."
 REWRITTEN = "Replaced the line."
@@ -134,6 +135,10 @@ WHERE = (
     "Another model may run elsewhere: `/status` says where your messages go."
 )
 LIST = "Ask me to `list the files`"
+OUTSIDE_WORKFLOW = (
+    "I follow no workflow: a language model can, and writes the test that strict mode wants first. Connect one "
+    "(`remit model`), or give me explore mode: `/mode explore` in a chat, `--mode explore` for one request"
+)
 UNDO = "`/undo` in a chat, or `remit session undo` in a terminal, takes back what the last turn changed."
 HELP = {"what": WHAT, "where": WHERE, "undo": UNDO}
 MOST_SHOWN = 6_000
@@ -147,6 +152,7 @@ _PROSE = re.compile(r"\.(?:md|rst|txt|adoc|html?)$|(?:^|/)[A-Z_-]+$")
 _CLOSING = re.compile(r"\s*(?:[)\]}]|else\b|elif\b|except\b|finally\b|end\b)")
 """A line that belongs to what stands above it, though it is indented no more."""
 _COLLECTED = "collected for the person's review"
+_BY_WORKFLOW = re.compile(r"\bby workflow\.")
 _EXIT = re.compile(r"exit code (\d+)")
 
 
@@ -167,6 +173,7 @@ def answer(route: Routed, result: str) -> Ending:
         if result.startswith(f"error {ErrorCode.DRY_RUN}:"):
             return Ending(f"{why[:1].upper()}{why[1:]}.", done=True)
         why += f". {LIST}" if result.startswith(f"error {ErrorCode.NOT_FOUND}:") else ""
+        why += f". {OUTSIDE_WORKFLOW}" if _BY_WORKFLOW.search(why) else ""
         return Ending(
             f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}."
         )
@@ -211,8 +218,8 @@ def _said_of(edit: LineEdit) -> str:
             said = INSERTED
         case Comment() | Document():
             said = ADDED
-        case Remove():
-            said = DELETED
+        case Remove(last=last):
+            said = DELETED if last is None else DELETED_LINES
         case Rewrite():
             said = REWRITTEN
         case SetValue():
