@@ -366,13 +366,16 @@ SHOP = frozenset(
     }
 )  # fmt: skip
 LOOKS = {"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"}
-UNCHANGED = (GUIDED / "unchanged.txt").read_text("utf-8").splitlines()
+UNCHANGED = [
+    line for file in ("unchanged.txt", "misread.txt") for line in (GUIDED / file).read_text("utf-8").splitlines()
+]
 NOT_THE_FILE = (GUIDED / "not_the_file.txt").read_text("utf-8").splitlines()
 
 
 @rows("sentence", UNCHANGED)
 def test_MOD_23_nothing_is_changed_or_run_for_what_asks_for_no_one_edit(sentence: str) -> None:
-    """Phrased by somebody who had not seen the rules: complaints, questions, negations, two things at once."""
+    """Phrased by somebody who had not seen the rules (complaints, questions, negations, two things at once), and by
+    somebody who had, and looked for what they misread."""
     found = route(sentence, SHOP)
     assert not isinstance(found, Edited)
     assert not isinstance(found, Routed) or found.tool in LOOKS
@@ -382,8 +385,7 @@ def test_MOD_23_nothing_is_changed_or_run_for_what_asks_for_no_one_edit(sentence
 def test_MOD_23_a_file_is_no_it_that_another_clause_speaks_of(sentence: str) -> None:
     """Phrased by somebody who had not seen the rules: "there is dead code in cart.py, remove it"."""
     found = route(sentence, SHOP)
-    assert not isinstance(found, Routed) or found.tool in LOOKS
-    assert not isinstance(found, Edited) or isinstance(found.edit, Remove)
+    assert not isinstance(found, Routed) or found.tool not in {"delete_file", "move_file"}
 
 
 @rows(

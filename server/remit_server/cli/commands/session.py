@@ -95,7 +95,7 @@ def _list(arguments: argparse.Namespace) -> int:
         called = style_text(visible_again(each.name, "show"), "bold") + " · " if each.name else ""
         turns = counted(each.turns, "turn")
         when = each.last_used[:16].replace("T", " ")
-        say(f"{number:3}  {when}  {called}{visible_again(each.title, 'show') or '—'}")
+        say(f"{number:3}  {when}  {called}{visible_again(each.title, 'show') or '(calls of tools, nothing said)'}")
         forked = f" · copied from {each.forked_from}" if each.forked_from else ""
         say(style_text(f"     {each.session_id} · {turns} · {visible_again(each.model, 'show')}{forked}", "dim"))
     if more := len(sessions) - len(shown):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from remit_governance.values import Intent
+from remit_server.models.built_in.meant import means_file, tells_of_part
 from remit_server.models.built_in.routes import (
     FILE,
     LINE,
@@ -23,16 +25,9 @@ from remit_server.models.built_in.routes import (
     SetValue,
     replaced_everywhere,
 )
-from remit_server.models.built_in.sentences import (
-    FOLDER,
-    Sentence,
-    is_like_code,
-    is_name,
-    tells_of_it,
-    without_paths,
-    words_left,
-)
-from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, saying, says
+from remit_server.models.built_in.sentences import FOLDER, Sentence, is_name, without_paths, words_left
+from remit_server.models.built_in.texts import begins_with_article, is_code, is_like_code, may_be_name
+from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, names_new_file, saying, says
 
 _BESIDE = re.compile(
     r"^(?:please )?(?:add|insert|put) (?:the line )?(.+?) (below|after|under|above|before) (?:the )?(?:line )?(.+?) "
@@ -41,6 +36,14 @@ _BESIDE = re.compile(
 )
 _LITERALS = re.compile(r"(?<![A-Za-z0-9_.])(-?\d[\d_.]*\d|-?\d|true|false|null|none)(?![A-Za-z0-9_])", re.IGNORECASE)
 _SETTING = re.compile(r"^(?:please )?(?:set|setze?|change|imposta|pon|mets|définis|cambia)\b", re.IGNORECASE)
+_PLACE_WORDS = re.compile(
+    r"\b(?:after|below|under|underneath|before|above|over|"
+    r"(?:(?:very|first|last|new|own|separate) )*(?:top|beginning|start|bottom|end|lines?|row)|"
+    r"nach|hinter|unter|vor|über|(?:der |die |das )?(?:zeile|anfang|ende|oben|unten)|"
+    r"après|avant|sous|ligne|d[ée]but|fin|haut|bas|despu[ée]s|antes|debajo|encima|l[ií]nea|principio|inicio|final|"
+    r"dopo|prima|sotto|sopra|riga|fine|inizio|fondo|cima|right|directly|just|import(?:s|iert)?)\b",
+    re.IGNORECASE,
+)
 _VERB = re.compile(
     r"renam\w*|move|change|cambia|call(?:ed)?|benenn\w*|umbenenn\w*|renomm\w*|renombr\w*|rinomin\w*|should|um",
     re.IGNORECASE,
@@ -51,8 +54,21 @@ _RENAMES = re.compile(
     r"(?:the )?name of|nombre de|nom de|nome di|namen von",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\b(?:words?|typo\w*|wort|mots?|palabra|parola)\b", re.IGNORECASE)
-"""What is less than a line."""
+_LINE_WORDS = re.compile(
+    r"\b(?:lines?|entry|row|statement|import|comment|zeile|eintrag|ligne|entrée|l[ií]nea|entrada|riga|voce)\b|行",
+    re.IGNORECASE,
+)
+_INSTEAD = re.compile(r"instead of|statt|anstatt|au lieu de|en lugar de|en vez de|invece di|代わり", re.IGNORECASE)
+_EACH = re.compile(
+    r"\b(?:each|every|all|headings?|titles?|keys?|sections?|function|class|method|funktion|klasse|fonction|clase|classe)\b",
+    re.IGNORECASE,
+)
+_END_OF = re.compile(
+    r"\b(?:top|end|bottom|beginning|start)\b(?: of)?(?: the| this| that| our)? ([A-Za-z_]\w+)", re.IGNORECASE
+)
+"""The end of something in a file, or a word that the place belongs to: "the top menu"."""
+_ELSEWHERE = re.compile(r"(?:^|\s)(?:~|\.\.)?/|(?:^|\s)\.\.(?:\s|$)|~")
+"""A path outside of the workspace."""
 _BECOMES = re.compile(r"\b(?:to|into|as|be|called|named)\b|->|=>|→", re.IGNORECASE)
 _BECOMES_ABROAD = re.compile(
     r"\b(?:zu|in|auf|en|por|como|a|à|per|come|hei(?:ß|ss)en|llamarse|chiamarsi)\b|->|=>|→|を|から", re.IGNORECASE
@@ -72,13 +88,18 @@ _WITH = re.compile(
 
 def take_move(said: Sentence) -> Route:
     """Takes one file and its new name or folder."""
-    if (typed := re.fullmatch(r"mv (\S+) ([\w./-]+)", said.text)) is not None and typed[1] in said.files:
+    typed = re.fullmatch(r"mv (\S+) ([\w./-]+)", said.text)
+    if typed is not None and typed[1] in said.files and ".." not in typed[2] and not typed[2].startswith("/"):
         return Routed(Intent.CODE, "move_file", {"path": typed[1], "new_path": typed[2]})
-    if not says("moves", said.bare) or not said.files or said.quoted:
+    # Of two files that are there neither is a new name.
+    if not says("moves", said.bare) or len(said.files) != 1 or said.quoted or not means_file(said):
         return None
-    old = said.files[0]
-    others = [path for path in said.paths if path != old] or list(said.files[1:2])
-    if others and (len(said.files) + len(said.paths) > 2 or words_left(said, "moves", whole=True)):
+    return None if _ELSEWHERE.search(said.bare) else _moving(said, said.files[0])
+
+
+def _moving(said: Sentence, old: str) -> Route:
+    others = [path for path in said.paths if path != old]
+    if others and (len(others) > 1 or words_left(said, "moves", whole=True)):
         return None  # it says more than that one is to become the other
     if others:
         return Routed(Intent.CODE, "move_file", {"path": old, "new_path": _moved(old, others[0], said)})
@@ -87,6 +108,14 @@ def take_move(said: Sentence) -> Route:
         return Routed(Intent.CODE, "move_file", {"path": old, "new_path": f"{into}/{old.rpartition('/')[2]}"})
     named = re.findall(IDENTIFIER, re.split(saying("moves"), said.bare, maxsplit=1)[-1].replace(old, ""))
     return Missing(NEW_NAME) if not [word for word in named if word.lower() not in filling()] else None
+
+
+def _left(said: Sentence, verb: str) -> int:
+    """Counts what is left of a sentence beside a verb, its quoted texts and the words that lead to them."""
+    bare = re.sub(
+        r"\b(?:with|by|for|into|durch|mit|gegen|zu|par|avec|por|con|da)\b", " ", said.bare, flags=re.IGNORECASE
+    )
+    return words_left(replace(said, bare=bare), verb, whole=True)
 
 
 def _moved(old: str, new: str, said: Sentence) -> str:
@@ -110,8 +139,9 @@ def take_delete(said: Sentence) -> Route:
         or says("line", said.bare.replace(said.files[0] if said.files else "\0", ""))
     ):
         return None
-    whole = tells_of_it(said, "deletes")  # what it is could be anything that the other clauses name
-    if len(said.files) == 1 and not said.paths and words_left(said, "deletes", whole=whole) == 0:
+    # What else the sentence names could be what is to go, and a second clause could take it back.
+    one = len(said.files) == 1 and not said.paths and means_file(said)
+    if one and not tells_of_part(said) and words_left(said, "deletes", whole=True) == 0:
         return Routed(Intent.CODE, "delete_file", {"path": said.files[0]})
     return Missing(FILE) if not said.files and not said.paths and words_left(said, "deletes") == 0 else None
 
@@ -120,10 +150,13 @@ def take_remove(said: Sentence) -> Route:
     """Takes a line of a file, by its number or its text."""
     if not says("deletes", said.bare) or len(said.files) != 1:
         return None
-    if (numbers := _NUMBERED.findall(said.bare)) and not said.quoted:
-        named = [int(number) for groups in numbers for number in groups if number]
-        return Edited(said.files[0], Remove(named[0])) if len(named) == 1 else None
-    if len(said.quoted) == 1 and not says("part", said.bare) and not _WORD.search(said.bare):
+    if (found := _NUMBERED.search(said.bare)) is not None and not said.quoted:
+        rest = replace(said, bare=said.bare.replace(found[0], " ", 1))
+        clear = not re.search(r"\d", without_paths(rest)) and not tells_of_part(rest)
+        number = int(next(filter(None, found.groups())))
+        return Edited(said.files[0], Remove(number)) if clear and not words_left(rest, "deletes", whole=True) else None
+    rest = replace(said, bare=_LINE_WORDS.sub(" ", said.bare))
+    if len(said.quoted) == 1 and not tells_of_part(rest) and not words_left(rest, "deletes", whole=True):
         return Edited(said.files[0], Remove(said.quoted[0]))
     if (found := _BARE_IMPORT.search(said.bare)) is not None and not said.quoted:
         return Edited(said.files[0], Remove(found[0]))
@@ -140,17 +173,33 @@ def take_insert(said: Sentence) -> Route:
     if not says("adds", said.bare):
         return None
     told = _BESIDE.search(said.bare) if len(said.files) == 1 and not said.quoted else None
-    if told is not None and (" " not in told[1] or is_like_code(told[1])):
+    if told is not None and is_like_code(told[1]) and not begins_with_article(told[1]):
         return Edited(said.files[0], Insert(told[1], Beside(told[3], told[2].lower() in {"below", "after", "under"})))
     text = said.quoted[0] if said.quoted else found[0] if (found := _BARE_IMPORT.search(said.bare)) else None
     if text is None or says("part", said.bare):
         return None
     place = _place(said, text)
-    if place is None or len(said.quoted) > (2 if isinstance(place, Beside) else 1):
+    if place is None or not _says_only(said, text, place):
         return None
     if len(said.files) != 1:
         return Missing(FILE) if not said.files and not said.paths else None
     return Edited(said.files[0], Insert(text, place))
+
+
+def _says_only(said: Sentence, text: str, place: AtLine | Beside | AmongImports) -> bool:
+    """Returns whether a sentence says no more than that a text goes to a place of the file: not into a line that is
+    there, or to the end of something in the file."""
+    beside = isinstance(place, Beside) or (isinstance(place, AtLine) and place.beside > 0)
+    within = _END_OF.search(without_paths(said))
+    rest = replace(said, bare=_PLACE_WORDS.sub(" ", _NUMBERED.sub(" ", said.bare.replace(text, " "))))
+    most = 1 + beside if said.quoted else 0
+    return (
+        (beside or _NUMBERED.search(said.bare) is None)
+        and _EACH.search(said.bare) is None
+        and (within is None or within[1].lower() in filling())
+        and words_left(rest, "adds", whole=True) <= most
+        and len(said.quoted) <= 1 + isinstance(place, Beside)
+    )
 
 
 def _place(said: Sentence, text: str) -> AtLine | Beside | AmongImports | None:
@@ -169,7 +218,7 @@ def _place(said: Sentence, text: str) -> AtLine | Beside | AmongImports | None:
 
 def take_set_value(said: Sentence) -> Route:
     """Takes a name and its new value in one file."""
-    if not says("sets", said.bare) or len(said.quoted) > 1:
+    if not says("sets", said.bare) or len(said.quoted) > 1 or _NUMBERED.search(said.bare):
         return None
     bare = re.sub(
         r"(?:instead of|statt|au lieu de|en (?:lugar|vez) de|invece di) \S+",
@@ -192,6 +241,8 @@ def take_set_value(said: Sentence) -> Route:
     ]
     if len(names) != 1:
         return None
+    if switch is not None and not is_name(names[0]) and said.files and is_code(said.files[0]):
+        return None  # "enable logging" is no value there
     if value is None:
         return Missing(VALUE) if len(said.files) == 1 and not said.paths and _SETTING.search(said.bare) else None
     if len(said.files) != 1:
@@ -206,7 +257,12 @@ def take_create(said: Sentence) -> Route:
     paths = [path for path in said.paths if path not in said.quoted and (names_file(path) or path.endswith("/"))]
     content = said.quoted[0] if len(said.quoted) == 1 else told[1] if (told := _WITH.search(said.text)) else None
     if len(paths) == 1 and not paths[0].endswith("/") and len(said.quoted) <= 1:
-        if content is None and (words_left(said, "creates") > 2 or _HOLDS.search(said.bare)):
+        if not names_new_file(paths[0]) or says("deletes", said.bare):
+            return None
+        most = (
+            0 if re.search(r"\b(?:make|write|need|want)\b", said.bare, re.IGNORECASE) else 1
+        )  # "make a.sh executable"
+        if content is None and (words_left(said, "creates") > most or _HOLDS.search(said.bare)):
             return None
         folder = FOLDER.search(without_paths(said))
         into = f"{next(filter(None, folder.groups())).strip('/')}/" if folder and "/" not in paths[0] else ""
@@ -225,11 +281,11 @@ def take_replace(said: Sentence) -> Route:
         return None
     if len(said.files) == 1 and len(said.quoted) == 2:
         old, new = said.quoted
-        if re.search(
-            r"instead of|statt|anstatt|au lieu de|en lugar de|en vez de|invece di|代わり", said.bare, re.IGNORECASE
-        ):
+        if _INSTEAD.search(said.bare):
             old, new = new, old
-        return None if old == new else replaced_everywhere(said.files[0], old, new)
+        rest = replace(said, bare=_INSTEAD.sub(" ", said.bare))
+        clear = old != new and not _NUMBERED.search(said.bare) and not tells_of_part(rest)
+        return replaced_everywhere(said.files[0], old, new) if clear and _left(rest, "replaces") <= 0 else None
     if (
         len(said.files) == 1
         and len(said.quoted) == 1
@@ -252,7 +308,7 @@ def take_rename(said: Sentence) -> Route:
         names = [
             word for word in re.findall(IDENTIFIER, bare) if word.lower() not in filling() and not _VERB.fullmatch(word)
         ]
-        joined = len(names) == 2 and not said.paths and _joins(bare, *names)
+        joined = len(names) == 2 and not said.paths and _joins(bare, *names) and may_be_name(names[1])
     if len(names) == 2 and joined and len(said.files) == 1 and all(re.fullmatch(IDENTIFIER, name) for name in names):
         old, new = names
         return replaced_everywhere(said.files[0], old, new)

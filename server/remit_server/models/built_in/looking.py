@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -81,6 +82,9 @@ _ENDINGS: Mapping[str, str] = {
 }
 
 
+_UNDOES = re.compile(r"\b(?:discard|revert|reset|stash|undo|commit|verwirf|annule|descarta|scarta)\b", re.IGNORECASE)
+
+
 def take_help(said: Sentence) -> Route:
     """Takes a question for what can be done."""
     return Help() if says("help", said.text) else None
@@ -91,6 +95,8 @@ def take_git(said: Sentence) -> Route:
     if re.fullmatch(r"(?:please )?(?:run )?[`\"']?git (status|diff)[`\"']?(?: please)?[.!]?", said.text, re.IGNORECASE):
         return Routed(Intent.ANALYZE, "git_status" if "status" in said.text.lower() else "git_diff")
     if said.quoted:
+        return None
+    if says("deletes", said.bare) or _UNDOES.search(said.bare):
         return None
     if says("diff", said.bare) and not _OF_TWO.search(said.bare):
         return Routed(Intent.ANALYZE, "git_diff")
@@ -115,7 +121,9 @@ def take_run(said: Sentence) -> Route:
 
 def _take_tests(said: Sentence) -> Route:
     """Takes all tests, or those of a file; not some that no file is named for."""
-    if not said.files and _SOME_TESTS.search(said.bare):
+    if not said.files and (_SOME_TESTS.search(said.bare) or _OTHER_TESTS.search(said.bare)):
+        return None
+    if said.files and not says("tests", said.files[0].replace("_", " ").replace("/", " ")):
         return None
     path: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
     return Routed(Intent.EXECUTE, "run_tests", path)
@@ -126,6 +134,10 @@ _SOME_TESTS = re.compile(
     re.IGNORECASE,
 )
 """What asks for some of the tests, where no file says which."""
+_OTHER_TESTS = re.compile(
+    r"\b(?:failing|failed|integration|slow|fast|new|broken|writing|faster|slower|skipped|flaky|e2e|smoke|commit|push)\b",
+    re.IGNORECASE,
+)
 _NOTHING_ELSE = re.compile(
     r"^\W*(?:(?:can|could) you |please )*(?:run|execute)(?: me)?(?: the)?(?: script| file| program)?\W*"
     r"(?:(?:and|then) (?:tell|show) me\b.*|for me|please)?\W*$",
@@ -163,9 +175,10 @@ def _command_in(said: Sentence) -> str | None:
     if said.quoted and not _QUOTES_WITHIN.search(said.text):
         if len(said.quoted) != 1 or says("edits", said.bare):
             return None
-        return said.quoted[0] if _is_command(said.quoted[0]) or words_left(said, "run") <= 1 else None
+        rest = replace(said, bare=_TELL_ME.sub("", said.bare))
+        return said.quoted[0] if words_left(rest, "run", whole=True) <= _is_command(said.quoted[0]) else None
     if (told := re.match(r"(?:run|execute)[^:]{0,30}:\s*(\S.*)$", said.short, re.IGNORECASE)) is not None:
-        return told[1]
+        return told[1] if _is_command(told[1]) and not _is_prose(told[1]) else None
     found = re.match(
         r"(?:run|execute|start|launch|ejecuta|corre|lance|exécute|esegui|lancia)\s+"
         r"(?:(?:the|el|la|le|il) (?:command|program|comando|commande|programma)\s+)?(\S.*?)"
@@ -173,8 +186,29 @@ def _command_in(said: Sentence) -> str | None:
         said.short,
         re.IGNORECASE,
     )
-    command = found[1].rstrip(".!") if found else ""
-    return command if command and _is_command(command) else None
+    command = _BEHIND.sub("", found[1].rstrip(".!")) if found else ""
+    return command if command and _is_command(command) and not _is_prose(command) else None
+
+
+_TELL_ME = re.compile(
+    r",? (?:and|then|und|et|y|e) (?:then )?(?:tell|show|give|say|zeig\w*|sag|dis|montre|dime|dimmi)\b.*", re.IGNORECASE
+)
+_OF_WHAT_CAME = re.compile(
+    r"\b(?:fails?|failed|failing|shows?|gives?|crash\w*|hangs?|does|doesn't|is|are|was|were|takes|says|prints|returns|"
+    r"nothing|broken|works?|code|schlägt|zeigt|échoue|falla|fallisce)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_prose(line: str) -> bool:
+    """Returns whether a line that begins with a program goes on in words of a sentence."""
+    program, *words = line.split()
+    if program == "echo":
+        return False
+    if program == "make" and says("writing", line):
+        return True
+    told = any(word.lower() in filling() - {"-"} for word in words if word.isalpha()) and not _SHELL.search(line)
+    return told or _OF_WHAT_CAME.search(" ".join(words)) is not None
 
 
 def _is_command(text: str) -> bool:
@@ -185,6 +219,8 @@ def take_shell(said: Sentence) -> Route:
     """Takes a line as one types it into a shell: a program and its options."""
     words = said.text.split()
     if words[0] not in _PROGRAMS or any(word.lower() in filling() - {"-"} for word in words[1:] if word.isalpha()):
+        return None
+    if _is_prose(said.text):
         return None
     typed = any(word.startswith("-") for word in words[1:]) or (words[0] in _TYPED and len(words) > 1)
     return Routed(Intent.EXECUTE, "run_command", {"command": said.text}) if typed else None
@@ -374,7 +410,12 @@ def run_test_file(said: Sentence) -> Route:
     return Routed(Intent.EXECUTE, "run_tests", {"path": said.files[0]})
 
 
-def commit(_: Sentence, parts: Parts) -> Route:
+_NO_MESSAGE = re.compile(r"(?:and|but|except|failed|fails|as|with|without|then)\b|.*\bmessage$", re.IGNORECASE)
+
+
+def commit(said: Sentence, parts: Parts) -> Route:
     """Commits what changed, with files that git does not know yet where all is asked for."""
+    if said.files or ("text" not in parts.quoted and _NO_MESSAGE.match(parts["text"])):
+        return None
     untracked: dict[str, JsonValue] = {"all": True} if parts.get("all") is not None else {}
     return Routed(Intent.EXECUTE, "git_commit", {"message": parts["text"], **untracked})

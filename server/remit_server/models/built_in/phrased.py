@@ -27,6 +27,7 @@ from remit_server.models.built_in.looking import (
     show_name,
     show_readme,
 )
+from remit_server.models.built_in.meant import means_file
 from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
 from remit_server.models.built_in.routes import (
     BRANCH,
@@ -56,10 +57,18 @@ from remit_server.models.built_in.routes import (
     SetValue,
     replaced_everywhere,
 )
-from remit_server.models.built_in.sentences import WISHES, Sentence, is_like_code, is_name
-from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, says
+from remit_server.models.built_in.sentences import WISHES, Sentence, is_name
+from remit_server.models.built_in.texts import (
+    begins_with_article,
+    describes,
+    is_code,
+    is_kind,
+    is_like_code,
+    is_property,
+    may_be_name,
+)
+from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, names_new_file, saying, says
 
-_CODE = re.compile(r"\.(?:py|pyi|[cm]?[jt]sx?|java|go|rs|c|cc|cpp|h|hpp|cs|rb|php|swift|kt|sh|bash|lua|sql)$")
 _PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")
 _STATES = re.compile(r"(?:const|let|var|def|class|function|export|import|from|return|set) \w")
 _LITERAL = re.compile(r"-?\d[\w.]*|true|false|null|none|yes|no", re.IGNORECASE)
@@ -91,12 +100,14 @@ def _is_text(said: Sentence, parts: Parts, part: str) -> bool:
     text = parts[part]
     if part in parts.quoted:
         return True
-    if _NO_TEXT.match(text):
+    if saying("adds").match(text) and " " in text:
+        return False
+    if _NO_TEXT.match(text) or begins_with_article(text) or text.lower() in filling() or is_kind(text):
         return False
     if is_like_code(text):
         return True
     path = said.files[0] if said.files else ""
-    return bool(path) and " " not in text and not _CODE.search(path) and not _PROSE.search(path)
+    return bool(path) and " " not in text and not is_code(path) and not _PROSE.search(path)
 
 
 def _edit(said: Sentence, edit: LineEdit, sought: str = "") -> Route:
@@ -105,18 +116,38 @@ def _edit(said: Sentence, edit: LineEdit, sought: str = "") -> Route:
     return None if said.files or said.paths else Missing(FILE, sought)
 
 
+_NO_SETTING = re.compile(
+    r"bump|turn|hold|line|comment|tabs|users?|access|color|switch|set|go|move|add|logging|tests?|things?",
+    re.IGNORECASE,
+)
+_SETS = re.compile(
+    r"(?:please )?(?:in \S+,? )?(?:set|change|update|switch|make|flip|setze?|stelle?|ändere?|mets|mettre|change[rz]?|"
+    r"passe[rz]?|r[èe]gle[rz]?|pon|poner|cambia|cambiar|ajusta|imposta|metti|porta|regola)\b|.*(?:=|に(?:して|設定|変更|変え|セット))",
+    re.IGNORECASE,
+)
+
+
 def _set_value(said: Sentence, parts: Parts) -> Route:
     name, value = parts["name"], parts["value"]
     if _ON.fullmatch(value) or _OFF.fullmatch(value):
         value = "true" if _ON.fullmatch(value) else "false"
-    if not re.fullmatch(r"[\w.-]+", name) or name.lower() in filling() - {"name"}:
+    if not re.fullmatch(r"[\w.-]+", name) or name.lower() in filling() - {"name"} or _NO_SETTING.fullmatch(name):
         return None
-    plain = "value" not in parts.quoted and re.fullmatch(IDENTIFIER, value) and not _LITERAL.fullmatch(value)
-    if plain and not (said.files and not _CODE.search(said.files[0])):
+    if (said.files and _PROSE.search(said.files[0])) or not _is_value(said, parts, value):
         return None
     if not said.files and not is_name(name) and not _LITERAL.fullmatch(value):
         return None
     return _edit(said, SetValue(name, value), name)
+
+
+def _is_value(said: Sentence, parts: Parts, value: str) -> bool:
+    """Returns whether a word is a value: no type that a function gives, and, where it is a plain word, none but in a
+    sentence that sets one in a file that holds no code."""
+    if not may_be_name(value) and re.search(r"->|→|=>", said.short):
+        return False
+    if "value" in parts.quoted or not re.fullmatch(IDENTIFIER, value) or _LITERAL.fullmatch(value):
+        return True
+    return _is_config(said) and not is_property(value) and _SETS.match(said.short) is not None
 
 
 def _value_told(said: Sentence, parts: Parts) -> Route:
@@ -127,7 +158,7 @@ def _value_told(said: Sentence, parts: Parts) -> Route:
 
 
 def _is_config(said: Sentence) -> bool:
-    return bool(said.files) and not _CODE.search(said.files[0])
+    return bool(said.files) and not is_code(said.files[0])
 
 
 def _replace(said: Sentence, parts: Parts) -> Route:
@@ -135,6 +166,10 @@ def _replace(said: Sentence, parts: Parts) -> Route:
     both = {"old", "new"} <= parts.quoted
     plain = " " not in old and " " not in new
     named = _TYPO.search(said.text)
+    if any(name not in parts.quoted and re.search(r"[\"「」“”„«»]", parts[name]) for name in ("old", "new")):
+        return None
+    if "new" not in parts.quoted and is_property(new):
+        return None
     clear = both or named or not re.fullmatch(IDENTIFIER, old) or _is_config(said)
     if not clear or not (both or plain) or old == new:
         return None
@@ -147,6 +182,8 @@ def _replace(said: Sentence, parts: Parts) -> Route:
 def _rename(said: Sentence, parts: Parts) -> Route:
     old, new = parts["old"], parts["new"]
     if not all(re.fullmatch(IDENTIFIER, name) for name in (old, new)) or old == new or old.lower() in filling():
+        return None
+    if "new" not in parts.quoted and not may_be_name(new):
         return None
     if len(said.files) != 1:
         return Missing(FILE, old) if not said.files and not said.paths else None
@@ -164,7 +201,8 @@ _NO_LINE = re.compile(r"(?:that|which|with|where|from|number|saying|containing|a
 def _insert_at(number: int) -> Callable[[Sentence, Parts], Route]:
     def rule(said: Sentence, parts: Parts) -> Route:
         if (literal := parts.get("literal")) is not None:
-            return None if _NO_LINE.match(literal) else _edit(said, Insert(literal, AtLine(number)))
+            described = "literal" not in parts.quoted and (_NO_LINE.match(literal) or begins_with_article(literal))
+            return None if described else _edit(said, Insert(literal, AtLine(number)))
         return _edit(said, Insert(parts["text"], AtLine(number))) if _is_text(said, parts, "text") else None
 
     return rule
@@ -202,7 +240,7 @@ _LISTING = re.compile(r"(?:^|/)(?:requirements[\w-]*\.txt|\.\w+ignore|[\w-]+\.(?
 
 
 def _append_to(said: Sentence, parts: Parts) -> Route:
-    clear = "text" in parts.quoted or " " not in parts["text"]
+    clear = "text" in parts.quoted or (" " not in parts["text"] and _is_text(said, parts, "text"))
     listing = len(said.files) == 1 and _LISTING.search(said.files[0])
     return _edit(said, Insert(parts["text"], AtLine(0))) if clear and listing else None
 
@@ -231,9 +269,17 @@ def _move_up(said: Sentence, _: Parts) -> Route:
 def _insert_import(said: Sentence, parts: Parts) -> Route:
     """Takes a whole line, or the name of a module for a file of Python."""
     if (module := parts.get("module")) is not None:
-        python = bool(said.files) and said.files[0].endswith(".py")
+        python = bool(said.files) and said.files[0].endswith(".py") and not _NO_MODULE.search(said.text)
         return _edit(said, Insert(f"import {module}", AmongImports())) if python else None
-    return _edit(said, Insert(parts["text"], AmongImports()))
+    whole = "text" in parts.quoted or not _NO_MODULE.search(parts["text"])
+    return _edit(said, Insert(parts["text"], AmongImports())) if whole else None
+
+
+_NO_MODULE = re.compile(
+    r"\bimport\w* (?:for |of )?(?:(?:the|a|an)\b|errors?\b|data\b|cleanup\b|statements?\b|(?-i:[A-Z])\w*[a-z])",
+    re.IGNORECASE,
+)
+"""What is no module: the rest of a sentence about imports, and a class, which stands in one."""
 
 
 _TOLD_TEXT = re.compile(r":|\b(?:saying|says|reading|with|namely|as|it should be|und zwar)\b", re.IGNORECASE)
@@ -244,7 +290,7 @@ def _document(said: Sentence, parts: Parts) -> Route:
     name = parts["name"].removesuffix("()")
     if not re.fullmatch(IDENTIFIER, name) or name.lower() in filling():
         return None
-    if "text" not in parts.quoted and not _TOLD_TEXT.search(said.text):
+    if "text" not in parts.quoted and (not _TOLD_TEXT.search(said.text) or describes(parts["text"])):
         return None
     return _edit(said, Document(name, parts["text"].strip("\"'")), f"def {name}(")
 
@@ -252,6 +298,8 @@ def _document(said: Sentence, parts: Parts) -> Route:
 def _comment(*, after: bool) -> Callable[[Sentence, Parts], Route]:
     def rule(said: Sentence, parts: Parts) -> Route:
         anchor = parts["anchor"]
+        if "text" not in parts.quoted and describes(parts["text"]):
+            return None
         return _edit(said, Comment(parts["text"], Beside(anchor, after)), anchor) if _is_anchor(parts) else None
 
     return rule
@@ -275,7 +323,9 @@ def _is_code(text: str) -> bool:
 
 def _create(said: Sentence, parts: Parts) -> Route:
     path, text = parts["path"], parts.get("text")
-    if said.files or said.alike or not names_file(path):
+    if said.files or said.alike or not names_new_file(path):
+        return None
+    if text is not None and "text" not in parts.quoted and (begins_with_article(text) or is_kind(text)):
         return None
     if text is not None and "text" not in parts.quoted and " " in text and not _is_code(text):
         return None
@@ -284,13 +334,13 @@ def _create(said: Sentence, parts: Parts) -> Route:
 
 def _create_text(said: Sentence, parts: Parts) -> Route:
     path = parts["path"]
-    if said.files or said.alike or not names_file(path):
+    if said.files or said.alike or not names_new_file(path):
         return None
     return Routed(Intent.CODE, "write_file", {"path": path, "content": f"{parts['text']}\n"})
 
 
 def _move(said: Sentence, parts: Parts) -> Route:
-    if len(said.files) != 1:
+    if len(said.files) != 1 or not means_file(said):
         return None
     old, name = said.files[0], said.files[0].rpartition("/")[2]
     folder = parts.get("folder")
@@ -302,7 +352,8 @@ def _move(said: Sentence, parts: Parts) -> Route:
 
 
 def _delete(said: Sentence, _: Parts) -> Route:
-    return Routed(Intent.CODE, "delete_file", {"path": said.files[0]}) if len(said.files) == 1 else None
+    whole = len(said.files) == 1 and means_file(said)
+    return Routed(Intent.CODE, "delete_file", {"path": said.files[0]}) if whole else None
 
 
 def _found(route: Route) -> Callable[[Sentence, Parts], Route]:

@@ -153,8 +153,9 @@ _THANKS = re.compile(
 _REASON = re.compile(
     r"(?:,|;|\.|!|\?| -| –)? ?(?:\b(?:because|since|as it|so that|before i|before we|weil|da es|damit|parce qu|car |"
     r"porque|ya que|perch[ée]|cos[iì] che)\b.*|"
-    r"[,;.!?–] (?:it|it's|that|this|the|they|we|i|he|she|nobody|four|three|two|five|das|es|die|der|les?|"
-    r"las?|el|los|è)\b.*)$",
+    r"[,;.!?–] (?:it|it's|that|this|they|we|i(?! mean)|he|she|nobody|four|three|two|five|das|es|è)\b.*|"
+    r"[,;.!?–] (?:the|die|der|les?|las?|el|los)\b.*\b(?:is|are|was|were|isn't|has|have|does|needs?|ist|sind|war|hat|"
+    r"est|sont|es|son)\b.*)$",
     re.IGNORECASE,
 )
 _WHERE = re.compile(
@@ -167,7 +168,7 @@ _WHERE = re.compile(
 """All files: what is to be changed is looked for in any case."""
 _OWN_LINE = re.compile(r" (?:on|as) (?:a line of its own|its own line|a (?:new|separate) line)\b", re.IGNORECASE)
 """An insertion is one anyway."""
-_CONDITION = re.compile(
+CONDITION = re.compile(
     r"\b(?:if|unless|except|only|but|then|and|also|otherwise|wenn|au(?:ß|ss)er|nur|aber|und|si|sauf|sinon|mais|et|pero|"
     r"salvo|solo|y|se|tranne|ma|e)\b",
     re.IGNORECASE,
@@ -199,7 +200,7 @@ def without_courtesy(text: str) -> str:
 
 def _without_reason(text: str) -> str:
     found = _REASON.search(text)
-    if found is None or _CONDITION.search(found[0]) or any(says(idea, found[0]) for idea in (*WISHES, *_PLACES)):
+    if found is None or CONDITION.search(found[0]) or any(says(idea, found[0]) for idea in (*WISHES, *_PLACES)):
         return text
     return text[: found.start()].strip()
 
@@ -210,12 +211,18 @@ def _without_preface(text: str) -> str:
         (found for sign in (": ", ", so ", ". ", "! ", ".. ", ", ") if (found := text.partition(sign))[1]),
         (text, "", ""),
     )
-    wishes = any(says(idea, before) for idea in WISHES) or _PATH.search(before) or any(m in before for m in QUOTE_MARKS)
-    if not mark or wishes or _CONDITION.search(before) or len(before.split()) < MOST_BARE:
+    wishes = any(says(idea, before) for idea in (*WISHES, "sets", "asking")) or _PATH.search(before)
+    wishes = wishes or _NO_PREFACE.search(before) or any(m in before for m in QUOTE_MARKS)
+    if not mark or wishes or CONDITION.search(before) or len(before.split()) < MOST_BARE:
         return text
     return rest.removeprefix("so ").removeprefix("please ").strip()
 
 
+_NO_PREFACE = re.compile(
+    r"\b(?:explain|errors?|used to|know|idea|did|said|says|told|would|might|if|when|like this|for example)\b",
+    re.IGNORECASE,
+)
+"""What is said of the rest of a sentence, and makes it no wish."""
 MOST_BARE = 3
 """Fewer words say nothing before a wish: they are part of it."""
 _PLACES = ("after", "before", "top", "end", "line")
@@ -284,47 +291,6 @@ def without_paths(said: Sentence) -> str:
 def is_name(word: str) -> bool:
     """Returns whether a word is no word of a language: it has an underscore, a digit or a capital within."""
     return bool(re.search(r"_|\d|[a-z][A-Z]|^[A-Z][a-z]+[A-Z]|^[A-Z]{3,}$", word))
-
-
-_LIKE_CODE = re.compile(r"[=(){}\[\];<>\"#@]|(?<!\w)'|'(?!\w)|^(?:import|from|use) \S|^- |\w: \S|^//")
-
-
-def is_like_code(text: str) -> bool:
-    """Returns whether a text has what plain words do not: signs of code, or a statement's first word. An apostrophe
-    within a word is none."""
-    return _LIKE_CODE.search(text) is not None
-
-
-_IS = (
-    r"(?:is|isn't|isnt|is not|was|should|shouldn't|does|doesn't|doesnt|belongs|ist|war|sollte|geh[öo]rt|est|n'est|"
-    r"devrait|no es|es|deber[ií]a|non [èe]|[èe]|dovrebbe)"
-)
-_CLAUSES = re.compile(
-    r"(?:(?:the|die|der|das|le|la|el|il|our|my) )?(?:(?:file|datei|fichier|archivo) )?(\S+?),? (?:\w+ )?"
-    rf"{_IS} ([^,;.!]*)(?:, so|[,;.!]|,? and) (.+)",
-    re.IGNORECASE,
-)
-_IT = re.compile(r"(?<![\w-])(?:it|this|that(?: file)?|sie|es|ihn|lo|la)(?![\w-])|(?<=\w)-l[ea](?!\w)", re.IGNORECASE)
-_ITS = re.compile(rf"{_IT.pattern}|\b\w{{3,}}[aeáéí]r?l[oaie]s?\b|[こそあ]れ|[こそ]の", re.IGNORECASE)
-"""Also where the pronoun is the end of the verb."""
-_ELSE = re.compile(r"\b(?:where|what|how|why|when|wo|was|où|donde|dove)\b", re.IGNORECASE)
-
-
-def with_subject(said: Sentence) -> str:
-    """Returns the second of two clauses with the file that the first is about in place of "it": "notes.txt is empty,
-    delete it". Any other noun of the first clause could be meant, so one that has or holds something is no such."""
-    found = _CLAUSES.fullmatch(said.text)
-    if found is None or said.quoted or len(said.files) != 1 or file_of(found[1], {*said.files}) is None:
-        return said.text
-    about, rest = found[2], found[3]
-    other = _ELSE.search(about) or any(map(is_name, about.split())) or len(_IT.findall(rest)) != 1
-    return said.text if other else " ".join(_IT.sub(f" {found[1]} ", rest).split())
-
-
-def tells_of_it(said: Sentence, verb: str) -> bool:
-    """Returns whether the clause with a verb says "it" of something that another clause names."""
-    clauses = re.split(r"[,;!?、。]|\.(?=\s|$)", said.bare)
-    return len(clauses) > 1 and any(says(verb, each) and _ITS.search(each) for each in clauses)
 
 
 def words_left(said: Sentence, verb: str, *, whole: bool = False) -> int:

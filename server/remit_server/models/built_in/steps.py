@@ -37,6 +37,7 @@ from remit_server.models.built_in.answers import (
     taken_in_part,
 )
 from remit_server.models.built_in.looking import definition_of
+from remit_server.models.built_in.meant import with_subject
 from remit_server.models.built_in.phrased import take_phrase
 from remit_server.models.built_in.routes import (
     Define,
@@ -49,7 +50,8 @@ from remit_server.models.built_in.routes import (
     lines_of,
     plan_edit,
 )
-from remit_server.models.built_in.sentences import Sentence, read_sentence, with_subject
+from remit_server.models.built_in.sentences import Sentence, read_sentence
+from remit_server.models.built_in.wished import is_wished
 from remit_server.models.built_in.words import IDENTIFIER, names_file
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
@@ -75,7 +77,7 @@ def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[
     followed = follow_rules(turn, offered, known)
     if followed is not None:
         return followed
-    if turn.call is None or turn.call.name in _LOOKS:
+    if turn.call is None or turn.call.name in _FILES_SHOWN:
         return _decline(turn, offered, _files_before(turn, known))
     # The files are others than they were when the call was chosen: what it did is told all the same.
     return answer(Routed(Intent.CODE, turn.call.name, turn.call.arguments), turn.result)
@@ -96,7 +98,8 @@ def _files_before(turn: Turn, known: AbstractSet[str] | None) -> AbstractSet[str
 
 
 _TESTS_TOO = re.compile(r",? (?:also|even|including|too) (?:in )?(?:the )?tests?$", re.IGNORECASE)
-_LOOKS = frozenset({"read_file", "search_files", "list_files"})
+_FILES_SHOWN = frozenset({"read_file", "search_files", "list_files"})
+_LOOKS = _FILES_SHOWN | {"get_symbols", "git_status", "git_diff"}
 
 
 def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending:
@@ -315,8 +318,21 @@ def route(text: str, files: AbstractSet[str]) -> Route:
     if _SECOND_WISH.search(said.bare):
         return None
     found = _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said)
-    shows = isinstance(found, Routed) and found.tool in _LOOKS
-    return None if shows and _SECOND_QUESTION.search(said.bare) else found
+    return found if _is_meant(found, said) else None
+
+
+def _is_meant(found: Route, said: Sentence) -> bool:
+    """Returns whether a sentence asks for what was found in it, and for nothing besides."""
+    match found:
+        case Routed(tool=tool) if tool in _LOOKS:
+            return _SECOND_QUESTION.search(said.bare) is None
+        case Routed(tool=tool, arguments=arguments):
+            answers = tool == "run_tests" or str(arguments.get("command")).startswith(("git log", "git show"))
+            return is_wished(said, answers=answers)
+        case Edited():
+            return is_wished(said)
+        case _:
+            return True
 
 
 def _take_words(said: Sentence) -> Route:

@@ -43,9 +43,13 @@ def says(idea: str, text: str) -> bool:
     return saying(idea).search(text) is not None
 
 
-_BY_STEM = frozenset(
-    {"readme", "makefile", "license", "licence", "changelog", "dockerfile", "gitignore", "dockerignore", "editorconfig"}
-)
+BY_STEM = frozenset(
+    {
+        "readme", "makefile", "license", "licence", "changelog", "dockerfile", "gitignore", "dockerignore",
+        "editorconfig", "contributing", "authors", "notice", "todo", "version", "codeowners", "procfile", "gemfile",
+        "jenkinsfile", "vagrantfile",
+    }
+)  # fmt: skip
 _DESCRIBED = re.compile(
     r"\b(?:the|our|my|this|der|die|das|den|dem|im|le|la|el|il|lo|del|du) "
     r"((?:(\w+) )?(?:script|skript|file|module|config|tests?|datei|fichier|archivo|page))\b|"
@@ -153,10 +157,20 @@ def file_of(word: str, files: AbstractSet[str]) -> str | None:
 def file_by_stem(word: str, files: AbstractSet[str]) -> str | None:
     """Returns the file that is called by its name without an ending: in capitals, one that has no other name
     (`readme`), or one of tests."""
-    if not word.isupper() and word.lower() not in _BY_STEM and not word.startswith("test_"):
+    if not word.isupper() and word.lower() not in BY_STEM and not word.startswith("test_"):
         return None
     found = [path for path in files if stem_of(path) == word.lower()]
+    if word.isupper():  # `CONFIG` is a name in code; `README` is a file's, where the file has it in capitals
+        found = [path for path in found if word in path or word.lower() in BY_STEM]
     return found[0] if len(found) == 1 else None
+
+
+def names_new_file(path: str) -> bool:
+    """Returns whether a word is surely the path of a file to be made: with an ending that files have, a first dot, or a
+    name that files have without one. `CORS` and `client/server` are none."""
+    name = path.rpartition("/")[2]
+    ending = name.rpartition(".")[2].lower() if "." in name else ""
+    return names_file(path) and (ending in word_table()["endings"] or name.startswith(".") or stem_of(name) in BY_STEM)
 
 
 def names_file(path: str) -> bool:

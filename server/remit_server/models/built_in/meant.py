@@ -1,0 +1,101 @@
+"""What a sentence speaks of: a file as a whole, by its name or as "it", or something in it (MOD-23). Pure."""
+
+from __future__ import annotations
+
+import re
+
+from remit_server.models.built_in.sentences import CONDITION, MOST_BARE, Sentence, is_name, without_paths
+from remit_server.models.built_in.words import BY_STEM, file_of, filling, says, stem_of
+
+_IS = (
+    r"(?:is|isn't|isnt|is not|was|should|shouldn't|does|doesn't|doesnt|belongs|ist|war|sollte|geh[öo]rt|est|n'est|"
+    r"devrait|no es|es|deber[ií]a|non [èe]|[èe]|dovrebbe)"
+)
+_CLAUSES = re.compile(
+    r"(?:(?:the|die|der|das|le|la|el|il|our|my) )?(?:(?:file|datei|fichier|archivo) )?(\S+?),? (?:\w+ )?"
+    rf"{_IS} ([^,;.!]*)(?:, so|[,;.!]|,? and) (.+)",
+    re.IGNORECASE,
+)
+_IT = re.compile(r"(?<![\w-])(?:it|this|that(?: file)?|sie|es|ihn|lo|la)(?![\w-])|(?<=\w)-l[ea](?!\w)", re.IGNORECASE)
+_ELSE = re.compile(r"\b(?:where|what|how|why|when|wo|was|où|donde|dove)\b", re.IGNORECASE)
+
+
+def with_subject(said: Sentence) -> str:
+    """Returns the second of two clauses with the file that the first is about in place of "it": "notes.txt is empty,
+    delete it". Anything else that the first names could be meant, so only plain words of a file's state may stand
+    there, or a name for the file behind it."""
+    if _names_it_anew(said):
+        return f"rename {said.files[0]} to {said.paths[0]}"
+    found = _CLAUSES.fullmatch(said.text)
+    if found is None or said.quoted or len(said.files) != 1 or file_of(found[1], {*said.files}) is None:
+        return said.text
+    about, rest = found[2].strip(), found[3]
+    states = all(_STATE.fullmatch(word) or word.lower() in filling() for word in re.findall(r"[^\W\d_'’]{2,}", about))
+    named = says("moves", rest) and bool(said.paths) and len(about.split()) <= MOST_BARE + 1
+    other = _ELSE.search(about) or any(map(is_name, about.split())) or len(_IT.findall(rest)) != 1
+    return " ".join(_IT.sub(f" {found[1]} ", rest).split()) if (states or named) and not other else said.text
+
+
+_RENAMES_IT = re.compile(
+    r".{4,}?(?:, so|[,;.!]|,? (?:and|so))\s+(?:please |bitte )?"
+    r"(?:(?:rename|benenne?|rinomina) (?:it|this|sie|es)|renomme-l[ea]|ren[oó]mbral[oa]|rinominal[oa]) "
+    r"(?:to |in |en |a )?\S+(?: please| um)?\W*",
+    re.IGNORECASE,
+)
+
+
+def _names_it_anew(said: Sentence) -> bool:
+    """Returns whether a second clause gives "it" the name of a file, as only a file has: "a.py is too vague, rename it
+    to b.py"."""
+    if len(said.files) != 1 or len(said.paths) != 1 or said.quoted or not _RENAMES_IT.fullmatch(said.text):
+        return False
+    old, new = said.files[0], said.paths[0]
+    return old.rpartition(".")[2] == new.rpartition(".")[2] and not CONDITION.search(said.text)
+
+
+_STATE = re.compile(
+    r"not|no|longer|used|needed|unused|useless|obsolete|old|older|outdated|dead|deprecated|unnecessary|redundant|junk|"
+    r"garbage|rubbish|trash|duplicate|superfluous|empty|wrong|bad|good|silly|name|mess|gone|stale|required|anywhere|"
+    r"nirgends|leer|unbenutzt|überflüssig|alt|veraltet|falsch|benannt|mehr|nicht|gebraucht|benutzt|doppelt|"
+    r"vide|inutile|inutilisé|obsolète|plus|utile|utilisé|vieux|pas|doublon|"
+    r"vac[ií]o|vac[ií]a|in[úu]til|obsoleto|viejo|usa|sirve|necesario|duplicado|vuoto|vecchio|serve|usato|più|doppione",
+    re.IGNORECASE,
+)
+"""What is said of a whole file."""
+_WITHIN = (
+    r"\b(?:in|from|(?<!rid )of|inside|within|out of|aus|von|im|de|du|dans|del|en|da|dal|dalla|nel|nella|di)\s+"
+    r"(?:(?:the|my|our|der|die|das|dem|le|la|el|il|lo) )?(?:(?:file|datei|fichier|archivo|fichero|module) )?(?:\./)?"
+)
+_A_FILE = re.compile(r"\bfile\b|\bscript\b|\bdatei\b|\bfichier\b|\barchivo\b|\bfichero\b|ファイル", re.IGNORECASE)
+
+
+def means_file(said: Sentence) -> bool:
+    """Returns whether a sentence speaks of its first file as a whole: it names it, and not as the place of something
+    else ("remove it from cart.py", "cart.pyの関数")."""
+    path = said.files[0]
+    name = path.rpartition("/")[2]
+    called = rf"(?:[\w./-]*/)?(?:{re.escape(name)}|{re.escape(stem_of(path))})(?![\w-])"
+    if re.search(rf"{_WITHIN}{called}", said.text, re.IGNORECASE) or re.search(
+        rf"{called}[」`\"']?(?:の|から)", said.text
+    ):
+        return False
+    spelled = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", said.text, re.IGNORECASE)
+    return spelled is not None or stem_of(path) in BY_STEM or _A_FILE.search(said.text) is not None
+
+
+_PART = re.compile(
+    r"\b(?:after|before|around|between|behind|everything|anything|all|each|every|contents?|text|words?|typos?|commas?|"
+    r"characters?|letters?|quotes?|brackets?|semicolons?|functions?|classe?s?|methods?|def|variables?|constants?|"
+    r"attributes?|parameters?|arguments?|symbols?|identifiers?|flags?|calls?|blocks?|sections?|names?|values?|keys?|"
+    r"nach|vor|alles|inhalt|wort|komma|zeichen|funktion|klasse|methode|variable|konstante|namen?|wert|"
+    r"après|avant|tout|contenu|mots?|virgule|fonction|m[ée]thode|constante|noms?|valeur|"
+    r"despu[ée]s|antes|todo|contenido|palabra|coma|funci[oó]n|clase|m[ée]todo|nombre|valor|"
+    r"dopo|prima|tutto|contenuto|parola|virgola|funzione|classe|metodo|variabile|costante|nome|valore)\b|"
+    r"関数|クラス|変数|中身|内容|最後|最初|全部|以降|より後|より前|文字|名前|値",
+    re.IGNORECASE,
+)
+
+
+def tells_of_part(said: Sentence) -> bool:
+    """Returns whether a sentence names something that is less than a file or a line, or more than one line."""
+    return _PART.search(without_paths(said)) is not None

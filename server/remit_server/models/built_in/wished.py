@@ -1,0 +1,95 @@
+"""Whether a sentence wishes for something now, or only speaks of it: a question, a report, a refusal, a condition
+(MOD-23). Pure.
+
+A rule that finds its words in such a sentence would do what nobody asked for.
+"""
+
+from __future__ import annotations
+
+import re
+
+from remit_server.models.built_in.sentences import Sentence, without_courtesy
+from remit_server.models.built_in.words import says
+
+_STILL_ASKS_FOR = re.compile(
+    r"(?:how|what) about\b|would you mind\b|why (?:don't|dont) (?:you|we)\b|wie w[äa]r'?s?\b|can we (?:get|have)\b|"
+    r"come (?:prima|ultima) riga\b|how (?:do|can) (?:i|we) (?:undo|revert)\b",
+    re.IGNORECASE,
+)
+"""What is a wish though it has the form of a question."""
+_ASKS = re.compile(
+    r"(?:can|could|should|shall|may|might|must|would|will) (?:i|it|this|that|he|she|they|there)\b|"
+    r"should we\b|(?:do|does|did|have|has|had|is|are|was|were) (?:i|we|you|he|she|it|they|the|there|this|that)\b|"
+    r"(?:kann|darf|soll|sollte|muss|habe|hast|hat) (?:ich|man|du|er|sie|das)\b|¿|[cs]hould\b.*\bor\b|"
+    r"(?:puedo|debo|deber[ií]a) |(?:posso|devo|dovrei) |(?:puis-je|dois-je|faut-il|peut-on)\b",
+    re.IGNORECASE,
+)
+_ASKS_HOW = re.compile(
+    r"(?:how|why|when|should|shall|can (?:i|we)|do i|warum|wie|wann|soll|kann ich|comment|pourquoi|c[oó]mo|por qu[eé]|"
+    r"come|perch[eé])\b",
+    re.IGNORECASE,
+)
+_REPORTS = re.compile(
+    r"(?:i|we|you|he|she|they|it|somebody|someone|nobody|a \w+|my \w+) (?:already|just|have (?!to\b)|had (?!to\b)|"
+    r"has (?!to\b)|did|didn't|was|were|will|won't|can't|cannot|couldn't|set|changed|replaced|renamed|deleted|removed|"
+    r"added|moved|created|put|ran|run|used?|said|say|says|told|tells|made|tried|don't know|get|got|see|saw)\b|"
+    r"(?:it|this|that) (?:used to|would|might|could|looks?|seems?|says?)\b|"
+    r"(?:ich|wir|du|er|sie|man|jemand) (?:habe?n?|hatten?|hat|hast|bin|sind|wurden?|benutz\w+|nutz\w+|werden?)\b|"
+    r"(?:j'ai|j'avais|tu as|il a|elle a|on a|nous avons|ils ont) |(?:ya )?(?:he|hemos|han|hab[ií]a) \w+[aiá]do\b|"
+    r"(?:ho|hai|abbiamo|hanno|avevo) \w+[aiu]to\b|\w+ (?:failed|fails)\b|the changes?\b|changes between\b|"
+    r"\w+ing (?:after|before|above|below)\b|\w+s (?:above|below|after|before) \d",
+    re.IGNORECASE,
+)
+"""How a sentence begins that tells of what was or is."""
+_REPORTS_WITHIN = re.compile(
+    r"\b(?:has been|have been|had been|used to|as far as i know|just kidding|i mean|no,? wait|wait,? no|"
+    r"on second thought|"
+    r"for example|wurden?|a été|ont été|ha sido|han sido|è stat[oa])\b",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(
+    r"(?:never|(?:don['’]?t|do not)(?! (?:need|like))|nie|niemals|jamais|nunca|mai|"
+    r"non (?!serve|[èe]\b|si usa|ci serve)|"
+    r"no (?!longer|need|more|se |hace falta|necesit)|ne |n['’](?!est plus))",
+    re.IGNORECASE,
+)
+"""How a sentence begins that wishes for the opposite."""
+_FORBIDS_WITHIN = re.compile(
+    r"\b(?:never (?!liked|used|needed)|niemals|jamais|nunca|(?:bitte |doch |mal )nicht\b)|"
+    r"\binstead of (?:deleting|removing|replacing|renaming|changing|adding|moving)\b",
+    re.IGNORECASE,
+)
+_LATER = re.compile(
+    r"\b(?:only (?:if|when|after|once)|(?<!me )(?<!see )(?<!check )if|"
+    r"unless|until|once|as soon as|except|but|wenn|falls|sobald|nachdem|au(?:ß|ss)er|"
+    r"aber|sauf|mais|quand|dès que|cuando|salvo|pero|hasta|quando|tranne)\b|, (?:after|before|ma|wait|no)\b",
+    re.IGNORECASE,
+)
+"""What binds a wish to something that no rule looks at, or takes a part of it back."""
+_SECOND_WISH = re.compile(
+    r"(?:\b(?:and|then|und|dann|et|puis|y|luego|e|poi)\b|[;,.!])\s*(?:then |also |please |dann |auch |bitte )?"
+    r"(?:run|commit|push|delete|remove|rename|replace|add|insert|move|create|update|fix|write|test|deploy|lösche?|"
+    r"ersetze?|füge?|führe?|supprime|remplace|ajoute|lance|borra|reemplaza|añade|ejecuta|elimina|sostituisci|aggiungi|"
+    r"esegui)\b(?! (?:it|this|that|them|those|sie|ihn|es)\b)",
+    re.IGNORECASE,
+)
+_IN_JAPANESE = re.compile(
+    r"(?:した|しました)(?!い)|済み|ないで|るな|な$|いけ|だめ|ダメ|べき|もいい|もよい|とどう|のは|理由|方法|誰|なぜ|たら|れば|以降"
+)
+_STILL_IN_JAPANESE = re.compile(r"(?:もらえ|くれ|いただけ|頂け)|ませんか|なければならない|したい")
+
+
+def is_wished(said: Sentence, *, answers: bool = False) -> bool:
+    """Returns whether what a sentence names is to be done, and now; where that `answers` a question, also for one that
+    does not ask how or whether to do it."""
+    short = without_courtesy(said.bare)
+    if _STILL_ASKS_FOR.match(short):
+        return True
+    polite = short != said.bare.strip(" .!?,。！？")
+    plainly = said.text.rstrip().endswith(("?", "？")) and not polite
+    asks = _ASKS_HOW.match(short) if answers else plainly or _ASKS.match(short) or says("asking", short)
+    tells = _REPORTS.match(short) or _REPORTS_WITHIN.search(short)
+    forbids = _FORBIDS.match(short) or _FORBIDS_WITHIN.search(short)
+    japanese = _IN_JAPANESE.search(short) and not _STILL_IN_JAPANESE.search(short)
+    bound = _LATER.search(short) or _SECOND_WISH.search(said.bare)
+    return not (asks or tells or forbids or japanese or bound)
