@@ -211,8 +211,8 @@ def _without_preface(text: str) -> str:
         (found for sign in (": ", ", so ", ". ", "! ", ".. ", ", ") if (found := text.partition(sign))[1]),
         (text, "", ""),
     )
-    wishes = any(says(idea, before) for idea in (*WISHES, "sets", "asking")) or _PATH.search(before)
-    wishes = wishes or _NO_PREFACE.search(before) or any(m in before for m in QUOTE_MARKS)
+    wishes = any(says(idea, before) for idea in (*WISHES, "sets", "asking")) or any(m in before for m in QUOTE_MARKS)
+    wishes = wishes or any(pattern.search(before) for pattern in (_PATH, _NO_PREFACE))
     if not mark or wishes or CONDITION.search(before) or len(before.split()) < MOST_BARE:
         return text
     return rest.removeprefix("so ").removeprefix("please ").strip()
