@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import configparser
+import json
 import re
+import shlex
+import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from bench_runtime import Bench
 from examples import examples
 from hypothesis import given, settings
@@ -541,21 +547,301 @@ def test_MOD_23_lines_are_removed_and_nothing_else_changes(lines: list[str], fir
 
 
 VALUES = [
-    ("warn(x, stacklevel=5)", "stacklevel", "4", "warn(x, stacklevel=4)"),
-    ("r = get(url, mode='a', retries=3)", "mode", "b", "r = get(url, mode='b', retries=3)"),
-    ("RATE = 0.2  # of all", "RATE", "0.3", "RATE = 0.3  # of all"),
-    ("NAME: str = 'a'", "NAME", "b", "NAME: str = 'b'"),
-    ('  "port": 80,', "port", "8080", '  "port": 8080,'),
-    ('  "name": "a"', "name", "b", '  "name": "b"'),
-    ("const limit = 5;", "limit", "6", "const limit = 6;"),
-    ("VERBOSE = False", "VERBOSE", "true", "VERBOSE = True"),
-    ("debug: yes", "debug", "false", "debug: no"),
+    ("a.py", "warn(x, stacklevel=5)", "stacklevel", "4", "warn(x, stacklevel=4)"),
+    ("a.py", "r = get(url, mode='a', retries=3)", "mode", "b", "r = get(url, mode='b', retries=3)"),
+    ("a.py", "RATE = 0.2  # of all", "RATE", "0.3", "RATE = 0.3  # of all"),
+    ("a.py", "NAME: str = 'a'", "NAME", "b", "NAME: str = 'b'"),
+    ("a.json", '  "port": 80,', "port", "8080", '  "port": 8080,'),
+    ("a.json", '  "name": "a"', "name", "b", '  "name": "b"'),
+    ("a.js", "const limit = 5;", "limit", "6", "const limit = 6;"),
+    ("a.py", "VERBOSE = False", "VERBOSE", "true", "VERBOSE = True"),
+    ("a.yaml", "debug: yes", "debug", "false", "debug: no"),
 ]
 
 
-@rows("line, name, value, after", VALUES)
-def test_MOD_23_a_value_is_changed_as_it_is_spelled(line: str, name: str, value: str, after: str) -> None:
-    assert edited(f"{line}\n", plan_edit("a.py", SetValue(name, value), [line])) == f"{after}\n"
+VALUES += [
+    ("a.py", 'URL = "http://a.org"  # base', "URL", "http://b.org", 'URL = "http://b.org"  # base'),
+    ("a.py", 'TAG = "#1"', "TAG", "#2", 'TAG = "#2"'),
+    ("a.py", "    'port': 80,", "port", "81", "    'port': 81,"),
+    ("a.py", "RATE = 1", "RATE", ".5", "RATE = .5"),
+    ("a.py", "RATE = 1", "RATE", "1e-3", "RATE = 1e-3"),
+    ("a.py", "RATE = 1", "RATE", "null", "RATE = None"),
+    ("a.py", "NAME = 'a'", "NAME", "None", "NAME = None"),
+    ("a.py", "NAME = 'a'", "NAME", "none", "NAME = 'none'"),
+    ("a.py", "NAME = 'a'", "NAME", "5", "NAME = '5'"),
+    ("a.py", "NAME = 'a'", "NAME", "true", "NAME = 'true'"),
+    ("a.py", "NAME = 'a'", "NAME", "it's", 'NAME = "it\'s"'),
+    ("a.py", "LEVEL = 5", "LEVEL", "high", 'LEVEL = "high"'),
+    ("a.py", "SIZES = 5", "SIZES", "[1, 2]", "SIZES = [1, 2]"),
+    ("a.py", "def f(rate=0.2):", "rate", "0.3", "def f(rate=0.3):"),
+    ("a.py", "def f(a, rate: float = 0.2, b=1):", "rate", "0.3", "def f(a, rate: float = 0.3, b=1):"),
+    ("a.py", 'f("rate=1", rate=2)', "rate", "3", 'f("rate=1", rate=3)'),
+    ("a.ts", "export const rate: number = 5", "rate", "6", "export const rate: number = 6"),
+    ("a.js", "  port: 80, // of the server", "port", "81", "  port: 81, // of the server"),
+    ("a.js", "let user = 'a';", "user", "None", "let user = null;"),
+    ("a.js", "let url = 'http://a.org'; // base", "url", "http://b.org", "let url = 'http://b.org'; // base"),
+    ("A.java", "    private static final int RATE = 5;", "RATE", "6", "    private static final int RATE = 6;"),
+    ("a.go", "\trate := 0.5 // of all", "rate", "1", "\trate := 1.0 // of all"),
+    ("a.json", '  "on": true,', "on", "False", '  "on": false,'),
+    ("a.json", '  "on": "a",', "on", "None", '  "on": null,'),
+    ("a.json", '  "rate": 1,', "rate", ".5", '  "rate": 0.5,'),
+    ("a.json", '  "url": "http://a.org#b"', "url", "http://b.org", '  "url": "http://b.org"'),
+    ("a.yaml", "theme: light # or dark", "theme", "dark", "theme: dark # or dark"),
+    ("a.yaml", "title: A shop", "title", "Tea: the shop", 'title: "Tea: the shop"'),
+    ("a.yaml", "country: de", "country", "no", 'country: "no"'),
+    ("a.yaml", "url: http://a.org#top", "url", "http://b.org", "url: http://b.org"),
+    ("a.yaml", "version: '1.0'", "version", "1.1", "version: '1.1'"),
+    ("a.yaml", "rate: 1", "rate", "1e-3", "rate: 1.0e-3"),
+    ("a.yaml", "rate: 1", "rate", "None", "rate: null"),
+    ("a.toml", 'name = "a" # b', "name", "c", 'name = "c" # b'),
+    ("a.toml", "debug = false", "debug", "True", "debug = true"),
+    ("a.ini", "name = my shop  ; of tea", "name", "our shop", "name = our shop  ; of tea"),
+    ("a.cfg", "debug: on", "debug", "false", "debug: off"),
+    (".env", "URL=http://a.org", "URL", "http://b.org", "URL=http://b.org"),
+    ("a.sh", "export NAME=a  # b", "NAME", "c", "export NAME=c  # b"),
+    ("a.sh", "NAME=a", "NAME", "b c", 'NAME="b c"'),
+    ("a.properties", "server.port=80", "server.port", "81", "server.port=81"),
+    ("Makefile", "RATE ?= 5", "RATE", "6", "RATE ?= 6"),
+    ("Makefile", "FLAGS := -O2 -g", "FLAGS", "-O3", "FLAGS := -O3"),
+    ("requirements.txt", "requests==2.31.0", "requests", "2.32.0", "requests==2.32.0"),
+    ("requirements-dev.txt", "a[b]>=1.0 ; python_version < '3.9'  # c", "a", "1.1", "a[b]>=1.1 ; python_version < '3.9'  # c"),
+    ("main.tf", 'region = "a"', "region", "b", 'region = "b"'),
+]  # fmt: skip
+
+
+@rows("path, line, name, value, after", VALUES)
+def test_MOD_23_a_value_is_changed_as_it_is_spelled(path: str, line: str, name: str, value: str, after: str) -> None:
+    assert edited(f"{line}\n", plan_edit(path, SetValue(name, value), [line])) == f"{after}\n"
+
+
+NOT_SET = [
+    ("a.py", "PATHS = [", "PATHS", "5"),
+    ("a.py", "x = y = 0", "x", "5"),
+    ("a.py", "x = y = 0", "y", "5"),
+    ("a.py", "total = 0; count = 0", "total", "5"),
+    ("a.py", "total = 0; count = 0", "count", "5"),
+    ("a.py", "a, b = 0, 5", "b", "6"),
+    ("a.py", "a = 10 if b else 0", "a", "5"),
+    ("a.py", 'a = "Hello " + name', "a", "b"),
+    ("a.py", 'a = f"{b}"', "a", "b"),
+    ("a.py", "a == 5", "a", "6"),
+    ("a.py", "a = 5,", "a", "6"),
+    ("a.py", "rate: 5", "rate", "6"),
+    ("a.py", '"""Sums.\n\nRATE = 5\n"""', "RATE", "6"),
+    ("a.py", '    """Sums.\n\n    rate: The rate to use\n    """', "rate", "6"),
+    ("a.py", "a = 'b'", "a", "c\\d"),
+    ("a.py", "a = 'b'", "a", '"it\'s" so'),
+    ("a.py", "a = 5\na = 6", "a", "7"),
+    ("a.py", "a = 5", "a", "len(b)"),
+    ("a.py", "f(rate=1)\ng(rate=2)", "rate", "3"),
+    ("a.py", "f(\n    a=5\n    + b,\n)", "a", "7"),
+    ("a.ts", "interface A {\n  rate: number;\n}", "rate", "5"),
+    ("a.ts", "interface A {\n  kind: 'a'\n}", "kind", "b"),
+    ("a.js", '"server": {', "server", "5"),
+    ("a.js", "/*\nrate = 5;\n*/", "rate", "6"),
+    ("a.js", "rate = 5\n  + 6;", "rate", "6"),
+    ("A.java", "int rate = 5;", "rate", "high"),
+    ("a.c", "char sign = 'a';", "sign", "bc"),
+    ("a.json", '  "a": 5, // b', "a", "6"),
+    ("a.json", '  "a": "b"', "a", 'c"d'),
+    ("a.yaml", "desc: |\n  rate: 5", "desc", "a"),
+    ("a.yaml", "desc: |\n  rate: 5", "rate", "6"),
+    ("a.yaml", "desc: >-\n  a:\n    rate: 5", "rate", "6"),
+    ("a.yaml", "desc: one\n  two", "desc", "a"),
+    ("a.yaml", "desc: &a b", "desc", "c"),
+    ("a.yaml", "desc: *a", "desc", "c"),
+    ("a.yaml", "desc: {a: 5}", "desc", "c"),
+    ("a.toml", "a = 5", "a", "None"),
+    ("a.toml", 'a = """\nb = 5\n"""', "b", "6"),
+    ("a.ini", "a =\n    b\n    c = 5", "c", "6"),
+    ("a.ini", "a = b\n    c", "a", "6"),
+    ("a.sh", "RATE=5 ./run", "RATE", "6"),
+    ("a.sh", "RATE=$(cat rate)", "RATE", "6"),
+    ("a.sh", "cat <<END\nRATE=5\nEND", "RATE", "6"),
+    ("a.sh", "RATE = 5", "RATE", "6"),
+    ("a.sh", "NAME=a", "NAME", "$b"),
+    ("Makefile", "all: a", "all", "b"),
+    ("Makefile", "\tRATE=5", "RATE", "6"),
+    ("requirements.txt", "requests", "requests", "2.32.0"),
+    ("requirements.txt", "requests>=2,<3", "requests", "2.32.0"),
+    ("README.md", "rate = 5", "rate", "6"),
+    ("notes.txt", "rate: 5", "rate", "6"),
+]
+
+
+@rows("path, content, name, value", NOT_SET)
+def test_MOD_23_what_is_no_plain_value_is_left(path: str, content: str, name: str, value: str) -> None:
+    with pytest.raises(NoPlace):
+        plan_edit(path, SetValue(name, value), content.split("\n"))
+
+
+WITHIN = {
+    "py": 'def f():\n    """Sums.\n\n    RATE = 5\n    """\n\n\n',
+    "json": "{\n",
+    "yaml": "text: |\n  RATE: 5\n",
+    "toml": 'text = """\nRATE = 5\n"""\n',
+    "ini": "[all]\n",
+    "sh": "text='\nRATE=5\n'\n",
+}
+"""What stands at the top of a file of each kind; it sets nothing, whatever it looks like."""
+
+SETTINGS = st.dictionaries(
+    st.sampled_from(["rate", "RATES", "a.b"]),
+    st.text(st.sampled_from("ab1 #:;'\"/\\,{}[]|>&*!%=-$\n"), max_size=8) | st.integers() | st.booleans() | st.none(),
+    max_size=2,
+)
+NEW_VALUES = (
+    st.text(st.sampled_from("ab1 #:;'\"/\\,{}[]|>&*!%=-.$"), min_size=1, max_size=8)
+    | st.sampled_from(
+        ["true", "False", "None", "null", "none", "no", "on", ".5", "1e-3", "-3", "007", "1.", "0x1F", "a"]
+    )
+    | st.from_regex(r"[-+]?[\d.]{1,4}(e[-+]?\d)?", fullmatch=True).filter(str.isascii)
+)
+
+
+def written(kind: str, name: str, value: Any, note: str) -> str:
+    """Returns the line that sets a name in a file of the kind, or the lines."""
+    match kind:
+        case "py":
+            return f"{name.replace('.', '_')} = {value!r}{note}\n"
+        case "json":
+            return f"  {json.dumps(name)}: {json.dumps(value)},\n"
+        case "yaml":
+            return yaml.safe_dump({name: value}, width=1000).removesuffix("\n") + f"{note}\n"
+        case "toml":
+            return f'"{name}" = {json.dumps("none" if value is None else value)}{note}\n'
+        case "ini":
+            return f"{name} = {value}{note}\n"
+        case _:
+            return f"{name.replace('.', '_')}={shlex.quote(str(value))}{note}\n"
+
+
+def read(kind: str, content: str) -> dict[str, Any]:
+    """Returns what a file of the kind sets, by its own parser."""
+    match kind:
+        case "py":
+            found = (node for node in ast.parse(content).body if isinstance(node, ast.Assign))
+            return {ast.unparse(node.targets[0]): ast.literal_eval(node.value) for node in found}
+        case "json":
+            return json.loads(content)
+        case "yaml":
+            return yaml.safe_load(content)
+        case "toml":
+            return tomllib.loads(content)
+        case "ini":
+            parser = configparser.RawConfigParser(inline_comment_prefixes=("#", ";"))
+            parser.optionxform = str  # type: ignore[method-assign,assignment]
+            parser.read_string(content)
+            return dict(parser["all"])
+        case _:
+            return dict(word.split("=", 1) for word in shlex.split(content, comments=True) if "=" in word)
+
+
+def is_meant(value: str, found: Any) -> bool:
+    """Returns whether what is read there now is what was asked for."""
+    if isinstance(found, str):
+        return found in {value, value[1:-1]} or (found.lower() in {"true", "false", "yes", "no", "on", "off"})
+    if found is None:
+        return value.lower() in {"null", "none"}
+    if isinstance(found, bool):
+        return value.lower() in ({"true", "yes", "on"} if found else {"false", "no", "off"})
+    return found == ast.literal_eval(value)
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(
+    st.sampled_from(sorted(WITHIN)), SETTINGS, SETTINGS, st.data(), NEW_VALUES, st.sampled_from(["", "  # 'a' b: c"])
+)
+def test_MOD_23_that_value_is_changed_and_no_other_or_none(
+    kind: str, above: dict[str, Any], below: dict[str, Any], data: st.DataObject, value: str, note: str
+) -> None:
+    old = data.draw(SETTINGS.map(lambda drawn: [*drawn.values(), 5][0]), label="old")
+    others = {**above, **below}
+    parts = [(name, others[name]) for name in above] + [("RATE", old)]
+    parts += [(name, others[name]) for name in below if name not in above]
+    content = WITHIN[kind] + "".join(written(kind, name, each, note) for name, each in parts)
+    content = content.removesuffix(",\n") + "\n}\n" if kind == "json" else content
+    try:
+        before = read(kind, content)
+    except (ValueError, SyntaxError, yaml.YAMLError, configparser.Error):
+        return
+    lines = content.removesuffix("\n").split("\n")
+    try:
+        made: Any = plan_edit(f"a.{kind}", SetValue("RATE", value), lines)
+    except NoPlace:
+        return
+    at = made["line"] - 1
+    assert made["old_text"] == lines[at]
+    after = read(kind, "\n".join([*lines[:at], made["new_text"], *lines[at + 1 :], ""]))
+    assert is_meant(value, after["RATE"]), (lines[at], made["new_text"])
+    assert {**after, "RATE": 0} == {**before, "RATE": 0}
+
+
+WHOLE = [
+    ("a.py", "x = [\n    1,\n]", "x = ["),
+    ("a.py", "def f():\n    pass", "def f"),
+    ("a.py", 'x = """a\nb"""', "x ="),
+    ("a.py", "x = 1 + \\\n    2", "x ="),
+    ("a.py", "f(a,\nb)", "f(a"),
+    ("a.py", "if a:\n    b = 1\nc = 2", "b = 1"),
+    ("a.js", "f(() => {\n});", "f("),
+    ("a.yaml", "a: |\n\n  b\nc: 1", "a: |"),
+    ("a.yaml", "a: >-\n  b\nc: 1", "a: >-"),
+    ("a.yaml", "a:\n  b: 1", "a:"),
+    ("a.json", '{\n  "a": 1,\n  "b": 2\n}', '"b": 2'),
+    ("tsconfig.json", '{\n  // all\n  "a": 1,\n  "b": 2\n}', '"b": 2'),
+    ("notes.txt", "fruit\n  apple", "fruit"),
+]
+
+
+@rows("path, content, text", WHOLE)
+def test_MOD_23_a_line_that_others_need_is_not_removed_for_its_text(path: str, content: str, text: str) -> None:
+    lines = content.split("\n")
+    with pytest.raises(NoPlace):
+        plan_edit(path, Remove(text), lines)
+    at = next(number for number, line in enumerate(lines, 1) if text in line)
+    assert plan_edit(path, Remove(at), lines)["line"] in {at, at - 1}
+
+
+@rows(
+    "path, content, text, after",
+    [
+        ("a.py", "x = 1\ny = 2", "y = 2", "x = 1"),
+        ("a.py", "if a:\n    b = 1\n    c = 2", "b = 1", "if a:\n    c = 2"),
+        ("a.json", '{\n  "a": 1,\n  "b": 2\n}', '"a"', '{\n  "b": 2\n}'),
+        ("a.md", "| a |\n| b |", "| a |", "| b |"),
+        ("a.yaml", "a:\n  b: 1\n  c: 2", "c", "a:\n  b: 1"),
+    ],
+)
+def test_MOD_23_a_line_that_stands_alone_is_removed_for_its_text(
+    path: str, content: str, text: str, after: str
+) -> None:
+    assert edited(content, plan_edit(path, Remove(text), content.split("\n"))) == after
+
+
+@rows("place", [AtLine(1), AtLine(1, beside=1), AmongImports()])
+def test_MOD_23_nothing_stands_before_what_names_the_interpreter(place: AtLine | AmongImports) -> None:
+    lines = ["#!/usr/bin/env python3", "x = 1"]
+    made = edited("\n".join(lines), plan_edit("a.py", Insert("import os", place), lines))
+    assert made.split("\n") == [lines[0], "import os", lines[1]]
+
+
+@rows(
+    "path, place",
+    [
+        ("a.json", AtLine(0)),
+        ("a.json", AtLine(1)),
+        ("a.json", AtLine(4)),
+        ("a.json", AmongImports()),
+        ("a.py", Beside("f(", after=True)),
+        ("a.py", AtLine(2, beside=1)),
+    ],
+)
+def test_MOD_23_where_a_line_would_break_the_file_it_is_not_inserted(
+    path: str, place: AtLine | Beside | AmongImports
+) -> None:
+    with pytest.raises(NoPlace):
+        plan_edit(path, Insert("x", place), ["{", '  "a": 1', "}"] if path == "a.json" else ["f(", "    a,", ")"])
 
 
 def edited(content: str, arguments: Any) -> str:

@@ -13,6 +13,8 @@ from typing import Literal, assert_never
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
+from remit_server.models.built_in import kinds
+from remit_server.models.built_in.values import breaks, with_value
 from remit_server.models.built_in.words import IDENTIFIER
 
 
@@ -90,11 +92,10 @@ class Rewrite:
 LineEdit = Insert | Comment | Document | Remove | Rewrite | SetValue
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
-_LITERAL = re.compile(r"-?\d[\d_.]*|true|false|null|none", re.IGNORECASE)
+_TAKES_MORE = re.compile(r"[{\[(\\|>]$|\s[|>][+-]?\d?$")
+_CLOSES = re.compile(r"\s*[}\])]")
 
-
-class NoPlace(Exception):
-    """The file has no such place, or several; the words say which."""
+NoPlace = kinds.NoPlace
 
 
 def lines_of(result: str) -> tuple[str, ...]:
@@ -109,24 +110,25 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
     """Returns the arguments of the `edit_file` that makes it. Raises NoPlace."""
     match edit:
         case Insert(text=text, place=place):
-            before = _place(place, lines)
+            before = _free_place(path, place, lines)
             return _insert(path, f"{_indent(place, before, lines)}{text}", before, lines)
         case Comment(text=text, place=place):
-            before = _place(place, lines)
+            before = _free_place(path, place, lines)
             return _insert(path, f"{_indent(place, before, lines)}{_as_comment(text, path)}", before, lines)
         case Document(name=name, text=text):
             before = _below_header(lines, name)
             indent = _indent(AtLine(before, beside=before), before, lines)
             return _insert(path, f'{indent}"""{text}"""', before, lines)
         case Remove(line=line, last=last):
-            at = _numbered(line, lines) if isinstance(line, int) else _only(lines, line)
+            at = _numbered(line, lines) if isinstance(line, int) else _whole(path, lines, _only(lines, line))
             return _remove(path, lines, at, at if last is None else _numbered(last, lines))
         case Rewrite(line=line, text=text):
             at = _numbered(line, lines)
             old = lines[at - 1]
             return _rewrite(path, at, lines, f"{old[: len(old) - len(old.lstrip())]}{text}")
         case SetValue(name=name, value=value):
-            at, changed = _with_value(lines, name, value)
+            at, changed = with_value(path, lines, name, value)
+            _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
             return _rewrite(path, at, lines, changed)
         case _:
             assert_never(edit)
@@ -183,6 +185,39 @@ def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
             return _after_imports(lines)
         case _:
             assert_never(place)
+
+
+def _free_place(path: str, place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
+    """Returns the place where the file can have a new line. Raises NoPlace."""
+    before = _place(place, lines)
+    if path.lower().endswith(".json") and not 1 < before <= len(lines):
+        raise NoPlace("its outermost brackets hold all that is in it")
+    named = before > 1 and (isinstance(place, Beside) or (isinstance(place, AtLine) and 0 < place.beside < before))
+    if named and lines[before - 2].rstrip().endswith("("):
+        raise NoPlace("that line begins what goes on below it")
+    return 2 if before == 1 and lines and lines[0].startswith("#!") else before
+
+
+def _whole(path: str, lines: Sequence[str], at: int) -> int:
+    """Returns the number of a line that can go without others. Raises NoPlace for what begins something longer."""
+    line, above = lines[at - 1], lines[at - 2] if at > 1 else ""
+    below = next((text for text in lines[at:] if text.strip()), "")
+    more = len(below) - len(below.lstrip()) > len(line) - len(line.lstrip())
+    more = more or any(line.count(quotes) % 2 for quotes in ('"""', "'''"))
+    if not kinds.is_prose(path):
+        opened, closed = (sum(map(line.count, signs)) for signs in ("([{", ")]}"))
+        more = more or opened != closed or _TAKES_MORE.search(line.rstrip()) is not None
+    if more:
+        raise NoPlace("that line begins something of several lines; name the lines by their numbers")
+    if path.lower().endswith(".json") and _CLOSES.match(below) and above.rstrip().endswith(","):
+        raise NoPlace("the line above would end with a comma that nothing follows")
+    _require_read(path, lines, (*lines[: at - 1], *lines[at:]))
+    return at
+
+
+def _require_read(path: str, lines: Sequence[str], after: Sequence[str]) -> None:
+    if breaks(path, lines, after):
+        raise NoPlace("the file could not be read any more")
 
 
 def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[str]) -> str:
@@ -256,40 +291,6 @@ def _remove(path: str, lines: Sequence[str], first: int, last: int) -> Mapping[s
         return {"path": path, "old_text": f"{text}\n", "new_text": "", "line": first}
     before = lines[first - 2]
     return {"path": path, "old_text": f"{before}\n{text}", "new_text": before, "line": first - 1}
-
-
-def _as_switch(value: str, old: str) -> str:
-    """Returns the value as the file spells what is on or off."""
-    for on, off in (("True", "False"), ("true", "false"), ("yes", "no"), ("on", "off")):
-        if old in {on, off} and value.lower() in {"true", "false"}:
-            return on if value.lower() == "true" else off
-    return value
-
-
-def _with_value(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
-    named = rf"""(?:(?:export\s+)?(?:const|let|var)\s+)?["']?{re.escape(name)}["']?"""
-    form = re.compile(rf"(\s*{named}\s*(?::\s*[\w\[\], |]+?\s*(?==))?[=:]\s*)(.+?)([,;]?\s*(?:(?:\#|//).*)?)")
-    found = [(number, match) for number, line in enumerate(lines, 1) if (match := form.fullmatch(line))]
-    found = found or _passed(lines, name)
-    if len(found) != 1:
-        raise NoPlace(f"`{name}` is not set in it" if not found else f"`{name}` is set {len(found)} times")
-    number, match = found[0]
-    old = match[2]
-    quote = old[0] if old[:1] in "\"'" and old[-1:] == old[:1] else ""
-    spelled = f"{quote}{value}{quote}" if quote else _as_switch(value, old)
-    if not quote and not _LITERAL.fullmatch(value) and not re.search(r"[\"'\[({]", value):
-        spelled = f'"{value}"'
-    return number, f"{match[1]}{spelled}{match[3]}"
-
-
-def _passed(lines: Sequence[str], name: str) -> list[tuple[int, re.Match[str]]]:
-    """Returns where a call passes a literal by this name."""
-    literal = r"-?\d[\d_.]*|true|false|null|none|\"[^\"]*\"|'[^']*'"
-    form = re.compile(rf"(.*?(?<![\w.]){re.escape(name)}\s*=\s*)({literal})(\s*[,)].*|)", re.IGNORECASE)
-    named = re.compile(rf"(?<![\w.]){re.escape(name)}\s*=(?!=)")
-    times = sum(len(named.findall(line)) for line in lines)
-    found = [(number, match) for number, line in enumerate(lines, 1) if (match := form.fullmatch(line))]
-    return found if times == 1 else []
 
 
 @dataclass(frozen=True, slots=True)

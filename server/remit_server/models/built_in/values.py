@@ -1,0 +1,192 @@
+"""The one line that sets a value, by the kind of its file, and that line with another value (MOD-23). Pure.
+
+Right or silent: where a line could mean more than one plain value, it is left as it is, and the reason is told.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from remit_server.models.built_in.kinds import (
+    NUMBER,
+    PYTHON,
+    QUOTED,
+    SCRIPT,
+    WORDS_BEFORE,
+    Kind,
+    NoPlace,
+    is_requirements,
+    kind_of,
+)
+from remit_server.models.built_in.spelling import spell
+
+_REQUIREMENT = r"(\s*NAME(?:\[[^\]]*\])?\s*(?:==|>=|~=)\s*)(\d[\w.!+*-]*)(\s*(?:;.*)?(?:\s#.*)?)"
+
+
+def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
+    """Returns the number of the one line that sets the name, and that line with another value. Raises NoPlace."""
+    if re.search(r"[\x00-\x1f\x7f\x85\u2028\u2029]", value):
+        raise NoPlace("the value is not of one line")
+    if is_requirements(path.rpartition("/")[2].lower()):
+        return _with_version(lines, name, value)
+    kind = kind_of(path)
+    found = list(_settings(kind, lines, name))
+    if len(found) > 1:
+        raise NoPlace(f"`{name}` is set {len(found)} times")
+    split = _split(kind, lines, *found[0]) if found else None
+    if split is None and kind.code:
+        split = _passed(kind, lines, name)
+    if split is None:
+        raise NoPlace(f"what `{name}` is set to is no plain value" if found else f"`{name}` is not set in it")
+    number, head, old, tail = split
+    return number, f"{head}{spell(kind, old, value)}{tail}"
+
+
+def _with_version(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
+    begins = re.compile(rf"\s*{re.escape(name)}(?![\w.-])", re.IGNORECASE)
+    found = [number for number, line in enumerate(lines, 1) if begins.match(line)]
+    if len(found) != 1:
+        raise NoPlace(f"`{name}` is not in it" if not found else f"`{name}` is in it {len(found)} times")
+    form = re.compile(_REQUIREMENT.replace("NAME", re.escape(name)), re.IGNORECASE)
+    match = form.fullmatch(lines[found[0] - 1])
+    if match is None or not re.fullmatch(r"\d[\w.!+*-]*", value):
+        raise NoPlace(f"`{name}` has no one version in it" if match is None else f"`{value}` is no version")
+    return found[0], f"{match[1]}{value}{match[3]}"
+
+
+def _settings(kind: Kind, lines: Sequence[str], name: str) -> Iterator[tuple[int, str, str]]:
+    """Yields each line that sets the name: its number, what stands before the value, and what may end that."""
+    forms = [(re.compile(form.head.replace("NAME", re.escape(name))), form.end) for form in kind.forms]
+    inside = _inside(kind, lines)
+    for number, line in enumerate(lines, 1):
+        for form, end in forms:
+            if (match := form.match(line)) is None or match.end() == len(line) or number in inside:
+                continue
+            above = _above(lines, number)
+            if kind.opens and any(not re.search(kind.opens, lines[at - 1]) for at in above):
+                continue
+            # `kind: "a"` is a type there, which only looks like a key and its text.
+            types = any(re.search(r"\b(?:interface|type|declare)\b", lines[at - 1]) for at in above)
+            if not (kind is SCRIPT and match[0].rstrip().endswith(":") and types):
+                yield number, match[0], end
+                break
+
+
+def _inside(kind: Kind, lines: Sequence[str]) -> frozenset[int]:
+    """Returns the numbers of the lines that begin within a string or a comment, or go on from the line above."""
+    if not kind.spans:
+        return frozenset()
+    text = "\n".join(lines)
+    found: set[int] = set()
+    for match in re.finditer(kind.spans, text, re.DOTALL | re.MULTILINE):
+        first = text.count("\n", 0, match.start()) + 1
+        found.update(range(first + 1, first + 1 + match[0].count("\n")))
+    return frozenset(found)
+
+
+def _column(line: str) -> int:
+    """Returns where the text of a line begins, behind what makes it an item of a list."""
+    match = re.match(r"\s*(?:-\s+)*", line)
+    return match.end() if match and line[match.end() :].strip() else len(line) - len(line.lstrip())
+
+
+def _above(lines: Sequence[str], number: int) -> Iterator[int]:
+    """Yields the lines that this one stands below, by indentation, from the nearest."""
+    column = len(lines[number - 1]) - len(lines[number - 1].lstrip())
+    for at in range(number - 1, 0, -1):
+        line = lines[at - 1]
+        if line.strip() and not line.lstrip().startswith("#") and _column(line) < column:
+            yield at
+        if line.strip():
+            column = min(column, len(line) - len(line.lstrip()))
+
+
+def _split(kind: Kind, lines: Sequence[str], number: int, head: str, end: str) -> tuple[int, str, str, str] | None:
+    """Returns a line as what stands before its value, the value, and what follows; None if that is no literal."""
+    literal = rf"{NUMBER}|{QUOTED}|(?i:true|false|null|none)"
+    literal = f"{literal}|(?i:yes|no|on|off)|{kind.plain}" if kind.plain else literal
+    comment = f"(?:{kind.comment})?" if kind.comment else ""
+    ends = rf"\s*{end}" if end else ""
+    match = re.fullmatch(rf"({literal})({ends}{comment}\s*)", lines[number - 1][len(head) :])
+    if match is None or (kind.name == "json" and match[1].startswith("'")):
+        return None
+    if kind is PYTHON and match[2].startswith(",") and not head[:1].isspace():
+        return None  # a tuple
+    below = next((line for line in lines[number:] if line.strip() and not re.match(r"\s*[#;]", line)), "")
+    if kind.opens and len(below) - len(below.lstrip()) > _column(head + "x"):
+        return None
+    if kind.code and not match[2].strip() and _goes_on(kind, lines, number, below):
+        return None
+    return number, head, match[1], match[2]
+
+
+def _goes_on(kind: Kind, lines: Sequence[str], number: int, below: str) -> bool:
+    """Returns whether the line below belongs to the same value, as an operator or a second part of a text does."""
+    if kind is PYTHON and not _open_bracket(_blanked(kind, "\n".join(lines[: number - 1]))):
+        return False
+    return bool(re.match(r"\s*(?:[.?+*%&|<>=\"'(\[-]|/(?![/*])|(?:if|or|and|in|is|not|instanceof|as)\b)", below))
+
+
+def _passed(kind: Kind, lines: Sequence[str], name: str) -> tuple[int, str, str, str] | None:
+    """Returns where a call passes a literal by this name, or a parameter has it: the one place that has the name."""
+    text = "\n".join(lines)
+    blanked = _blanked(kind, text)
+    typed = r"(?:[ \t]*:[ \t]*[\w.\[\]| ]+)?"
+    found = list(re.finditer(rf"(?<![\w.]){re.escape(name)}{typed}[ \t]*=(?![=>])[ \t]*", blanked))
+    if len(found) != 1 or _open_bracket(blanked[: found[0].start()]) != "(":
+        return None
+    words = "" if kind is PYTHON else WORDS_BEFORE
+    if not re.search(rf"[(,][\s\0]*{words}$", blanked[: found[0].start()]):
+        return None
+    number = text.count("\n", 0, found[0].start()) + 1
+    head = text[text.rfind("\n", 0, found[0].start()) + 1 : found[0].end()]
+    rest = lines[number - 1][len(head) :]
+    match = re.fullmatch(rf"({NUMBER}|{QUOTED}|(?i:true|false|null|none))(\s*[,)].*|{kind.comment}|\s*)", rest)
+    below = lines[number] if number < len(lines) else ""
+    if match is None or (match[2].strip()[:1] not in {",", ")"} and _goes_on(kind, lines, number, below)):
+        return None
+    return number, head, match[1], match[2]
+
+
+def _blanked(kind: Kind, text: str) -> str:
+    """Returns a text without what stands in its strings and comments, at the same places."""
+    return re.sub(kind.spans, lambda match: re.sub(r"[^\n]", "\0", match[0]), text, flags=re.DOTALL | re.MULTILINE)
+
+
+def _open_bracket(text: str) -> str:
+    """Returns the bracket that is open at the end, the innermost one; nothing where all are closed."""
+    opened: list[str] = []
+    for sign in re.findall(r"[()\[\]{}]", text):
+        if sign in "([{":
+            opened.append(sign)
+        elif opened:
+            opened.pop()
+    return opened[-1] if opened else ""
+
+
+def breaks(path: str, before: Sequence[str], after: Sequence[str]) -> bool:
+    """Returns whether a file could be read as what it is, and no longer can."""
+    ending = path.rpartition(".")[2].lower()
+    return ending in _READERS and _reads(ending, before) and not _reads(ending, after)
+
+
+_READERS: Mapping[str, Callable[[str], object]] = {
+    "py": ast.parse,
+    "json": json.loads,
+    "toml": tomllib.loads,
+}
+
+
+def _reads(ending: str, lines: Sequence[str]) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what Python thinks of the text
+            _READERS[ending]("\n".join((*lines, "")))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
