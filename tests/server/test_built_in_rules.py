@@ -387,6 +387,13 @@ def test_MOD_23_nothing_is_changed_or_run_for_what_asks_for_no_one_edit(sentence
     assert not isinstance(found, Routed) or found.tool in LOOKS
 
 
+@rows("sentence", (GUIDED / "wished.txt").read_text("utf-8").splitlines())
+def test_MOD_23_one_thing_that_is_spelled_out_is_done(sentence: str) -> None:
+    found = route(sentence, SHOP)
+    assert isinstance(found, Edited | Routed)
+    assert not isinstance(found, Routed) or found.tool not in LOOKS
+
+
 @rows("sentence", NOT_THE_FILE)
 def test_MOD_23_a_file_is_no_it_that_another_clause_speaks_of(sentence: str) -> None:
     """Phrased by somebody who had not seen the rules: "there is dead code in cart.py, remove it"."""

@@ -45,7 +45,8 @@ _PLACE_WORDS = re.compile(
     re.IGNORECASE,
 )
 _VERB = re.compile(
-    r"renam\w*|move|change|cambia|call(?:ed)?|benenn\w*|umbenenn\w*|renomm\w*|renombr\w*|rinomin\w*|should|um",
+    r"renam\w*|move|change|cambia|call(?:ed)?|benenn\w*|umbenenn\w*|renomm\w*|renombr\w*|rinomin\w*|should|um|"
+    r"klasse|classe|clase|methode|m[ée]thode|m[ée]todo|metodo|konstante|constante|costante",
     re.IGNORECASE,
 )
 _MOVES = re.compile(r"\bmove|\bput|schieb|sposta|muev|déplace|移動", re.IGNORECASE)
@@ -67,6 +68,7 @@ _END_OF = re.compile(
     r"\b(?:top|end|bottom|beginning|start)\b(?: of)?(?: the| this| that| our)? ([A-Za-z_]\w+)", re.IGNORECASE
 )
 """The end of something in a file, or a word that the place belongs to: "the top menu"."""
+_INTO = re.compile(r"\b(?:to|into|nach|in|dans|vers|a|en)\s+(?:the )?([\w/-]+)\W*$", re.IGNORECASE | re.ASCII)
 _ELSEWHERE = re.compile(r"(?:^|\s)(?:~|\.\.)?/|(?:^|\s)\.\.(?:\s|$)|~")
 """A path outside of the workspace."""
 _BECOMES = re.compile(r"\b(?:to|into|as|be|called|named)\b|->|=>|→", re.IGNORECASE)
@@ -74,6 +76,8 @@ _BECOMES_ABROAD = re.compile(
     r"\b(?:zu|in|auf|en|por|como|a|à|per|come|hei(?:ß|ss)en|llamarse|chiamarsi)\b|->|=>|→|を|から", re.IGNORECASE
 )
 """What leads from an old name to the new one, in English and in the other languages."""
+_DESCRIBED = re.compile(r"[,;]|\bto an?\b|\b(?:more|better|some\w*|eine?n?|une?|una|más|più|plus)\b", re.IGNORECASE)
+"""What makes a new name a description of one, or of something else."""
 _IN_ENGLISH = re.compile(r"\brename\b|\bname of\b|\b(?:called|named)\b", re.IGNORECASE)
 _HOLDS = re.compile(
     r"\b(?:with|w/|contain\w*|content\w*|text|saying|says|holding|mit|inhalt|avec|conten\w+|con|dice|che dice|into|"
@@ -103,6 +107,10 @@ def _moving(said: Sentence, old: str) -> Route:
         return None  # it says more than that one is to become the other
     if others:
         return Routed(Intent.CODE, "move_file", {"path": old, "new_path": _moved(old, others[0], said)})
+    if (told := _INTO.search(without_paths(said))) is not None and told[1].rstrip("/") in said.folders:
+        return Routed(
+            Intent.CODE, "move_file", {"path": old, "new_path": f"{told[1].rstrip('/')}/{old.rpartition('/')[2]}"}
+        )
     if (folder := FOLDER.search(without_paths(said))) is not None:
         into = next(filter(None, folder.groups())).rstrip("/")
         return Routed(Intent.CODE, "move_file", {"path": old, "new_path": f"{into}/{old.rpartition('/')[2]}"})
@@ -320,8 +328,10 @@ def take_rename(said: Sentence) -> Route:
 def _joins(text: str, old: str, new: str) -> bool:
     """Returns whether a text says that one name becomes the other, and nothing else in between."""
     between = re.search(rf"\b{re.escape(old)}\b(.*?)\b{re.escape(new)}\b", text, re.ASCII)
+    if between is None or _DESCRIBED.search(between[1]):
+        return False
     becomes = _BECOMES if _IN_ENGLISH.search(text) else _BECOMES_ABROAD
-    return between is not None and becomes.search(between[1]) is not None
+    return becomes.search(between[1]) is not None
 
 
 _NUMBERED = re.compile(

@@ -68,6 +68,7 @@ _PROGRAMS = frozenset(
 )  # fmt: skip
 """What a command begins with that is not quoted."""
 MOST_OTHERS = 3
+MOST_BESIDE_TESTS = 2
 _TYPED = frozenset({"cargo", "git", "ls", "npm", "npx", "pip", "pytest", "uv", "wc", "yarn"})
 """Programs whose names begin no other sentence."""
 _ENDINGS: Mapping[str, str] = {
@@ -108,7 +109,7 @@ def take_run(said: Sentence) -> Route:
     if _SECOND.search(said.bare):
         return None
     if says("tests", said.bare) and not said.quoted and _PASSING.search(said.bare):
-        return _take_tests(said)
+        return _take_tests(said, asks=True)
     if not says("run", said.bare):
         return None
     if (command := _script_in(said) or _command_in(said)) is not None:
@@ -119,23 +120,28 @@ def take_run(said: Sentence) -> Route:
     return Missing(COMMAND) if not said.files and words_left(said, "run") == len(_COMMAND.findall(said.bare)) else None
 
 
-def _take_tests(said: Sentence) -> Route:
+def _take_tests(said: Sentence, *, asks: bool = False) -> Route:
     """Takes all tests, or those of a file; not some that no file is named for."""
     if not said.files and (_SOME_TESTS.search(said.bare) or _OTHER_TESTS.search(said.bare)):
         return None
     if said.files and not says("tests", said.files[0].replace("_", " ").replace("/", " ")):
+        return None
+    rest = replace(said, bare=saying("tests").sub(" ", _TELL_ME.sub("", said.bare)))
+    if not said.files and not asks and words_left(rest, "run", whole=True) > MOST_BESIDE_TESTS:
         return None
     path: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
     return Routed(Intent.EXECUTE, "run_tests", path)
 
 
 _SOME_TESTS = re.compile(
-    r"\b(?:only|just|nur|seulement|solo|sólo)\b|\btests? (?:for|of|in|from|about|named|called|with|that|which)\b",
+    r"\b(?:only|just|nur|seulement|solo|sólo)\b|"
+    r"\btests? (?:for(?! (?:me|us)\b)|of|in|from|about|named|called|with|that|which)\b",
     re.IGNORECASE,
 )
 """What asks for some of the tests, where no file says which."""
 _OTHER_TESTS = re.compile(
-    r"\b(?:failing|failed|integration|slow|fast|new|broken|writing|faster|slower|skipped|flaky|e2e|smoke|commit|push)\b",
+    r"\b(?:failing|failed|integration|slow|slower|fast|faster|skipped|flaky|e2e|smoke|writing|run order|langsam|lenti|"
+    r"lents?|lentos)\b",
     re.IGNORECASE,
 )
 _NOTHING_ELSE = re.compile(
@@ -173,7 +179,7 @@ def _command_in(said: Sentence) -> str | None:
     """Returns the command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands
     do."""
     if said.quoted and not _QUOTES_WITHIN.search(said.text):
-        if len(said.quoted) != 1 or says("edits", said.bare):
+        if len(said.quoted) != 1 or says("edits", said.bare) or FOLDER.search(said.bare):
             return None
         rest = replace(said, bare=_TELL_ME.sub("", said.bare))
         return said.quoted[0] if words_left(rest, "run", whole=True) <= _is_command(said.quoted[0]) else None
@@ -195,7 +201,7 @@ _TELL_ME = re.compile(
 )
 _OF_WHAT_CAME = re.compile(
     r"\b(?:fails?|failed|failing|shows?|gives?|crash\w*|hangs?|does|doesn't|is|are|was|were|takes|says|prints|returns|"
-    r"nothing|broken|works?|code|schlägt|zeigt|échoue|falla|fallisce)\b",
+    r"nothing|broken|works?|worked|took|needs?|hung|code|schlägt|zeigt|échoue|falla|fallisce)\b",
     re.IGNORECASE,
 )
 

@@ -75,11 +75,10 @@ def means_file(said: Sentence) -> bool:
     path = said.files[0]
     name = path.rpartition("/")[2]
     called = rf"(?:[\w./-]*/)?(?:{re.escape(name)}|{re.escape(stem_of(path))})(?![\w-])"
-    if re.search(rf"{_WITHIN}{called}", said.text, re.IGNORECASE) or re.search(
-        rf"{called}[」`\"']?(?:の|から)", said.text
-    ):
+    place = rf"{_WITHIN}{called}|{called}[」`\"']?(?:の|から)"
+    if re.search(place, said.text, re.IGNORECASE | re.ASCII):
         return False
-    spelled = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", said.text, re.IGNORECASE)
+    spelled = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", said.text, re.IGNORECASE | re.ASCII)
     return spelled is not None or stem_of(path) in BY_STEM or _A_FILE.search(said.text) is not None
 
 

@@ -100,7 +100,7 @@ def _is_text(said: Sentence, parts: Parts, part: str) -> bool:
     text = parts[part]
     if part in parts.quoted:
         return True
-    if saying("adds").match(text) and " " in text:
+    if " " in text and any(saying(idea).match(text) for idea in ("adds", "deletes", "replaces", "moves", "creates")):
         return False
     if _NO_TEXT.match(text) or begins_with_article(text) or text.lower() in filling() or is_kind(text):
         return False
@@ -133,7 +133,8 @@ def _set_value(said: Sentence, parts: Parts) -> Route:
         value = "true" if _ON.fullmatch(value) else "false"
     if not re.fullmatch(r"[\w.-]+", name) or name.lower() in filling() - {"name"} or _NO_SETTING.fullmatch(name):
         return None
-    if (said.files and _PROSE.search(said.files[0])) or not _is_value(said, parts, value):
+    parted = "value" not in parts.quoted and re.search(r"[「」を、]", value)
+    if parted or (said.files and _PROSE.search(said.files[0])) or not _is_value(said, parts, value):
         return None
     if not said.files and not is_name(name) and not _LITERAL.fullmatch(value):
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from remit_server.models.built_in.sentences import Sentence, without_courtesy
+from remit_server.models.built_in.sentences import WISHES, Sentence, without_courtesy, without_paths
 from remit_server.models.built_in.words import says
 
 _STILL_ASKS_FOR = re.compile(
@@ -43,14 +43,14 @@ _REPORTS = re.compile(
 """How a sentence begins that tells of what was or is."""
 _REPORTS_WITHIN = re.compile(
     r"\b(?:has been|have been|had been|used to|as far as i know|just kidding|i mean|no,? wait|wait,? no|"
-    r"on second thought|"
+    r"on second thought|ach nein|rather (?:you|not)|i'd rather|"
     r"for example|wurden?|a été|ont été|ha sido|han sido|è stat[oa])\b",
     re.IGNORECASE,
 )
 _FORBIDS = re.compile(
     r"(?:never|(?:don['’]?t|do not)(?! (?:need|like))|nie|niemals|jamais|nunca|mai|"
     r"non (?!serve|[èe]\b|si usa|ci serve)|"
-    r"no (?!longer|need|more|se |hace falta|necesit)|ne |n['’](?!est plus))",
+    r"no (?!longer|more|se |hace falta|necesit)|ne |n['’](?!est plus))",
     re.IGNORECASE,
 )
 """How a sentence begins that wishes for the opposite."""
@@ -66,15 +66,16 @@ _LATER = re.compile(
     re.IGNORECASE,
 )
 """What binds a wish to something that no rule looks at, or takes a part of it back."""
-_SECOND_WISH = re.compile(
-    r"(?:\b(?:and|then|und|dann|et|puis|y|luego|e|poi)\b|[;,.!])\s*(?:then |also |please |dann |auch |bitte )?"
-    r"(?:run|commit|push|delete|remove|rename|replace|add|insert|move|create|update|fix|write|test|deploy|lösche?|"
-    r"ersetze?|füge?|führe?|supprime|remplace|ajoute|lance|borra|reemplaza|añade|ejecuta|elimina|sostituisci|aggiungi|"
-    r"esegui)\b(?! (?:it|this|that|them|those|sie|ihn|es)\b)",
+_AND = re.compile(
+    r"(?:\b(?:and|then|plus|und|dann|et|puis|y|luego|e|poi)\b|[;,.!])\s*(?:then |also |please |dann |auch |bitte )?"
+    r"(?:run|commit|push|delete|remove|rename|replace|add|insert|move|create|update|fix|write|test|deploy|sort|format|"
+    r"clean|check|make|set|change|use|drop|lösche?|ersetze?|füge?|führe?|benenne?|setze?|supprime|remplace|ajoute|lance|"
+    r"renomme|mets|borra|reemplaza|añade|ejecuta|elimina|renombra|pon|sostituisci|aggiungi|esegui|rinomina|cancella)\b"
+    r"(?! (?:it|this|that|them|those|sie|ihn|es)\b)",
     re.IGNORECASE,
 )
 _IN_JAPANESE = re.compile(
-    r"(?:した|しました)(?!い)|済み|ないで|るな|な$|いけ|だめ|ダメ|べき|もいい|もよい|とどう|のは|理由|方法|誰|なぜ|たら|れば|以降"
+    r"(?:した|しました)(?!い)|済み|ないで|るな|な$|いけ|だめ|ダメ|べき|もいい|もよい|とどう|のは|理由|方法|誰|なぜ|たら|れば|以降|てから|あとで|した後|の方|だけ|のみ|説明"
 )
 _STILL_IN_JAPANESE = re.compile(r"(?:もらえ|くれ|いただけ|頂け)|ませんか|なければならない|したい")
 
@@ -91,5 +92,11 @@ def is_wished(said: Sentence, *, answers: bool = False) -> bool:
     tells = _REPORTS.match(short) or _REPORTS_WITHIN.search(short)
     forbids = _FORBIDS.match(short) or _FORBIDS_WITHIN.search(short)
     japanese = _IN_JAPANESE.search(short) and not _STILL_IN_JAPANESE.search(short)
-    bound = _LATER.search(short) or _SECOND_WISH.search(said.bare)
+    bound = _LATER.search(short) or _wishes_twice(said)
     return not (asks or tells or forbids or japanese or bound)
+
+
+def _wishes_twice(said: Sentence) -> bool:
+    """Returns whether a second wish follows a first one: "in a.py, delete line 3" is one."""
+    bare = without_paths(said)
+    return any(any(says(idea, bare[: found.start()]) for idea in (*WISHES, "sets")) for found in _AND.finditer(bare))
