@@ -684,6 +684,14 @@ def test_MOD_23_what_is_no_plain_value_is_left(path: str, content: str, name: st
         plan_edit(path, SetValue(name, value), content.split("\n"))
 
 
+@rows("path", ["a.py", "a.js", "a.yaml", "a.ini", "a.sh", "Makefile"])
+def test_MOD_23_a_line_of_any_length_is_left_at_once(path: str) -> None:
+    """50,000 characters took half a minute."""
+    for line in (f"RATE=5{' ' * 50_000}x", f"RATE: a{' ' * 50_000}x", f"RATE==1{' ' * 50_000}x"):
+        with pytest.raises(NoPlace):
+            plan_edit(path, SetValue("RATE", "6"), [line])
+
+
 WITHIN = {
     "py": 'def f():\n    """Sums.\n\n    RATE = 5\n    """\n\n\n',
     "json": "{\n",

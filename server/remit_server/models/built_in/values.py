@@ -26,6 +26,7 @@ from remit_server.models.built_in.kinds import (
 from remit_server.models.built_in.spelling import spell
 
 _REQUIREMENT = r"(\s*NAME(?:\[[^\]]*\])?\s*(?:==|>=|~=)\s*)(\d[\w.!+*-]*)(\s*(?:;.*)?(?:\s#.*)?)"
+_LONGEST = 1000
 _TYPES = re.compile(r"\s*(?:(?:export|default|declare)\s+)*(?:interface|type)\s+\w")
 
 
@@ -36,6 +37,8 @@ def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[
     if is_requirements(path.rpartition("/")[2].lower()):
         return _with_version(lines, name, value)
     kind = kind_of(path)
+    if any(len(line) > _LONGEST and name in line for line in lines):  # which would take minutes to tell apart
+        raise NoPlace(f"a line that has `{name}` is too long for me")
     found = list(_settings(kind, lines, name))
     if len(found) > 1:
         raise NoPlace(f"`{name}` is set {len(found)} times")
@@ -68,12 +71,11 @@ def _settings(kind: Kind, lines: Sequence[str], name: str) -> Iterator[tuple[int
         for form, end in forms:
             if (match := form.match(line)) is None or match.end() == len(line) or number in inside:
                 continue
-            above = _above(lines, number)
-            if kind.opens and any(not re.search(kind.opens, lines[at - 1]) for at in above):
+            if kind.opens and any(not re.search(kind.opens, lines[at - 1]) for at in _above(lines, number)):
                 continue
             # `kind: "a"` is a type there, which only looks like a key and its text.
-            types = any(_TYPES.match(lines[at - 1]) for at in above)
-            if not (kind is SCRIPT and match[0].rstrip().endswith(":") and types):
+            key = kind is SCRIPT and match[0].rstrip().endswith(":")
+            if not (key and any(_TYPES.match(lines[at - 1]) for at in _above(lines, number))):
                 yield number, match[0], end
                 break
 
