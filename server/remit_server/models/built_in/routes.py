@@ -112,10 +112,10 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
     match edit:
         case Insert(text=text, place=place):
             before = _free_place(path, place, lines)
-            line = f"{_indent(place, before, lines)}{text}"
+            made = f"{_indent(place, before, lines)}{text}"
             if path.lower().endswith(".json"):  # one comma too few or too many, and nothing can read it
-                _require_read(path, lines, (*lines[: before - 1], line, *lines[before - 1 :]))
-            return _insert(path, line, before, lines)
+                _require_read(path, lines, (*lines[: before - 1], made, *lines[before - 1 :]))
+            return _insert(path, made, before, lines)
         case Comment(text=text, place=place):
             before = _free_place(path, place, lines)
             return _insert(path, f"{_indent(place, before, lines)}{_as_comment(text, path)}", before, lines)
