@@ -613,6 +613,9 @@ VALUES += [
     ("requirements.txt", "requests==2.31.0", "requests", "2.32.0", "requests==2.32.0"),
     ("requirements-dev.txt", "a[b]>=1.0 ; python_version < '3.9'  # c", "a", "1.1", "a[b]>=1.1 ; python_version < '3.9'  # c"),
     ("main.tf", 'region = "a"', "region", "b", 'region = "b"'),
+    ("A.java", "int mask = 0x10;", "mask", "5", "int mask = 5;"),
+    ("a.yaml", "day: 2026-01-01", "day", "2026-02-01", "day: 2026-02-01"),
+    ("a.yaml", "title: It's a shop", "title", "It's mine", "title: It's mine"),
 ]  # fmt: skip
 
 
@@ -673,6 +676,14 @@ NOT_SET = [
     ("requirements.txt", "requests>=2,<3", "requests", "2.32.0"),
     ("README.md", "rate = 5", "rate", "6"),
     ("notes.txt", "rate: 5", "rate", "6"),
+    ("a.py", "def f():\n    a = 5,", "a", "6"),
+    ("a.json", '  "a": 5', "a", "0x1F"),
+    ("a.yaml", "a: 5", "a", "007"),
+    ("a.yaml", "a: b", "a", "[b, c]"),
+    ("a.yaml", "a: 5,", "a", "6"),
+    ("a.conf", "a = b;", "a", "c"),
+    ("a.js", "rate = 5 // a\n  + 6;", "rate", "6"),
+    ("a.rb", "a = <<~END\n  RATE = 5\nEND", "RATE", "6"),
 ]
 
 
@@ -680,6 +691,14 @@ NOT_SET = [
 def test_MOD_23_what_is_no_plain_value_is_left(path: str, content: str, name: str, value: str) -> None:
     with pytest.raises(NoPlace):
         plan_edit(path, SetValue(name, value), content.split("\n"))
+
+
+@rows("path", ["a.py", "a.js", "a.yaml", "a.ini", "a.sh", "Makefile"])
+def test_MOD_23_a_line_of_any_length_is_left_at_once(path: str) -> None:
+    """50,000 characters took half a minute."""
+    for line in (f"RATE=5{' ' * 50_000}x", f"RATE: a{' ' * 50_000}x", f"RATE==1{' ' * 50_000}x"):
+        with pytest.raises(NoPlace):
+            plan_edit(path, SetValue("RATE", "6"), [line])
 
 
 WITHIN = {
@@ -798,6 +817,8 @@ WHOLE = [
     ("a.json", '{\n  "a": 1,\n  "b": 2\n}', '"b": 2'),
     ("tsconfig.json", '{\n  // all\n  "a": 1,\n  "b": 2\n}', '"b": 2'),
     ("notes.txt", "fruit\n  apple", "fruit"),
+    ("a.toml", "[one]\na = 1\n[two]\nb = 2", "[two]"),
+    ("a.sh", "if true; then\n  a\nfi", "fi"),
 ]
 
 
@@ -840,6 +861,7 @@ def test_MOD_23_nothing_stands_before_what_names_the_interpreter(place: AtLine |
         ("a.json", AtLine(1)),
         ("a.json", AtLine(4)),
         ("a.json", AmongImports()),
+        ("a.json", AtLine(3, beside=2)),
         ("a.py", Beside("f(", after=True)),
         ("a.py", AtLine(2, beside=1)),
     ],

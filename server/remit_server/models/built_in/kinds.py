@@ -63,7 +63,7 @@ def _plain(stop: str, without: str = "", *, apostrophes: bool = False) -> str:
     """Returns the expression of a text without quotes up to `stop`, which begins and means nothing else."""
     begins = r"(?=\S)(?![-?:=](?:\s|$)|[&*!|>%@#,;=])"
     within = r"|(?<=\w)'(?=\w)" if apostrophes else ""
-    return rf"{begins}(?:(?!{stop})[^{{}}\[\]\"'`{without}]{within})+(?<![\s:,])"
+    return rf"{begins}(?:(?!{stop})[^{{}}\[\]\"'`{without}]{within})+(?<![\s:,;])"
 
 
 _STRINGS = r"\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?"
@@ -71,7 +71,7 @@ _TRIPLES = r"\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)|'''(?:\\.|[^\\])*?(?:'''|\Z)"
 _BLOCKS = r"/\*.*?(?:\*/|\Z)|`(?:\\.|[^`\\])*(?:`|\Z)"
 _GOES_ON = r"\\\n(?:[^\n]*\\\n)*"
 _SHELL_TEXTS = (
-    r"<<[-~]?\s*(?P<q>[\"']?)(?P<mark>\w+)(?P=q)[^\n]*\n.*?(?:^\s*(?P=mark)$|\Z)"
+    r"(?<!<)<<(?!<)[-~]?\s*(?P<q>[\"']?)(?P<mark>\w+)(?P=q)[^\n]*\n.*?(?:^\s*(?P=mark)$|\Z)"
     r"|\"(?:\\.|[^\"\\])*(?:\"|\Z)|'[^']*(?:'|\Z)|(?:^|(?<=\s))#[^\n]*"
 )
 _TYPE = r"(?:\s*:\s*[\w\[\]<>,. |\"']+?)?"
@@ -116,7 +116,7 @@ CODE = replace(
 _JSON = Kind("json", (SettingForm(r'\s*"NAME"\s*:\s*', ",?"),), spans=f"{_BLOCKS}|{_STRINGS}", words=Words(null="null"))
 YAML = Kind(
     "yaml",
-    (SettingForm(r"\s*([\"']?)NAME\1:\s+", ",?"),),
+    (SettingForm(r"\s*([\"']?)NAME\1:\s+"),),
     comment=r"\s+#.*",
     opens=r"(?:[:{\[,]|^\s*-)(?:\s+[&!]\S+)*\s*(?:\s#.*)?$",
     plain=_plain(r"\s#|:\s|\$\(", apostrophes=True),
@@ -184,7 +184,10 @@ _OTHER = Kind(
     "other",
     (SettingForm(r"\s*(?:export\s+|local\s+|const\s+|var\s+|let\s+|def\s+)?\$?NAME\s*=(?![=>])\s*", "[,;]?"),),
     comment=r"\s+(?:#|//|--).*",
-    spans=rf"{_TRIPLES}|/\*.*?(?:\*/|\Z)|--\[\[.*?(?:\]\]|\Z)|{_GOES_ON}",
+    spans=(
+        rf"{_TRIPLES}|{_BLOCKS}|\[\[.*?(?:\]\]|\Z)|<!--.*?(?:-->|\Z)|^=begin\b.*?(?:^=end\b|\Z)|{_GOES_ON}"
+        r"|<<<?[-~]?[\"']?(?P<mark>[A-Z]\w*).*?(?:^\s*(?P=mark)\b|\Z)"
+    ),
     unsafe="\\$#{`",
     typed=True,
 )
@@ -210,4 +213,4 @@ def kind_of(path: str) -> Kind:
         raise NoPlace("it is a text, in which nothing is set")
     if name in {"makefile", "gnumakefile"} or name.startswith("makefile."):
         return _KINDS["mk"]
-    return ENV if name.startswith(".env") else _KINDS.get(name.rpartition(".")[2], _OTHER)
+    return ENV if name.startswith((".env.", ".envrc")) else _KINDS.get(name.rpartition(".")[2], _OTHER)

@@ -92,7 +92,8 @@ class Rewrite:
 LineEdit = Insert | Comment | Document | Remove | Rewrite | SetValue
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
-_TAKES_MORE = re.compile(r"[{\[(\\|>]$|\s[|>][+-]?\d?$")
+_TAKES_MORE = re.compile(r".*[{\[(\\|>]|.*\s[|>][+-]?\d?|\s*\[[^,]*\]|\s*(?:fi|done|esac|end\w*|else|then|do|begin)")
+"""A line that begins or ends what stands on several: by its sign, as the head of a section, or by its word."""
 _CLOSES = re.compile(r"\s*[}\])]")
 
 NoPlace = kinds.NoPlace
@@ -111,7 +112,10 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
     match edit:
         case Insert(text=text, place=place):
             before = _free_place(path, place, lines)
-            return _insert(path, f"{_indent(place, before, lines)}{text}", before, lines)
+            made = f"{_indent(place, before, lines)}{text}"
+            if path.lower().endswith(".json"):  # one comma too few or too many, and nothing can read it
+                _require_read(path, lines, (*lines[: before - 1], made, *lines[before - 1 :]))
+            return _insert(path, made, before, lines)
         case Comment(text=text, place=place):
             before = _free_place(path, place, lines)
             return _insert(path, f"{_indent(place, before, lines)}{_as_comment(text, path)}", before, lines)
@@ -206,7 +210,7 @@ def _whole(path: str, lines: Sequence[str], at: int) -> int:
     more = more or any(line.count(quotes) % 2 for quotes in ('"""', "'''"))
     if not kinds.is_prose(path):
         opened, closed = (sum(map(line.count, signs)) for signs in ("([{", ")]}"))
-        more = more or opened != closed or _TAKES_MORE.search(line.rstrip()) is not None
+        more = more or opened != closed or _TAKES_MORE.fullmatch(line.rstrip()) is not None
     if more:
         raise NoPlace("that line begins something of several lines; name the lines by their numbers")
     if path.lower().endswith(".json") and _CLOSES.match(below) and above.rstrip().endswith(","):

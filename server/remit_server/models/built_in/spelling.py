@@ -33,7 +33,7 @@ def _sort(value: str) -> str:
     if value[:1] in {'"', "'"}:
         return "text"
     if re.fullmatch(NUMBER, value):
-        return "number" if re.fullmatch(r"-?\d+", value) else "fraction"
+        return "number" if re.fullmatch(r"[+-]?(?:[\d_]+|0[xXbBoO]\w+)", value) else "fraction"
     return "switch" if value.lower() in _ON | _OFF else "null" if value.lower() in {"null", "none"} else "word"
 
 
@@ -71,8 +71,8 @@ def _unquoted(kind: Kind, old: str, value: str) -> str:
             return on if lower in _ON else off
     if kind.words is not None and (known := _literal(kind, value, or_none=not word)) is not None:
         return known
-    if kind.words is not None and not word and re.match(r"[\[{(]|[\w.]+[(\[]", value):
-        raise NoPlace(f"`{value}` is no plain value")
+    if kind.words is not None and re.match(r"[\[{(]" if word else rf"[\[{{(]|[\w.]+[(\[]|(?:{NUMBER})$", value):
+        raise NoPlace(f"`{value}` is no plain value in this file's language")
     if kind.plain and re.fullmatch(kind.plain, value) and (kind is not YAML or _is_safe_yaml(old, value)):
         return value
     if not kind.quotes or not value:

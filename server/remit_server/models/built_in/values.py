@@ -26,6 +26,8 @@ from remit_server.models.built_in.kinds import (
 from remit_server.models.built_in.spelling import spell
 
 _REQUIREMENT = r"(\s*NAME(?:\[[^\]]*\])?\s*(?:==|>=|~=)\s*)(\d[\w.!+*-]*)(\s*(?:;.*)?(?:\s#.*)?)"
+_LONGEST = 1000
+_TYPES = re.compile(r"\s*(?:(?:export|default|declare)\s+)*(?:interface|type)\s+\w")
 
 
 def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
@@ -35,6 +37,8 @@ def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[
     if is_requirements(path.rpartition("/")[2].lower()):
         return _with_version(lines, name, value)
     kind = kind_of(path)
+    if any(len(line) > _LONGEST and name in line for line in lines):  # which would take minutes to tell apart
+        raise NoPlace(f"a line that has `{name}` is too long for me")
     found = list(_settings(kind, lines, name))
     if len(found) > 1:
         raise NoPlace(f"`{name}` is set {len(found)} times")
@@ -67,12 +71,11 @@ def _settings(kind: Kind, lines: Sequence[str], name: str) -> Iterator[tuple[int
         for form, end in forms:
             if (match := form.match(line)) is None or match.end() == len(line) or number in inside:
                 continue
-            above = _above(lines, number)
-            if kind.opens and any(not re.search(kind.opens, lines[at - 1]) for at in above):
+            if kind.opens and any(not re.search(kind.opens, lines[at - 1]) for at in _above(lines, number)):
                 continue
             # `kind: "a"` is a type there, which only looks like a key and its text.
-            types = any(re.search(r"\b(?:interface|type|declare)\b", lines[at - 1]) for at in above)
-            if not (kind is SCRIPT and match[0].rstrip().endswith(":") and types):
+            key = kind is SCRIPT and match[0].rstrip().endswith(":")
+            if not (key and any(_TYPES.match(lines[at - 1]) for at in _above(lines, number))):
                 yield number, match[0], end
                 break
 
@@ -99,6 +102,8 @@ def _above(lines: Sequence[str], number: int) -> Iterator[int]:
     """Yields the lines that this one stands below, by indentation, from the nearest."""
     column = len(lines[number - 1]) - len(lines[number - 1].lstrip())
     for at in range(number - 1, 0, -1):
+        if not column:
+            return
         line = lines[at - 1]
         if line.strip() and not line.lstrip().startswith("#") and _column(line) < column:
             yield at
@@ -115,12 +120,17 @@ def _split(kind: Kind, lines: Sequence[str], number: int, head: str, end: str) -
     match = re.fullmatch(rf"({literal})({ends}{comment}\s*)", lines[number - 1][len(head) :])
     if match is None or (kind.name == "json" and match[1].startswith("'")):
         return None
-    if kind is PYTHON and match[2].startswith(",") and not head[:1].isspace():
+    if (
+        kind is PYTHON
+        and head.rstrip().endswith("=")
+        and match[2].lstrip().startswith(",")
+        and not _open_bracket(_blanked(kind, "\n".join(lines[: number - 1])))
+    ):
         return None  # a tuple
     below = next((line for line in lines[number:] if line.strip() and not re.match(r"\s*[#;]", line)), "")
     if kind.opens and len(below) - len(below.lstrip()) > _column(head + "x"):
         return None
-    if kind.code and not match[2].strip() and _goes_on(kind, lines, number, below):
+    if kind.code and match[2].lstrip()[:1] not in {",", ";"} and _goes_on(kind, lines, number, below):
         return None
     return number, head, match[1], match[2]
 
@@ -129,7 +139,8 @@ def _goes_on(kind: Kind, lines: Sequence[str], number: int, below: str) -> bool:
     """Returns whether the line below belongs to the same value, as an operator or a second part of a text does."""
     if kind is PYTHON and not _open_bracket(_blanked(kind, "\n".join(lines[: number - 1]))):
         return False
-    return bool(re.match(r"\s*(?:[.?+*%&|<>=\"'(\[-]|/(?![/*])|(?:if|or|and|in|is|not|instanceof|as)\b)", below))
+    words = "if|for|or|and|in|is|not" if kind is PYTHON else "instanceof"
+    return re.match(rf"\s*(?:[.?+*%&|<>=\"'(\[-]|/(?![/*])|(?:{words})\b)", below) is not None
 
 
 def _passed(kind: Kind, lines: Sequence[str], name: str) -> tuple[int, str, str, str] | None:
