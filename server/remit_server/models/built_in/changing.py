@@ -26,7 +26,7 @@ from remit_server.models.built_in.routes import (
     replaced_everywhere,
 )
 from remit_server.models.built_in.sentences import FOLDER, Sentence, is_name, without_paths, words_left
-from remit_server.models.built_in.texts import begins_with_article, is_code, is_like_code, may_be_name
+from remit_server.models.built_in.texts import begins_with_article, is_code, is_like_code, may_be_name, says_rename
 from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, names_new_file, saying, says
 
 _BESIDE = re.compile(
@@ -316,7 +316,8 @@ def take_rename(said: Sentence) -> Route:
         names = [
             word for word in re.findall(IDENTIFIER, bare) if word.lower() not in filling() and not _VERB.fullmatch(word)
         ]
-        joined = len(names) == 2 and not said.paths and _joins(bare, *names) and may_be_name(names[1])
+        joined = len(names) == 2 and not said.paths and _joins(bare, *names)
+        joined = joined and (says_rename(said.bare) or may_be_name(names[1]))
     if len(names) == 2 and joined and len(said.files) == 1 and all(re.fullmatch(IDENTIFIER, name) for name in names):
         old, new = names
         return replaced_everywhere(said.files[0], old, new)

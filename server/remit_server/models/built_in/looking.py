@@ -200,10 +200,14 @@ _TELL_ME = re.compile(
     r",? (?:and|then|und|et|y|e) (?:then )?(?:tell|show|give|say|zeig\w*|sag|dis|montre|dime|dimmi)\b.*", re.IGNORECASE
 )
 _OF_WHAT_CAME = re.compile(
-    r"\b(?:fails?|failed|failing|shows?|gives?|crash\w*|hangs?|does|doesn't|is|are|was|were|takes|says|prints|returns|"
-    r"nothing|broken|works?|worked|took|needs?|hung|code|schlägt|zeigt|échoue|falla|fallisce)\b",
+    r"\b(?:fails|failed|failing|shows|gives|crash\w*|hangs?|does|doesn't|is|are|was|were|takes|says|prints|returns|"
+    r"nothing|broken|works|worked|took|needs|hung|schlägt|zeigt|échoue|falla|fallisce)\b",
     re.IGNORECASE,
 )
+
+
+_BETTER = re.compile(r"\b(?:\w+er|work|pass|configurable|optional|async)$", re.IGNORECASE)
+"""What "make" is followed by where it is no program: "make faster", "make it work"."""
 
 
 def _is_prose(line: str) -> bool:
@@ -211,7 +215,7 @@ def _is_prose(line: str) -> bool:
     program, *words = line.split()
     if program == "echo":
         return False
-    if program == "make" and says("writing", line):
+    if program == "make" and _BETTER.search(line):
         return True
     told = any(word.lower() in filling() - {"-"} for word in words if word.isalpha()) and not _SHELL.search(line)
     return told or _OF_WHAT_CAME.search(" ".join(words)) is not None

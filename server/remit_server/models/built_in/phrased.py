@@ -66,6 +66,7 @@ from remit_server.models.built_in.texts import (
     is_like_code,
     is_property,
     may_be_name,
+    says_rename,
 )
 from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, names_new_file, saying, says
 
@@ -184,7 +185,7 @@ def _rename(said: Sentence, parts: Parts) -> Route:
     old, new = parts["old"], parts["new"]
     if not all(re.fullmatch(IDENTIFIER, name) for name in (old, new)) or old == new or old.lower() in filling():
         return None
-    if "new" not in parts.quoted and not may_be_name(new):
+    if "new" not in parts.quoted and not says_rename(said.bare) and not may_be_name(new):
         return None
     if len(said.files) != 1:
         return Missing(FILE, old) if not said.files and not said.paths else None

@@ -28,6 +28,14 @@ def may_be_name(word: str) -> bool:
     return _NO_NEW_NAME.fullmatch(word) is None
 
 
+_RENAME = re.compile(r"\brename|benenn|renomm|renombr|rinomin|リネーム|改名", re.IGNORECASE)
+
+
+def says_rename(text: str) -> bool:
+    """Returns whether a sentence says that something gets another name: then any word can be it."""
+    return _RENAME.search(text) is not None
+
+
 _LIKE_CODE = re.compile(r"[=(){}\[\];<>\"#@]|(?<!\w)'|'(?!\w)|^(?:import|from|use) \S|^- |\w: \S|^//")
 
 
