@@ -32,6 +32,7 @@ from remit_server.models.built_in.answers import (
     WRITING,
     decline,
 )
+from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.phrases import patterns
 from remit_server.models.built_in.routes import (
@@ -53,7 +54,6 @@ from remit_server.models.built_in.routes import (
     Insert,
     LineEdit,
     Missing,
-    NoPlace,
     Remove,
     Rewrite,
     Routed,

@@ -13,7 +13,7 @@ from typing import Literal, assert_never
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.models.built_in import kinds
+from remit_server.models.built_in.kinds import NoPlace, is_prose
 from remit_server.models.built_in.values import breaks, with_value
 from remit_server.models.built_in.words import IDENTIFIER
 
@@ -95,8 +95,6 @@ _IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) 
 _TAKES_MORE = re.compile(r".*[{\[(\\|>]|.*\s[|>][+-]?\d?|\s*\[[^,]*\]|\s*(?:fi|done|esac|end\w*|else|then|do|begin)")
 """A line that begins or ends what stands on several: by its sign, as the head of a section, or by its word."""
 _CLOSES = re.compile(r"\s*[}\])]")
-
-NoPlace = kinds.NoPlace
 
 
 def lines_of(result: str) -> tuple[str, ...]:
@@ -208,7 +206,7 @@ def _whole(path: str, lines: Sequence[str], at: int) -> int:
     below = next((text for text in lines[at:] if text.strip()), "")
     more = len(below) - len(below.lstrip()) > len(line) - len(line.lstrip())
     more = more or any(line.count(quotes) % 2 for quotes in ('"""', "'''"))
-    if not kinds.is_prose(path):
+    if not is_prose(path):
         opened, closed = (sum(map(line.count, signs)) for signs in ("([{", ")]}"))
         more = more or opened != closed or _TAKES_MORE.fullmatch(line.rstrip()) is not None
     if more:

@@ -36,6 +36,7 @@ from remit_server.models.built_in.answers import (
     subject_of,
     taken_in_part,
 )
+from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.meant import with_subject
 from remit_server.models.built_in.phrased import take_phrase
@@ -44,7 +45,6 @@ from remit_server.models.built_in.routes import (
     Edited,
     Help,
     Missing,
-    NoPlace,
     Route,
     Routed,
     lines_of,
