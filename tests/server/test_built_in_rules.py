@@ -30,6 +30,7 @@ from remit_server.models.built_in.answers import (
     QUESTION,
     WHAT,
     WRITING,
+    Ending,
     decline,
 )
 from remit_server.models.built_in.kinds import NoPlace
@@ -43,6 +44,7 @@ from remit_server.models.built_in.routes import (
     MESSAGE,
     NEW_NAME,
     NEW_TEXT,
+    PLACE,
     AmongImports,
     AtLine,
     Beside,
@@ -55,13 +57,15 @@ from remit_server.models.built_in.routes import (
     LineEdit,
     Missing,
     Remove,
+    RemoveEntry,
     Rewrite,
     Routed,
     SetValue,
     plan_edit,
 )
 from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence
-from remit_server.models.built_in.steps import route
+from remit_server.models.built_in.steps import next_step, route
+from remit_server.models.ports import UserMessage
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.tools.edit.edit_file import EditFileArguments, edit_content
@@ -73,6 +77,12 @@ FILES = frozenset(
 )
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("pytest", "run_command", {"command": "pytest"}),
+    ("make test", "run_command", {"command": "make test"}),
+    ("go test ./...", "run_command", {"command": "go test ./..."}),
+    ("python src/cart.py", "run_command", {"command": "python src/cart.py"}),
+    ("notes.txt no se usa, bórralo", "delete_file", {"path": "notes.txt"}),
+    ("notes.txt non serve più, cancellalo", "delete_file", {"path": "notes.txt"}),
     ("list the files", "list_files", {"pattern": "*"}),
     ("which files are there?", "list_files", {"pattern": "*"}),
     ("print the first 5 lines of src/cart.py", "read_file", {"path": "src/cart.py", "offset": 1, "limit": 5}),
@@ -231,6 +241,9 @@ EDITS += [
     ("get rid of the port key in the json file", "config.json", Remove("port")),
     ("put the line buy new ink at the very end of notes.txt", "notes.txt", Insert("buy new ink", AtLine(0))),
     ("add tea to notes.txt as a new entry", "notes.txt", Insert("tea", AtLine(0))),
+    ('add the line "tea" to notes.txt', "notes.txt", Insert("tea", AtLine(0))),
+    ("remove milk from notes.txt", "notes.txt", RemoveEntry("milk")),
+    ("entferne milk aus notes.txt", "notes.txt", RemoveEntry("milk")),
     ("would you mind adding `y = 2` below `x = 1` in src/tax.py?", "src/tax.py", Insert("y = 2", Beside("x = 1", after=True))),
 ]  # fmt: skip
 
@@ -256,6 +269,7 @@ MISSING = {
     "create a new branch called fix-it and switch to it": BRANCH.format(name="fix-it"),
     "rename add_item to add everywhere, also in the tests": FILE,
     "fix the teh typo in README.md": 'With which text? As in: replace "teh" with "NEW" in README.md',
+    'add the line "x = 1" to src/cart.py': PLACE.format(text="x = 1", file="src/cart.py"),
     "add .vscode to the gitignore": 'There is no .gitignore. To make one: create .gitignore with ".vscode"',
 }
 
@@ -355,6 +369,11 @@ def test_MOD_23_who_wants_something_undone_is_told_how(sentence: str) -> None:
         "in src/cart.py rename the loop variable and the counter",
         "add a semicolon after every line in src/cart.py",
         "append a summary of this week's work to notes.txt",
+        "make tests faster",
+        "go home",
+        "remove duplicates from notes.txt",
+        "remove the milk from notes.txt",
+        "remove everything from notes.txt",
         '"hello world" is still on the start page of this',
     ],
 )
@@ -437,13 +456,13 @@ BEYOND = {
     "I don't really understand the cart. Could you explain it?": QUESTION,
     "ci is red again, fix it": WRITING,
     "erkläre src/cart.py": QUESTION,
-    "add a table of contents at the top of README.md": EDIT.format(file="README.md"),
-    "change the loop to a comprehension": EDIT.format(file="FILE"),
+    "add a table of contents at the top of README.md": EDIT.format(example="replace 'OLD' with 'NEW' in README.md"),
+    "change the loop to a comprehension": EDIT.format(example="replace 'OLD' with 'NEW' in FILE"),
     "purple": ANY,
     "when I update an existing key, does it keep its place?": QUESTION,
     "the cache: if i replace a key, it keeps the old place or not?": QUESTION,
     "open notes.txt and tell me what changed": QUESTION,
-    "could you change the loop to a comprehension?": EDIT.format(file="FILE"),
+    "could you change the loop to a comprehension?": EDIT.format(example="replace 'OLD' with 'NEW' in FILE"),
 }
 
 
@@ -474,6 +493,43 @@ def test_MOD_23_a_file_of_tests_is_told_by_its_name() -> None:
 def test_MOD_23_what_is_declined_is_declined_by_its_kind(sentence: str) -> None:
     assert route(sentence, FILES) is None
     assert decline(read_sentence(sentence, FILES)) == BEYOND[sentence]
+
+
+IN_QUOTES = {
+    "replace print with logging in src/cart.py": 'replace "print" with "logging" in src/cart.py',
+    "replace cart with basket in src/cart.py": 'replace "cart" with "basket" in src/cart.py',
+    "change line 3 of notes.txt to buy bread": 'change line 3 of notes.txt to "buy bread"',
+    "ersetze cart durch korb in src/cart.py": 'ersetze "cart" durch "korb" in src/cart.py',
+}
+
+
+@rows("sentence", IN_QUOTES)
+def test_MOD_23_a_sentence_whose_texts_are_plain_words_is_given_back_in_quotes(sentence: str) -> None:
+    ending = next_step([UserMessage(sentence)], {}, FILES)
+    assert isinstance(ending, Ending)
+    assert ending.text == EDIT.format(example=IN_QUOTES[sentence])
+    assert isinstance(route(IN_QUOTES[sentence], FILES), Edited | Routed)
+
+
+@rows(
+    "name, line",
+    [("flask", 2), ("Flask", 2), ("click", 3), ("requests", 4), ("ruff", 5), ("tea", 6), ("bread", 7), ("a", None)],
+)
+def test_MOD_23_an_entry_is_a_whole_line_of_a_list(name: str, line: int | None) -> None:
+    lines = [
+        "flask-cors",
+        "flask>=2 ; python_version > '3'",
+        "click",
+        "requests[socks] ~= 2.3",
+        "ruff  # lint",
+        "- tea",
+    ]
+    lines += ["* [ ] bread", "a", "buy a", "a"]
+    if line is None:
+        with pytest.raises(NoPlace):
+            plan_edit("list.txt", RemoveEntry(name), lines)
+    else:
+        assert plan_edit("list.txt", RemoveEntry(name), lines)["line"] == line
 
 
 PIECES = st.sampled_from(

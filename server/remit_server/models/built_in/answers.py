@@ -22,6 +22,7 @@ from remit_server.models.built_in.routes import (
     Insert,
     LineEdit,
     Remove,
+    RemoveEntry,
     Rewrite,
     Routed,
     SetValue,
@@ -45,7 +46,7 @@ QUESTION = (
 )
 EDIT = (
     "I stopped: I follow fixed rules, and do not know exactly what to change. I need exact text, as in: "
-    "replace 'OLD' with 'NEW' in {file}. For other wordings, " + CONNECT
+    "{example}. For other wordings, " + CONNECT
 )
 _CHANGES = ("adds", "replaces", "deletes", "moves", "sets", "creates", "edits", "fixes")
 _KIND = "function|class|method|klasse|funktion|methode|classe|fonction|clase|funzione"
@@ -94,8 +95,9 @@ def subject_of(said: Sentence) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def decline(said: Sentence) -> str:
-    """Returns the sentence that ends a turn for which there is no rule."""
+def decline(said: Sentence, quoted: str | None = None) -> str:
+    """Returns the sentence that ends a turn for which there is no rule; for an edit with what can be said instead,
+    which is the sentence with its texts `quoted`, where that is enough."""
     kind = beyond(said)
     match kind:
         case Beyond.WRITING:
@@ -103,7 +105,8 @@ def decline(said: Sentence) -> str:
         case Beyond.QUESTION:
             return QUESTION
         case Beyond.EDIT:
-            return EDIT.format(file=said.files[0] if len(said.files) == 1 else "FILE")
+            file = said.files[0] if len(said.files) == 1 else "FILE"
+            return EDIT.format(example=quoted or f"replace 'OLD' with 'NEW' in {file}")
         case Beyond.OTHER:
             return ANY
         case _:
@@ -220,6 +223,8 @@ def _said_of(edit: LineEdit) -> str:
             said = ADDED
         case Remove(last=last):
             said = DELETED if last is None else DELETED_LINES
+        case RemoveEntry():
+            said = DELETED
         case Rewrite():
             said = REWRITTEN
         case SetValue():

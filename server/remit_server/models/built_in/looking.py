@@ -71,6 +71,12 @@ MOST_OTHERS = 3
 MOST_BESIDE_TESTS = 2
 _TYPED = frozenset({"cargo", "git", "ls", "npm", "npx", "pip", "pytest", "uv", "wc", "yarn"})
 """Programs whose names begin no other sentence."""
+_TYPED_ALONE = re.compile(
+    r"pytest|pwd|uname|make|make (?:all|build|check|clean|install|lint|test)|"
+    r"go (?:build|generate|get|mod|run|test|vet)(?: [\w./-]+)*|(?:mvn|gradle) (?:build|clean|compile|package|test)|"
+    r"(?:python3?|node|bash|sh|ruby) [\w/-]+\.\w+"
+)
+"""Whole lines that are commands though they could begin a sentence."""
 _ENDINGS: Mapping[str, str] = {
     "python": "*.py",
     "typescript": "*.ts",
@@ -233,6 +239,7 @@ def take_shell(said: Sentence) -> Route:
     if _is_prose(said.text):
         return None
     typed = any(word.startswith("-") for word in words[1:]) or (words[0] in _TYPED and len(words) > 1)
+    typed = typed or _TYPED_ALONE.fullmatch(said.text) is not None
     return Routed(Intent.EXECUTE, "run_command", {"command": said.text}) if typed else None
 
 

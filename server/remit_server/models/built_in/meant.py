@@ -9,13 +9,16 @@ from remit_server.models.built_in.words import BY_STEM, file_of, filling, says, 
 
 _IS = (
     r"(?:is|isn't|isnt|is not|was|should|shouldn't|does|doesn't|doesnt|belongs|ist|war|sollte|geh[öo]rt|est|n'est|"
-    r"devrait|no es|es|deber[ií]a|non [èe]|[èe]|dovrebbe)"
+    r"devrait|no (?:es|se)|es|deber[ií]a|non(?: [èe]| si)?|[èe]|dovrebbe)"
 )
 _CLAUSES = re.compile(
     r"(?:(?:the|die|der|das|le|la|el|il|our|my) )?(?:(?:file|datei|fichier|archivo) )?(\S+?),? (?:\w+ )?"
     rf"{_IS} ([^,;.!]*)(?:, so|[,;.!]|,? and) (.+)",
     re.IGNORECASE,
 )
+_JOINED = re.compile(r"\b(b[óo]rra|elim[íi]na|qu[íi]ta|mu[ée]ve|cancella|togli|rimuovi|sposta)(l[oa])\b", re.IGNORECASE)
+"""A verb of Spanish or Italian and its "it" in one word."""
+_ACCENTS = str.maketrans("óíé", "oie")
 _IT = re.compile(r"(?<![\w-])(?:it|this|that(?: file)?|sie|es|ihn|lo|la)(?![\w-])|(?<=\w)-l[ea](?!\w)", re.IGNORECASE)
 _ELSE = re.compile(r"\b(?:where|what|how|why|when|wo|was|où|donde|dove)\b", re.IGNORECASE)
 
@@ -29,7 +32,8 @@ def with_subject(said: Sentence) -> str:
     found = _CLAUSES.fullmatch(said.text)
     if found is None or said.quoted or len(said.files) != 1 or file_of(found[1], {*said.files}) is None:
         return said.text
-    about, rest = found[2].strip(), found[3]
+    about = found[2].strip()
+    rest = _JOINED.sub(lambda joined: f"{joined[1].translate(_ACCENTS)} {joined[2]}", found[3])
     states = all(_STATE.fullmatch(word) or word.lower() in filling() for word in re.findall(r"[^\W\d_'’]{2,}", about))
     named = says("moves", rest) and bool(said.paths) and len(about.split()) <= MOST_BARE + 1
     other = _ELSE.search(about) or any(map(is_name, about.split())) or len(_IT.findall(rest)) != 1

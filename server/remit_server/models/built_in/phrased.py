@@ -27,7 +27,7 @@ from remit_server.models.built_in.looking import (
     show_name,
     show_readme,
 )
-from remit_server.models.built_in.meant import means_file
+from remit_server.models.built_in.meant import means_file, tells_of_part
 from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
 from remit_server.models.built_in.routes import (
     BRANCH,
@@ -38,6 +38,7 @@ from remit_server.models.built_in.routes import (
     MESSAGE,
     NEW_NAME,
     NEW_TEXT,
+    PLACE,
     TEXT,
     VALUE,
     AmongImports,
@@ -51,6 +52,7 @@ from remit_server.models.built_in.routes import (
     LineEdit,
     Missing,
     Remove,
+    RemoveEntry,
     Rewrite,
     Route,
     Routed,
@@ -247,6 +249,24 @@ def _append_to(said: Sentence, parts: Parts) -> Route:
     return _edit(said, Insert(parts["text"], AtLine(0))) if clear and listing else None
 
 
+def _remove_entry(said: Sentence, parts: Parts) -> Route:
+    """Takes an entry of a file in which each line is one."""
+    text = parts["text"]
+    named = re.fullmatch(r"[^\W\d][\w.+/@-]*", text) is not None
+    clear = named and text.lower() not in filling() and not is_kind(text) and not begins_with_article(text)
+    listing = len(said.files) == 1 and _LISTING.search(said.files[0]) and not tells_of_part(said)
+    return _edit(said, RemoveEntry(text)) if clear and "text" not in parts.quoted and listing else None
+
+
+def _append_line(said: Sentence, parts: Parts) -> Route:
+    """Takes a quoted line that goes to the end of a file of lines or of prose; elsewhere the end may be no place."""
+    if "text" not in parts.quoted or len(said.files) != 1:
+        return None
+    whole = _LISTING.search(said.files[0]) or _PROSE.search(said.files[0])
+    at = PLACE.format(text=parts["text"], file=said.files[0])
+    return _edit(said, Insert(parts["text"], AtLine(0))) if whole else Missing(at)
+
+
 def _remove_line(said: Sentence, parts: Parts) -> Route:
     return _edit(said, Remove(parts.line))
 
@@ -424,6 +444,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "insert_end": _insert_at(0),
     "insert_top": _insert_at(1),
     "append_to": _append_to,
+    "append_line": _append_line,
     "insert_after": _insert_beside(after=True),
     "insert_before": _insert_beside(after=False),
     "name_missing": _name_missing,
@@ -433,6 +454,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "remove_lines": _remove_lines,
     "remove_line": _remove_line,
     "remove_text": _remove_text,
+    "remove_entry": _remove_entry,
     "rename": _rename,
     "set_value": _set_value,
     "value_told": _value_told,

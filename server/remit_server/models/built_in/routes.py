@@ -74,6 +74,13 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveEntry:
+    """The line of a list that is this entry, whatever mark stands before it and whatever version behind it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetValue:
     """What stands behind a name, as a constant or a key."""
 
@@ -89,7 +96,7 @@ class Rewrite:
     text: str
 
 
-LineEdit = Insert | Comment | Document | Remove | Rewrite | SetValue
+LineEdit = Insert | Comment | Document | Remove | RemoveEntry | Rewrite | SetValue
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
 _TAKES_MORE = re.compile(r".*[{\[(\\|>]|.*\s[|>][+-]?\d?|\s*\[[^,]*\]|\s*(?:fi|done|esac|end\w*|else|then|do|begin)")
@@ -121,9 +128,8 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
             before = _below_header(lines, name)
             indent = _indent(AtLine(before, beside=before), before, lines)
             return _insert(path, f'{indent}"""{text}"""', before, lines)
-        case Remove(line=line, last=last):
-            at = _numbered(line, lines) if isinstance(line, int) else _whole(path, lines, _only(lines, line))
-            return _remove(path, lines, at, at if last is None else _numbered(last, lines))
+        case Remove() | RemoveEntry():
+            return _remove(path, lines, *_to_remove(path, edit, lines))
         case Rewrite(line=line, text=text):
             at = _numbered(line, lines)
             old = lines[at - 1]
@@ -270,6 +276,30 @@ def _only(lines: Sequence[str], text: str) -> int:
     return found[0]
 
 
+def _to_remove(path: str, edit: Remove | RemoveEntry, lines: Sequence[str]) -> tuple[int, int]:
+    match edit:
+        case RemoveEntry(name=name):
+            return (at := _entry(lines, name)), at
+        case Remove(line=line, last=last):
+            at = _numbered(line, lines) if isinstance(line, int) else _whole(path, lines, _only(lines, line))
+            return at, at if last is None else _numbered(last, lines)
+        case _:
+            assert_never(edit)
+
+
+def _entry(lines: Sequence[str], name: str) -> int:
+    """Returns the number of the one line that is an entry of a list: with a bullet or a box before it, or with what a
+    requirement has behind it ("flask>=2 ; python_version > '3'")."""
+    entry = re.compile(
+        rf"\s*(?:[-*+•]\s+)?(?:\[[ xX]?\]\s+)?{re.escape(name)}\s*(?:(?:\[[^\]]*\]\s*)?(?:[=<>~!]=?|===)\s*[\w.*].*)?",
+        re.IGNORECASE,
+    )
+    found = [number for number, line in enumerate(lines, 1) if entry.fullmatch(line.partition(" #")[0].rstrip())]
+    if len(found) != 1:
+        raise NoPlace(f"no line is `{name}` alone" if not found else f"{len(found)} lines are `{name}`")
+    return found[0]
+
+
 def _insert(path: str, text: str, before: int, lines: Sequence[str]) -> Mapping[str, JsonValue]:
     if not lines:
         raise NoPlace("the file is empty")
@@ -351,6 +381,7 @@ NEW_NAME = "What is the new name? As in: rename total to subtotal in cart.py"
 NEW_TEXT = 'With which text? As in: replace "old" with "new" in README.md'
 TEXT = 'Which text shall I search for? As in: search for "total"'
 LINE = 'Which line? As in: remove line 3 from notes.txt, or: remove the line "milk" from notes.txt'
+PLACE = 'Where? As in: add the line "{text}" at the end of {file}, or: after line 3 of {file}'
 VALUE = "Which value? As in: set RATE to 0.3 in tax.py"
 DOCSTRING = 'What shall the docstring say? As in: add the docstring "Adds two numbers." to add in sums.py'
 MESSAGE = 'With which message? As in: commit everything with the message "Name the totals"'

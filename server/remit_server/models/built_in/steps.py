@@ -40,6 +40,7 @@ from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.meant import with_subject
 from remit_server.models.built_in.phrased import take_phrase
+from remit_server.models.built_in.phrases import find_phrases
 from remit_server.models.built_in.routes import (
     Define,
     Edited,
@@ -107,7 +108,7 @@ def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | 
     said = read_sentence(turn.text.strip()[:MOST_CHARS], files)  # a pasted line may have any length
     name = subject_of(said) if beyond(said) is Beyond.QUESTION else None
     if name is None:
-        return Ending(decline(said))
+        return Ending(decline(said, _in_quotes(said, files)))
     look = definition_of(name)
     if turn.call is None:
         return look if _is_offered(look, offered) else Ending(decline(said))
@@ -117,6 +118,27 @@ def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | 
     if not place.done:
         return Ending(decline(said))
     return Ending(f"{decline(said)} {place.text.replace('It is', f'`{name}` is', 1)}")
+
+
+_QUOTABLE = (
+    "change_line", "replace", "insert_end", "insert_top", "insert_after", "insert_before", "insert_after_line",
+    "insert_before_line", "append_to", "remove_text",
+)  # fmt: skip
+_TEXTS = ("old", "new", "text", "anchor", "literal")
+"""The parts of a phrase that may be any text, so that plain words leave open where they end or what they mean."""
+
+
+def _in_quotes(said: Sentence, files: AbstractSet[str]) -> str | None:
+    """Returns the sentence with its texts in quotes, where a rule takes it so."""
+    if any(mark in said.text for mark in '"`“„«「'):
+        return None
+    for parts in (found for idea in _QUOTABLE for found in find_phrases(idea, said)):
+        told = said.text
+        for text in (parts[name] for name in _TEXTS if parts.get(name) and name not in parts.quoted):
+            told = re.sub(rf"(?<![\w./\"-]){re.escape(text)}(?![\w/\"-]|\.\w)", lambda found: f'"{found[0]}"', told)
+        if told != said.text and isinstance(route(told, files), Edited | Routed):
+            return told
+    return None
 
 
 def _named_alone(text: str, files: AbstractSet[str]) -> str | None:

@@ -59,7 +59,8 @@ def begins_with_article(text: str) -> bool:
 
 _NO_ENTRY = re.compile(
     r"something|anything|everything|more|this|that|it|das|es|nothing|uppercase|lowercase|blank|empty|newlines?|footer|"
-    r"header|headings?|tests?|dependenc(?:y|ies)|documentation|docs|logging|comments?|entries|lines?|code|imports?",
+    r"header|headings?|tests?|dependenc(?:y|ies)|documentation|docs|logging|comments?|entries|lines?|code|imports?|"
+    r"duplicates?|whitespace|blanks?|spaces|tabs",
     re.IGNORECASE,
 )
 """A word for what is wanted, and not the text of it."""
