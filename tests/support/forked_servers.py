@@ -331,13 +331,11 @@ def know_policy(hooks: bool) -> None:
 
 @functools.cache
 def know_phrases() -> None:
-    """Compile what the rules for sentences know of language: seven hundred patterns, of which a sentence tries most."""
-    from remit_server.models.built_in.phrased import IDEAS
-    from remit_server.models.built_in.phrases import patterns
+    """Compile what the rules for sentences know of language."""
+    from remit_server.models.built_in.phrases import likely_phrases
     from remit_server.models.built_in.words import saying, word_table
 
-    for idea in IDEAS:
-        patterns(idea)
+    likely_phrases("")
     for idea in word_table():
         saying(idea)
 

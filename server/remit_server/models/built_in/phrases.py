@@ -1,18 +1,22 @@
-"""Whole sentences by what they come to: the patterns of `phrases.yaml`, and the parts that one finds (MOD-23). Pure."""
+"""Whole sentences by what they come to: the patterns of `phrases.yaml`, and the parts that one finds (MOD-23). Pure.
+
+To compile all patterns takes longer than all else that a sentence is asked, so RE2, which does it at once for a set of
+them, says first which of them it may be.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import yaml
+import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 
 from remit_server.models.built_in.sentences import FILE_MARK, QUOTE_MARKS, Sentence
+from remit_server.models.built_in.words import read_table
 
 _QUOTE = f"[{QUOTE_MARKS[0]}-{QUOTE_MARKS[-1]}]"
 _WORD = rf"[^\s{FILE_MARK}]+?"
@@ -105,8 +109,8 @@ class Parts:
 def find_phrases(idea: str, said: Sentence) -> Iterator[Parts]:
     """Yields the parts of each phrase that a sentence is from end to end."""
     for wording in said.wordings:
-        for pattern in patterns(idea):
-            if (found := pattern.fullmatch(wording)) is not None:
+        for phrase in likely_phrases(wording).get(idea, ()):
+            if (found := pattern_of(phrase).fullmatch(wording)) is not None:
                 parts = _parts(found, said)
                 if not any(_BESIDE.match(text) for name, text in parts.texts.items() if name not in parts.quoted):
                     yield parts
@@ -124,28 +128,73 @@ def _parts(found: re.Match[str], said: Sentence) -> Parts:
 
 
 @cache
-def patterns(idea: str) -> Sequence[re.Pattern[str]]:
-    """Returns the phrases that say an idea."""
-    table = _table()
-    return tuple(re.compile(_spell(phrase, table.places), re.IGNORECASE) for phrase in table.phrases[idea])
+def pattern_of(phrase: str) -> re.Pattern[str]:
+    """Returns the pattern that says a phrase."""
+    return re.compile(_spell(phrase), re.IGNORECASE)
 
 
-def _spell(phrase: str, places: Mapping[str, str]) -> str:
+def _spell(phrase: str) -> str:
     """Returns a phrase as a pattern, each of its parts a group of its own name, numbered."""
     numbers = count()
-    whole = re.sub(r"(?<!\?P)<(\w+)>", lambda found: places.get(found[1], found[0]), phrase)
     ordinals = "|".join(word for words in _ORDINALS for word in words)
     known = {**_PARTS, "ordinal": ordinals}
-    return re.sub(r"\{([a-z]+)\}", lambda found: f"(?P<{found[1]}_{next(numbers)}>{known[found[1]]})", whole)
+    return re.sub(r"\{([a-z]+)\}", lambda found: f"(?P<{found[1]}_{next(numbers)}>{known[found[1]]})", _placed(phrase))
+
+
+def _placed(phrase: str) -> str:
+    places = phrase_table().places
+    return re.sub(r"(?<!\?P)<(\w+)>", lambda found: places.get(found[1], found[0]), phrase)
+
+
+@lru_cache(maxsize=64)
+def likely_phrases(wording: str) -> Mapping[str, Sequence[str]]:
+    """Returns for each idea the phrases that a wording may be: all that it is, and a few that it is not."""
+    sieve, rows = _sieve()
+    found = dict[str, list[str]]()
+    for idea, phrase in (rows[at] for at in sorted(cast("list[int]", sieve.Match(wording)))):
+        found.setdefault(idea, []).append(phrase)
+    return found
+
+
+@cache
+def _sieve() -> tuple[Any, Sequence[tuple[str, str]]]:
+    """Returns the set of all phrases, with the idea and the phrase of each."""
+    options = _re2.Options()
+    options.case_sensitive = False
+    sieve = _re2.Set.FullMatchSet(options)
+    rows = [(idea, phrase) for idea, phrases in phrase_table().phrases.items() for phrase in phrases]
+    for _, phrase in rows:
+        sieve.Add(_loosely(phrase))
+    sieve.Compile()
+    return sieve, rows
+
+
+_re2 = cast("Any", re2)
+_LOOSE = (
+    (re.compile(r"\{[a-z]+\}"), ".+"),
+    (re.compile(r"\(\?P<\w+>"), "(?:"),
+    (re.compile(r"\[[^\]]*\\[wds][^\]]*\]|\\[wds]"), "."),  # RE2 knows the letters and spaces of ASCII alone
+)
+
+
+def _loosely(phrase: str) -> str:
+    """Returns what is easily compiled and matches whatever a phrase does."""
+    loose = _placed(phrase)
+    for pattern, instead in _LOOSE:
+        loose = pattern.sub(instead, loose)
+    return loose
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class PhraseTable:
+    """The phrases of each idea, and the places that stand for an expression in them."""
+
     places: Mapping[str, str]
     phrases: Mapping[str, Sequence[str]]
 
 
 @cache
-def _table() -> _Table:
-    rows: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("phrases.yaml").read_text("utf-8"))
-    return _Table(rows.pop("places"), rows)
+def phrase_table() -> PhraseTable:
+    """Returns what `phrases.yaml` holds."""
+    rows = dict(read_table("phrases.yaml"))
+    return PhraseTable(rows.pop("places"), rows)

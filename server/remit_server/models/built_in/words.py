@@ -9,17 +9,22 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
+from typing import Any, cast
 
-import yaml
+from remit_governance.policy.language.document import read_document
 
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
+
+
+def read_table(name: str) -> Mapping[str, Any]:
+    """Returns a table that lies beside this module."""
+    return cast("Mapping[str, Any]", read_document(name, (Path(__file__).parent / name).read_text("utf-8")).value)
 
 
 @cache
 def word_table() -> Mapping[str, Sequence[str]]:
     """Returns for each idea the words that say it."""
-    table: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text("utf-8"))
-    return table
+    return read_table("words.yaml")
 
 
 @cache
