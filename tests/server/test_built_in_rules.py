@@ -22,17 +22,8 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.answers import (
-    ANY,
-    EDIT,
-    NO_DEFINITION,
-    OUTSIDE_WORKFLOW,
-    QUESTION,
-    WHAT,
-    WRITING,
-    Ending,
-    decline,
-)
+from remit_server.models.built_in.answers import NO_DEFINITION, OUTSIDE_WORKFLOW, WHAT, Ending
+from remit_server.models.built_in.declined import ANY, EDIT, ONE_AT_A_TIME, QUESTION, WRITING, decline
 from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.phrases import likely_phrases, pattern_of, phrase_table
@@ -63,8 +54,9 @@ from remit_server.models.built_in.routes import (
     SetValue,
     plan_edit,
 )
+from remit_server.models.built_in.routing import route
 from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence
-from remit_server.models.built_in.steps import next_step, route
+from remit_server.models.built_in.steps import next_step
 from remit_server.models.ports import UserMessage
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
@@ -77,6 +69,7 @@ FILES = frozenset(
 )
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("notes.txt", "read_file", {"path": "notes.txt"}),
     ("pytest", "run_command", {"command": "pytest"}),
     ("make test", "run_command", {"command": "make test"}),
     ("go test ./...", "run_command", {"command": "go test ./..."}),
@@ -374,6 +367,9 @@ def test_MOD_23_who_wants_something_undone_is_told_how(sentence: str) -> None:
         "remove duplicates from notes.txt",
         "remove the milk from notes.txt",
         "remove everything from notes.txt",
+        "\ud800 notes.txt",
+        "show notes.txt, then remove line 2",
+        "build it and run the tests",
         '"hello world" is still on the start page of this',
     ],
 )
@@ -492,7 +488,7 @@ def test_MOD_23_a_file_of_tests_is_told_by_its_name() -> None:
 @rows("sentence", BEYOND)
 def test_MOD_23_what_is_declined_is_declined_by_its_kind(sentence: str) -> None:
     assert route(sentence, FILES) is None
-    assert decline(read_sentence(sentence, FILES)) == BEYOND[sentence]
+    assert decline(read_sentence(sentence, FILES), FILES) == BEYOND[sentence]
 
 
 IN_QUOTES = {
@@ -509,6 +505,26 @@ def test_MOD_23_a_sentence_whose_texts_are_plain_words_is_given_back_in_quotes(s
     assert isinstance(ending, Ending)
     assert ending.text == EDIT.format(example=IN_QUOTES[sentence])
     assert isinstance(route(IN_QUOTES[sentence], FILES), Edited | Routed)
+
+
+ONE_BY_ONE = {
+    "show notes.txt, then remove line 2 of notes.txt": ("show notes.txt", "remove line 2 of notes.txt"),
+    "list the files and run the tests": ("list the files", "run the tests"),
+    'replace "a" with "b" in notes.txt; delete src/tax.py': ('replace "a" with "b" in notes.txt', "delete src/tax.py"),
+    "git status and commit everything": ("git status", "commit everything"),
+    "rename total to amount in src/cart.py and then run pytest": (
+        "rename total to amount in src/cart.py",
+        "run pytest",
+    ),
+}
+
+
+@rows("sentence", ONE_BY_ONE)
+def test_MOD_23_two_wishes_that_rules_take_are_asked_for_one_by_one(sentence: str) -> None:
+    ending = next_step([UserMessage(sentence)], {}, FILES)
+    first, second = ONE_BY_ONE[sentence]
+    assert ending == Ending(ONE_AT_A_TIME.format(first=first, second=second))
+    assert None not in (route(first, FILES), route(second, FILES))
 
 
 @rows(

@@ -55,10 +55,6 @@ _WHICH_FILE = re.compile(
     r"which file|what file|welcher datei|quel fichier|qu[eé] archivo|quale file|どのファイル", re.IGNORECASE
 )
 _COMMAND = re.compile(r"\b(?:commands?|befehl|commande|comando)\b|コマンド", re.IGNORECASE)
-_SECOND = re.compile(
-    r"\w.*\b(?:and|then|und|dann|et|puis|y|luego|e|poi)\b (?:run|execute|führ\w*|lance|ejecuta|corre|esegui|lancia)\b",
-    re.IGNORECASE,
-)
 _PROGRAMS = frozenset(
     {
         "bash", "cargo", "cat", "date", "df", "du", "echo", "env", "find", "git", "go", "gradle", "grep", "head",
@@ -111,9 +107,7 @@ def take_git(said: Sentence) -> Route:
 
 
 def take_run(said: Sentence) -> Route:
-    """Takes a command, a script or the tests; not the second of two wishes."""
-    if _SECOND.search(said.bare):
-        return None
+    """Takes a command, a script or the tests."""
     if says("tests", said.bare) and not said.quoted and _PASSING.search(said.bare):
         return _take_tests(said, asks=True)
     if not says("run", said.bare):

@@ -23,6 +23,11 @@ _IT = re.compile(r"(?<![\w-])(?:it|this|that(?: file)?|sie|es|ihn|lo|la)(?![\w-]
 _ELSE = re.compile(r"\b(?:where|what|how|why|when|wo|was|où|donde|dove)\b", re.IGNORECASE)
 
 
+def says_it(text: str) -> bool:
+    """Returns whether a text speaks of something by a pronoun."""
+    return _IT.search(text) is not None
+
+
 def with_subject(said: Sentence) -> str:
     """Returns the second of two clauses with the file that the first is about in place of "it": "notes.txt is empty,
     delete it". Anything else that the first names could be meant, so only plain words of a file's state may stand

@@ -151,7 +151,9 @@ def likely_phrases(wording: str) -> Mapping[str, Sequence[str]]:
     """Returns for each idea the phrases that a wording may be: all that it is, and a few that it is not."""
     sieve, rows = _sieve()
     found = dict[str, list[str]]()
-    for idea, phrase in (rows[at] for at in sorted(cast("list[int]", sieve.Match(wording)))):
+    # Half a character is none in UTF-8.
+    matched = cast("list[int] | None", sieve.Match(wording.encode(errors="replace")))
+    for idea, phrase in (rows[at] for at in sorted(matched or ())):
         found.setdefault(idea, []).append(phrase)
     return found
 
@@ -161,6 +163,7 @@ def _sieve() -> tuple[Any, Sequence[tuple[str, str]]]:
     """Returns the set of all phrases, with the idea and the phrase of each."""
     options = _re2.Options()
     options.case_sensitive = False
+    options.max_mem = _MOST_BYTES
     sieve = _re2.Set.FullMatchSet(options)
     rows = [(idea, phrase) for idea, phrases in phrase_table().phrases.items() for phrase in phrases]
     for _, phrase in rows:
@@ -170,6 +173,8 @@ def _sieve() -> tuple[Any, Sequence[tuple[str, str]]]:
 
 
 _re2 = cast("Any", re2)
+_MOST_BYTES = 64 * 1024 * 1024
+"""What RE2 may take for a match; where that is not enough there is none, and the sentence is declined."""
 _LOOSE = (
     (re.compile(r"\{[a-z]+\}"), ".+"),
     (re.compile(r"\(\?P<\w+>"), "(?:"),

@@ -1,14 +1,13 @@
 """What the built-in model does next: the call that a rule makes of the sentence, or the answer that ends the turn
 (MOD-23). Pure.
 
-The rules stand in their order: what a sentence asks for, in six languages. A rule takes a sentence only where all of
-it is clear: which file, which text. What no rule takes is declined.
+What no rule takes is declined.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -16,43 +15,35 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.models.built_in import changing, looking
 from remit_server.models.built_in.answers import (
     HELP,
     NO_DEFINITION,
     NOT_FOUND,
     SOME,
     UNCHANGED,
-    Beyond,
     Ending,
     answer,
     answer_edit,
     answer_shown,
-    beyond,
     bounded,
-    decline,
     definitions,
     files_found,
-    subject_of,
     taken_in_part,
 )
+from remit_server.models.built_in.declined import Beyond, ask_one_by_one, beyond, decline, subject_of
 from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.looking import definition_of
-from remit_server.models.built_in.meant import with_subject
-from remit_server.models.built_in.phrased import take_phrase
-from remit_server.models.built_in.phrases import find_phrases
 from remit_server.models.built_in.routes import (
     Define,
     Edited,
     Help,
     Missing,
-    Route,
     Routed,
     lines_of,
     plan_edit,
 )
-from remit_server.models.built_in.sentences import Sentence, read_sentence
-from remit_server.models.built_in.wished import is_wished
+from remit_server.models.built_in.routing import MOST_CHARS, route
+from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.words import IDENTIFIER, names_file
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
@@ -100,45 +91,25 @@ def _files_before(turn: Turn, known: AbstractSet[str] | None) -> AbstractSet[str
 
 _TESTS_TOO = re.compile(r",? (?:also|even|including|too) (?:in )?(?:the )?tests?$", re.IGNORECASE)
 _FILES_SHOWN = frozenset({"read_file", "search_files", "list_files"})
-_LOOKS = _FILES_SHOWN | {"get_symbols", "git_status", "git_diff"}
 
 
 def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending:
     """Says what takes a model; of a name that a question is about first where it is defined."""
     said = read_sentence(turn.text.strip()[:MOST_CHARS], files)  # a pasted line may have any length
+    if turn.call is None and (both := ask_one_by_one(said.text, files)) is not None:
+        return Ending(both)
     name = subject_of(said) if beyond(said) is Beyond.QUESTION else None
     if name is None:
-        return Ending(decline(said, _in_quotes(said, files)))
+        return Ending(decline(said, files))
     look = definition_of(name)
     if turn.call is None:
-        return look if _is_offered(look, offered) else Ending(decline(said))
+        return look if _is_offered(look, offered) else Ending(decline(said, files))
     place = answer(look, turn.result)
     if place.text == NOT_FOUND:
-        return Ending(f"{NO_DEFINITION.format(name=name)} {decline(said).removeprefix('I stopped: ')}")
+        return Ending(f"{NO_DEFINITION.format(name=name)} {decline(said, files).removeprefix('I stopped: ')}")
     if not place.done:
-        return Ending(decline(said))
-    return Ending(f"{decline(said)} {place.text.replace('It is', f'`{name}` is', 1)}")
-
-
-_QUOTABLE = (
-    "change_line", "replace", "insert_end", "insert_top", "insert_after", "insert_before", "insert_after_line",
-    "insert_before_line", "append_to", "remove_text",
-)  # fmt: skip
-_TEXTS = ("old", "new", "text", "anchor", "literal")
-"""The parts of a phrase that may be any text, so that plain words leave open where they end or what they mean."""
-
-
-def _in_quotes(said: Sentence, files: AbstractSet[str]) -> str | None:
-    """Returns the sentence with its texts in quotes, where a rule takes it so."""
-    if any(mark in said.text for mark in '"`“„«「'):
-        return None
-    for parts in (found for idea in _QUOTABLE for found in find_phrases(idea, said)):
-        told = said.text
-        for text in (parts[name] for name in _TEXTS if parts.get(name) and name not in parts.quoted):
-            told = re.sub(rf"(?<![\w./\"-]){re.escape(text)}(?![\w/\"-]|\.\w)", lambda found: f'"{found[0]}"', told)
-        if told != said.text and isinstance(route(told, files), Edited | Routed):
-            return told
-    return None
+        return Ending(decline(said, files))
+    return Ending(f"{decline(said, files)} {place.text.replace('It is', f'`{name}` is', 1)}")
 
 
 def _named_alone(text: str, files: AbstractSet[str]) -> str | None:
@@ -299,82 +270,6 @@ def _before(call: ProposedCall, files: AbstractSet[str]) -> AbstractSet[str]:
             return (files - {new_path}) | {path}
         case _:
             return files
-
-
-_CONDITION = re.compile(r"(?:if|unless|when|in case|wenn|falls|si|se|quando|cuando|もし)\b", re.IGNORECASE)
-"""What begins so is done only where something holds, which no rule looks at."""
-_NEGATED = re.compile(
-    r"\b(?:do(?:es)?(?: not|n['’]?t)|is(?: not|n['’]t)|not|except|unless|nicht|kein\w*|außer|pas|sauf|excepto|salvo|"
-    r"tranne|eccetto|non)\b|ない|以外",
-    re.IGNORECASE,
-)
-"""What is not meant: a rule that looks for words would take it for what is."""
-_SECTION = re.compile(r"\b(?:section|paragraph|chapter|abschnitt|absatz|kapitel|secci[oó]n|sezione)\b", re.IGNORECASE)
-"""A part of a file that no rule finds."""
-_SECOND_WISH = re.compile(
-    r"\b(?:and then|and after that|and afterwards|und dann|und danach|et (?:puis|ensuite)|y (?:luego|despu[ée]s)|"
-    r"e (?:poi|dopo))\b",
-    re.IGNORECASE,
-)
-"""What comes after it would be left undone."""
-_SECOND_QUESTION = re.compile(
-    r"\band (?:also )?(?:what|which|why|how|who|explain|describe|summari[sz]e|tell|say|run|do they|does it)\b"
-    r"|\bund (?:was|welche[rs]?|warum|wie|wer|erkl[äa]re?|beschreibe?|sage?|f[üu]hre|starte?)\b"
-    r"|\bet (?:que|quel(?:le)?s?|pourquoi|comment|qui|explique|d[ée]cris|dis|lance|ex[ée]cute)\b"
-    r"|\by (?:qu[ée]|cu[áa]l(?:es)?|por qu[ée]|c[óo]mo|qui[ée]n|explica|describe|dime|ejecuta|corre)\b"
-    r"|\be (?:che|cosa|qual[ei]|perch[ée]|come|chi|spiega|descrivi|dimmi|esegui|lancia)\b",
-    re.IGNORECASE,
-)
-"""What a list of files or the text of one does not answer."""
-MOST_CHARS = 600
-"""A longer sentence is no simple one."""
-
-
-def route(text: str, files: AbstractSet[str]) -> Route:
-    """Returns what a sentence asks for; None where no rule takes it."""
-    if not text.strip() or len(text) > MOST_CHARS or "\n" in text.strip():
-        return None
-    if _CONDITION.match(text.strip()) or _SECTION.search(text):
-        return None
-    said = read_sentence(with_subject(read_sentence(text.strip(), files)), files)
-    if _SECOND_WISH.search(said.bare):
-        return None
-    found = _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said)
-    return found if _is_meant(found, said) else None
-
-
-def _is_meant(found: Route, said: Sentence) -> bool:
-    """Returns whether a sentence asks for what was found in it, and for nothing besides."""
-    match found:
-        case Routed(tool=tool) if tool in _LOOKS:
-            return _SECOND_QUESTION.search(said.bare) is None
-        case Routed(tool=tool, arguments=arguments):
-            answers = tool == "run_tests" or str(arguments.get("command")).startswith(("git log", "git show"))
-            return is_wished(said, answers=answers)
-        case Edited():
-            return is_wished(said)
-        case _:
-            return True
-
-
-def _take_words(said: Sentence) -> Route:
-    found = (rule(said) for rule in _RULES)
-    return None if _NEGATED.search(said.bare) else next((each for each in found if each is not None), None)
-
-
-def _ask_which(said: Sentence, text: str, files: AbstractSet[str]) -> Route:
-    """Asks which of several files of one name is meant, where the sentence is clear but for that."""
-    name = said.alike[0].rpartition("/")[2]
-    named = re.sub(rf"(?<![\w./-]){re.escape(name)}", said.alike[0], text, count=1)
-    return None if route(named, files) is None else Missing(f"Which file: {' or '.join(said.alike[:4])}?")
-
-
-_RULES: Sequence[Callable[[Sentence], Route]] = (
-    looking.take_help, looking.take_git, looking.take_shell, looking.take_run, changing.take_move,
-    changing.take_rename, changing.take_replace, changing.take_remove, changing.take_delete, changing.take_insert,
-    changing.take_set_value, changing.take_create, looking.take_search, looking.take_list, looking.take_show,
-)  # fmt: skip
-"""In this order; the first that takes a sentence has it."""
 
 
 @dataclass(frozen=True, slots=True)

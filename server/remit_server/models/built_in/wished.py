@@ -74,6 +74,17 @@ _AND = re.compile(
     r"(?! (?:it|this|that|them|those|sie|ihn|es)\b)",
     re.IGNORECASE,
 )
+_AND_RUN = re.compile(
+    r"\w.*\b(?:and|then|und|dann|et|puis|y|luego|e|poi)\b (?:also )?"
+    r"(?:run|execute|f[üu]hr\w*|starte?|lance|ex[ée]cute|ejecuta|corre|esegui|lancia)\b",
+    re.IGNORECASE,
+)
+_AND_THEN = re.compile(
+    r"\b(?:and then|and after that|and afterwards|und dann|und danach|et (?:puis|ensuite)|y (?:luego|despu[ée]s)|"
+    r"e (?:poi|dopo))\b",
+    re.IGNORECASE,
+)
+"""What leads to another wish, whatever the first one is."""
 _IN_JAPANESE = re.compile(
     r"(?:した|しました)(?!い)|済み|ないで|るな|な$|いけ|だめ|ダメ|べき|もいい|もよい|とどう|のは|理由|方法|誰|なぜ|たら|れば|以降|てから|あとで|した後|の方|だけ|のみ|説明"
 )
@@ -92,11 +103,13 @@ def is_wished(said: Sentence, *, answers: bool = False) -> bool:
     tells = _REPORTS.match(short) or _REPORTS_WITHIN.search(short)
     forbids = _FORBIDS.match(short) or _FORBIDS_WITHIN.search(short)
     japanese = _IN_JAPANESE.search(short) and not _STILL_IN_JAPANESE.search(short)
-    bound = _LATER.search(short) or _wishes_twice(said)
-    return not (asks or tells or forbids or japanese or bound)
+    return not (asks or tells or forbids or japanese or _LATER.search(short))
 
 
-def _wishes_twice(said: Sentence) -> bool:
-    """Returns whether a second wish follows a first one: "in a.py, delete line 3" is one."""
+def wishes_twice(said: Sentence) -> bool:
+    """Returns whether a second wish follows a first one, which a rule would leave undone: "in a.py, delete line 3" is
+    one."""
+    if _AND_THEN.search(said.bare) or _AND_RUN.search(said.bare):
+        return True
     bare = without_paths(said)
     return any(any(says(idea, bare[: found.start()]) for idea in (*WISHES, "sets")) for found in _AND.finditer(bare))

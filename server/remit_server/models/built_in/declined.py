@@ -1,0 +1,139 @@
+"""What is answered where no rule takes a sentence: what kind of wish it is, and the way on (MOD-23). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+from enum import Enum, auto
+from typing import assert_never
+
+from remit_server.models.built_in.answers import CONNECT, SHOWN
+from remit_server.models.built_in.meant import says_it
+from remit_server.models.built_in.phrases import find_phrases
+from remit_server.models.built_in.routes import Define, Edited, Missing, Routed
+from remit_server.models.built_in.routing import route
+from remit_server.models.built_in.sentences import Sentence, is_name, without_paths
+from remit_server.models.built_in.texts import begins_with_article
+from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
+
+ANY = (
+    "I stopped: I follow fixed rules, and none fits this; ask me `what can you do`. A language model can do more. "
+    f"Connect one: {SHOWN}"
+)
+WRITING = (
+    f"I stopped: I follow fixed rules, and write no code or text of my own. A language model does. Connect one: {SHOWN}"
+)
+QUESTION = (
+    "I stopped: I follow fixed rules, and none answers that question. A language model may answer it. "
+    f"Connect one: {SHOWN}"
+)
+EDIT = (
+    "I stopped: I follow fixed rules, and do not know exactly what to change. I need exact text, as in: "
+    "{example}. For other wordings, " + CONNECT
+)
+ONE_AT_A_TIME = "I stopped: I do one thing at a time. Ask for `{first}`, and after that for `{second}`."
+_CHANGES = ("adds", "replaces", "deletes", "moves", "sets", "creates", "edits", "fixes")
+_KIND = "function|class|method|klasse|funktion|methode|classe|fonction|clase|funzione"
+_CALLED = tuple(
+    re.compile(told, re.IGNORECASE)
+    for told in (rf"\b({IDENTIFIER})\(", rf"\b(?:{_KIND}) ({IDENTIFIER})\b", rf"\b({IDENTIFIER}) (?:{_KIND})\b")
+)
+"""How a word is told to be a name."""
+_NO_NAMES = frozenset({"do", "does", "did", "has", "have", "had", "was", "were", "that", "which", "works", "used"})
+"""Words beside "function" that are no function's name."""
+
+
+_TELL = re.compile(r"\b(?:and|then) (?:tell|explain|describe|summari[sz]e)\b", re.IGNORECASE)
+"""What asks for words of its own behind a look."""
+
+
+class Beyond(Enum):
+    """What a sentence wishes for that no rule does."""
+
+    WRITING = auto()
+    QUESTION = auto()
+    EDIT = auto()
+    OTHER = auto()
+
+
+def beyond(said: Sentence) -> Beyond:
+    """Returns what kind of wish a sentence is that no rule takes."""
+    short = said.short
+    if says("asking", short):
+        return Beyond.QUESTION
+    if says("writing", short):
+        return Beyond.WRITING
+    asks = re.search(r"[?？]\W*$", said.text) is not None
+    if _TELL.search(short) or (asks and not any(saying(idea).match(short) for idea in _CHANGES)):
+        return Beyond.QUESTION
+    return Beyond.EDIT if any(says(idea, said.bare) for idea in _CHANGES) else Beyond.OTHER
+
+
+def subject_of(said: Sentence) -> str | None:
+    """Returns the one name of code that a question is about; None where it names none, or several."""
+    bare = without_paths(said)
+    found = {word for word in re.findall(IDENTIFIER, bare) if is_name(word)}
+    found |= {name for told in _CALLED for name in told.findall(bare)}
+    found |= {text for text in said.quoted if re.fullmatch(IDENTIFIER, text)}
+    found = {name for name in found if name.lower() not in filling() | _NO_NAMES}
+    return found.pop() if len(found) == 1 else None
+
+
+def decline(said: Sentence, files: AbstractSet[str]) -> str:
+    """Returns the sentence that ends a turn for which there is no rule."""
+    kind = beyond(said)
+    match kind:
+        case Beyond.WRITING:
+            return WRITING
+        case Beyond.QUESTION:
+            return QUESTION
+        case Beyond.EDIT:
+            file = said.files[0] if len(said.files) == 1 else "FILE"
+            return EDIT.format(example=_in_quotes(said, files) or f"replace 'OLD' with 'NEW' in {file}")
+        case Beyond.OTHER:
+            return ANY
+        case _:
+            assert_never(kind)
+
+
+_QUOTABLE = (
+    "change_line", "replace", "insert_end", "insert_top", "insert_after", "insert_before", "insert_after_line",
+    "insert_before_line", "append_to", "remove_text",
+)  # fmt: skip
+_TEXTS = ("old", "new", "text", "anchor", "literal")
+"""The parts of a phrase that may be any text, so that plain words leave open where they end or what they mean."""
+
+
+def _in_quotes(said: Sentence, files: AbstractSet[str]) -> str | None:
+    """Returns the sentence with its texts in quotes, where a rule takes it so."""
+    if any(mark in said.text for mark in '"`“„«「'):
+        return None
+    for parts in (found for idea in _QUOTABLE for found in find_phrases(idea, said)):
+        told = said.text
+        plain = [parts[name] for name in _TEXTS if parts.get(name) and name not in parts.quoted]
+        if any(map(begins_with_article, plain)):  # it describes what is wanted
+            continue
+        for text in plain:
+            told = re.sub(rf"(?<![\w./\"-]){re.escape(text)}(?![\w/\"-]|\.\w)", lambda found: f'"{found[0]}"', told)
+        if told != said.text and isinstance(route(told, files), Edited | Routed):
+            return told
+    return None
+
+
+_AND = r"and|then|after that|afterwards|also|und|dann|danach|et|puis|ensuite|y|luego|despu[ée]s|e|poi|dopo"
+_JOINED = re.compile(rf"[,;.]? +(?:(?:{_AND})\b,? *)+|[;.] +", re.IGNORECASE)
+"""What may stand between two wishes."""
+
+
+def ask_one_by_one(text: str, files: AbstractSet[str]) -> str | None:
+    """Returns what is answered to two wishes of which rules take each; None where it is not that."""
+    for joined in _JOINED.finditer(text):
+        first, second = text[: joined.start()].strip(), text[joined.end() :].strip()
+        if says_it(second):  # which nobody knows without the first one
+            continue
+        if isinstance(route(first, files), _TAKEN) and isinstance(route(second, files), _TAKEN | Missing):
+            return ONE_AT_A_TIME.format(first=first, second=second)
+    return None
+
+
+_TAKEN = Edited | Routed | Define
