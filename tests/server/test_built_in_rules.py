@@ -9,6 +9,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import AsyncIterator
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,18 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.answers import NO_DEFINITION, OUTSIDE_WORKFLOW, WHAT, Ending
-from remit_server.models.built_in.declined import ANY, EDIT, ONE_AT_A_TIME, QUESTION, WRITING, decline
+from remit_server.models.built_in.answers import (
+    ASKED_FOR,
+    CHANGED,
+    DELETED_FILE,
+    NO_DEFINITION,
+    NOT_GONE_ON,
+    OUTSIDE_WORKFLOW,
+    UNCHANGED,
+    WHAT,
+    Ending,
+)
+from remit_server.models.built_in.declined import ANY, EDIT, QUESTION, WRITING, decline
 from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.phrases import likely_phrases, pattern_of, phrase_table
@@ -50,11 +61,12 @@ from remit_server.models.built_in.routes import (
     Remove,
     RemoveEntry,
     Rewrite,
+    Route,
     Routed,
     SetValue,
     plan_edit,
 )
-from remit_server.models.built_in.routing import route
+from remit_server.models.built_in.routing import route, wishes_in
 from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence
 from remit_server.models.built_in.steps import next_step
 from remit_server.models.ports import UserMessage
@@ -387,19 +399,25 @@ SHOP = frozenset(
     }
 )  # fmt: skip
 LOOKS = {"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"}
-UNCHANGED = [
+ASK_FOR_NO_EDIT = [
     line for file in ("unchanged.txt", "misread.txt") for line in (GUIDED / file).read_text("utf-8").splitlines()
 ]
 NOT_THE_FILE = (GUIDED / "not_the_file.txt").read_text("utf-8").splitlines()
 
 
-@rows("sentence", UNCHANGED)
+def done_for(sentence: str, files: AbstractSet[str]) -> list[Route]:
+    """What rules do for a sentence: nothing where one of several wishes lacks a part."""
+    found = [route(wish, files) for wish in wishes_in(sentence, files)]
+    return [] if any(isinstance(each, Missing) for each in found) else found
+
+
+@rows("sentence", ASK_FOR_NO_EDIT)
 def test_MOD_23_nothing_is_changed_or_run_for_what_asks_for_no_one_edit(sentence: str) -> None:
     """Phrased by somebody who had not seen the rules (complaints, questions, negations, two things at once), and by
     somebody who had, and looked for what they misread."""
-    found = route(sentence, SHOP)
-    assert not isinstance(found, Edited)
-    assert not isinstance(found, Routed) or found.tool in LOOKS
+    for found in done_for(sentence, SHOP):
+        assert not isinstance(found, Edited)
+        assert not isinstance(found, Routed) or found.tool in LOOKS
 
 
 @rows("sentence", (GUIDED / "wished.txt").read_text("utf-8").splitlines())
@@ -412,8 +430,8 @@ def test_MOD_23_one_thing_that_is_spelled_out_is_done(sentence: str) -> None:
 @rows("sentence", NOT_THE_FILE)
 def test_MOD_23_a_file_is_no_it_that_another_clause_speaks_of(sentence: str) -> None:
     """Phrased by somebody who had not seen the rules: "there is dead code in cart.py, remove it"."""
-    found = route(sentence, SHOP)
-    assert not isinstance(found, Routed) or found.tool not in {"delete_file", "move_file"}
+    for found in done_for(sentence, SHOP):
+        assert not isinstance(found, Routed) or found.tool not in {"delete_file", "move_file"}
 
 
 @rows(
@@ -507,24 +525,47 @@ def test_MOD_23_a_sentence_whose_texts_are_plain_words_is_given_back_in_quotes(s
     assert isinstance(route(IN_QUOTES[sentence], FILES), Edited | Routed)
 
 
-ONE_BY_ONE = {
+WISHES_OF = {
+    "show notes.txt": ("show notes.txt",),
+    "run the tests and show me the result": ("run the tests and show me the result",),
+    "run the tests and show the diff": ("run the tests", "show the diff"),
+    "delete line 5 of notes.txt and run the tests": ("delete line 5 of notes.txt", "run the tests"),
+    "delete notes.txt; run the tests": ("delete notes.txt", "run the tests"),
+    "lösche README.md, danach starte die Tests": ("lösche README.md", "starte die Tests"),
     "show notes.txt, then remove line 2 of notes.txt": ("show notes.txt", "remove line 2 of notes.txt"),
     "list the files and run the tests": ("list the files", "run the tests"),
     'replace "a" with "b" in notes.txt; delete src/tax.py': ('replace "a" with "b" in notes.txt', "delete src/tax.py"),
-    "git status and commit everything": ("git status", "commit everything"),
     "rename total to amount in src/cart.py and then run pytest": (
         "rename total to amount in src/cart.py",
         "run pytest",
     ),
+    "delete notes.txt, run the tests and show the diff": ("delete notes.txt", "run the tests", "show the diff"),
+    'add "a and delete src/tax.py" at the end of notes.txt and run npm test': (
+        'add "a and delete src/tax.py" at the end of notes.txt',
+        "run npm test",
+    ),
+    "lösche notes.txt und führe die Tests aus": ("lösche notes.txt", "führe die Tests aus"),
+    "git status and commit everything": ("git status", "commit everything"),
+    "commit everything and run the tests": (),
+    "show src/cart.py and delete it": (),
+    "show notes.txt and explain it": (),
+    "delete notes.txt and src/tax.py": (),
+    "delete notes.txt and then src/tax.py": (),
+    "delete notes.txt and src/tax.py and run the tests": (),
+    "delete notes.txt and run the tests?": (),
+    "don't delete notes.txt and run the tests": (),
+    "delete notes.txt and don't run the tests": (),
+    "i'd delete notes.txt and run the tests": (),
+    "delete notes.txt and run the tests if they pass": (),
+    "delete notes.txt. no wait": (),
+    'replace "a" with "b" in notes.txt and "c" with "d" in README.md': (),
+    "list the files, run the tests, show the diff and show README.md": (),
 }
 
 
-@rows("sentence", ONE_BY_ONE)
-def test_MOD_23_two_wishes_that_rules_take_are_asked_for_one_by_one(sentence: str) -> None:
-    ending = next_step([UserMessage(sentence)], {}, FILES)
-    first, second = ONE_BY_ONE[sentence]
-    assert ending == Ending(ONE_AT_A_TIME.format(first=first, second=second))
-    assert None not in (route(first, FILES), route(second, FILES))
+@rows("sentence", WISHES_OF)
+def test_MOD_23_a_sentence_wishes_for_what_rules_take_one_by_one(sentence: str) -> None:
+    assert wishes_in(sentence, FILES) == WISHES_OF[sentence]
 
 
 @rows(
@@ -1030,6 +1071,36 @@ async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:
         names = ("notes.txt", "ho.txt", "hi.txt", "src/cart.py")
         found = {name: (bench.workspace / name).read_text() for name in names if (bench.workspace / name).exists()}
         assert found == {"notes.txt": "milk\neggs\n", "src/cart.py": "class Cart:\n    sum = 5\n"}
+
+
+async def test_MOD_23_two_wishes_are_done_in_their_order(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        result = await bench.ask("set total to 5 in src/cart.py and show src/cart.py, then delete notes.txt")
+        assert (result.status, result.final_output) == (
+            "completed",
+            f"{CHANGED}\n\nclass Cart:\n    total = 5\n\n{DELETED_FILE.format(path='notes.txt')}",
+        )
+        assert not (bench.workspace / "notes.txt").exists()
+
+
+async def test_MOD_23_after_what_was_not_done_no_other_wish_is(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        result = await bench.ask('show notes.txt, delete the line "class Cart:" from src/cart.py and delete notes.txt')
+        assert result.status == "declined"
+        assert result.final_output is not None
+        assert result.final_output.startswith(f"milk\n\n{UNCHANGED}")
+        assert result.final_output.endswith(NOT_GONE_ON.format(wish="delete notes.txt"))
+        assert (bench.workspace / "notes.txt").exists()
+
+
+async def test_MOD_23_what_a_wish_lacks_is_asked_for_before_any_is_done(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        result = await bench.ask("delete notes.txt and remove line 2")
+        assert (result.status, result.final_output) == (
+            "declined",
+            ASKED_FOR.format(wish="remove line 2", question=FILE),
+        )
+        assert (bench.workspace / "notes.txt").exists()
 
 
 async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path) -> None:

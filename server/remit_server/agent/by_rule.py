@@ -28,10 +28,10 @@ asked."""
 
 BY_RULE = "(A rule of Remit did this. The model was not asked.)"
 HELP_BESIDE_MODEL = (
-    "Rules of Remit take a sentence that names one thing to do: list, show and search files, run a command or the "
-    "tests, show what git says, rename, replace, add or remove a line, a comment or a docstring, change a value, "
-    "create, move or delete a file. Anything else the model answers. `/status` says which it is, and where your "
-    "messages go."
+    "Rules of Remit take a sentence that names one to three things to do: list, show and search files, run a command "
+    "or the tests, show what git says, rename, replace, add or remove a line, a comment or a docstring, change a "
+    "value, create, move or delete a file. Anything else the model answers. `/status` says which it is, and where "
+    "your messages go."
 )
 
 

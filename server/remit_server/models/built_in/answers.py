@@ -30,6 +30,7 @@ CONNECT = f"connect a model: {SHOWN}"
 RENAMED = "Renamed every occurrence."
 REPLACED = "Replaced every occurrence."
 DELETED = "Deleted the line."
+DELETED_FILE = "Deleted {path}."
 DELETED_LINES = "Deleted the lines."
 ADDED = "Added it."
 INSERTED = "Inserted the line."
@@ -37,6 +38,8 @@ REWRITTEN = "Replaced the line."
 IMPORTED = "Added the import."
 CHANGED = "Changed the value."
 UNCHANGED = "I stopped: nothing was changed."
+ASKED_FOR = "For `{wish}`: {question}"
+NOT_GONE_ON = " I did not go on to `{wish}`."
 SOME = "Changed in part: you left out some of the changes."
 PROPOSED = "Proposed. Your review decides what is written."
 UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it in the editor."
@@ -260,7 +263,7 @@ _ANSWERS: Mapping[str, Callable[[Routed, str], str]] = MappingProxyType(
         "git_status": _as_told,
         "git_diff": _as_told,
         "write_file": _said("Wrote {path}."),
-        "delete_file": _said("Deleted {path}."),
+        "delete_file": _said(DELETED_FILE),
         "move_file": _said("Moved {path} to {new_path}."),
         "edit_file": lambda route, _: RENAMED if "whole_word" in route.arguments else REPLACED,
     }

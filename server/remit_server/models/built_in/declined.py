@@ -8,9 +8,8 @@ from enum import Enum, auto
 from typing import assert_never
 
 from remit_server.models.built_in.answers import CONNECT, SHOWN
-from remit_server.models.built_in.meant import says_it
 from remit_server.models.built_in.phrases import find_phrases
-from remit_server.models.built_in.routes import Define, Edited, Missing, Routed
+from remit_server.models.built_in.routes import Edited, Routed
 from remit_server.models.built_in.routing import route
 from remit_server.models.built_in.sentences import Sentence, is_name, without_paths
 from remit_server.models.built_in.texts import begins_with_article
@@ -31,7 +30,6 @@ EDIT = (
     "I stopped: I follow fixed rules, and do not know exactly what to change. I need exact text, as in: "
     "{example}. For other wordings, " + CONNECT
 )
-ONE_AT_A_TIME = "I stopped: I do one thing at a time. Ask for `{first}`, and after that for `{second}`."
 _CHANGES = ("adds", "replaces", "deletes", "moves", "sets", "creates", "edits", "fixes")
 _KIND = "function|class|method|klasse|funktion|methode|classe|fonction|clase|funzione"
 _CALLED = tuple(
@@ -118,22 +116,3 @@ def _in_quotes(said: Sentence, files: AbstractSet[str]) -> str | None:
         if told != said.text and isinstance(route(told, files), Edited | Routed):
             return told
     return None
-
-
-_AND = r"and|then|after that|afterwards|also|und|dann|danach|et|puis|ensuite|y|luego|despu[ée]s|e|poi|dopo"
-_JOINED = re.compile(rf"[,;.]? +(?:(?:{_AND})\b,? *)+|[;.] +", re.IGNORECASE)
-"""What may stand between two wishes."""
-
-
-def ask_one_by_one(text: str, files: AbstractSet[str]) -> str | None:
-    """Returns what is answered to two wishes of which rules take each; None where it is not that."""
-    for joined in _JOINED.finditer(text):
-        first, second = text[: joined.start()].strip(), text[joined.end() :].strip()
-        if says_it(second):  # which nobody knows without the first one
-            continue
-        if isinstance(route(first, files), _TAKEN) and isinstance(route(second, files), _TAKEN | Missing):
-            return ONE_AT_A_TIME.format(first=first, second=second)
-    return None
-
-
-_TAKEN = Edited | Routed | Define

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 
+from remit_governance.values import Intent
 from remit_server.models.built_in import changing, looking
-from remit_server.models.built_in.meant import with_subject
+from remit_server.models.built_in.meant import says_it, with_subject
 from remit_server.models.built_in.phrased import take_phrase
 from remit_server.models.built_in.routes import Edited, Missing, Route, Routed
-from remit_server.models.built_in.sentences import Sentence, read_sentence
+from remit_server.models.built_in.sentences import WISHES, Sentence, read_sentence
 from remit_server.models.built_in.wished import is_wished, wishes_twice
+from remit_server.models.built_in.words import says
 
 _LOOKS = frozenset({"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"})
 _CONDITION = re.compile(r"(?:if|unless|when|in case|wenn|falls|si|se|quando|cuando|もし)\b", re.IGNORECASE)
@@ -52,6 +55,54 @@ def route(text: str, files: AbstractSet[str]) -> Route:
         return None
     found = _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said)
     return found if _is_meant(found, said) else None
+
+
+_AND = r"and|then|after that|afterwards|also|und|dann|danach|et|puis|ensuite|y|luego|despu[ée]s|ed?|poi|dopo"
+_JOINED = re.compile(rf"[,;.]? +(?:(?:{_AND})\b,? *)+|[,;.] +", re.IGNORECASE)
+"""What may stand between two wishes."""
+MOST_WISHES = 3
+MOST_JOINED = 12
+
+
+def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
+    """Returns what a sentence wishes for, one after the other, where rules take each wish by itself, or ask for a part
+    of it; none where a wish is left over."""
+    match route(text, files):
+        case None:
+            whole: tuple[str, ...] = ()
+        case Routed(tool=tool) if tool in _LOOKS | {"run_tests"}:  # which may be found beside another wish
+            whole = (text,)
+        case _:
+            return (text,)
+    wishes = _parted(text.strip(), files, MOST_WISHES)
+    return wishes if 0 < len(wishes) <= MOST_WISHES else whole
+
+
+def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
+    """Returns two wishes or more, in their order; where there are more than `most`, at least one more than that."""
+    if most < 1 or len(text) > MOST_CHARS or "\n" in text or not is_wished(read_sentence(text, files)):
+        return ()
+    for joined in islice(_JOINED.finditer(text), MOST_JOINED):
+        first, rest = text[: joined.start()].strip(), text[joined.end() :].strip()
+        # What "it" is nobody knows without the first one, which for its own part must lack nothing.
+        if not rest or says_it(rest) or not _is_wish(first, files) or isinstance(route(first, files), Missing):
+            continue
+        if following := _parted(rest, files, most - 1) or ((rest,) if _is_wish(rest, files) else ()):
+            return (first, *following)
+    return ()
+
+
+def _is_wish(text: str, files: AbstractSet[str]) -> bool:
+    """Returns whether a rule takes a wish, or asks for a part of it: with a verb, for a file alone belongs to the wish
+    before it ("delete a.py and b.py")."""
+    match route(text, files):
+        case Routed(intent=Intent.EXECUTE):
+            return True
+        case Routed() | Edited() | Missing():
+            bare = read_sentence(text, files).bare
+            return any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff")) or "commit" in bare
+        case _:
+            return False
 
 
 def _is_meant(found: Route, said: Sentence) -> bool:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import count
 from typing import assert_never
 
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
 from remit_server.models.built_in.answers import (
+    ASKED_FOR,
     HELP,
     NO_DEFINITION,
     NOT_FOUND,
+    NOT_GONE_ON,
     SOME,
     UNCHANGED,
     Ending,
@@ -30,7 +33,7 @@ from remit_server.models.built_in.answers import (
     files_found,
     taken_in_part,
 )
-from remit_server.models.built_in.declined import Beyond, ask_one_by_one, beyond, decline, subject_of
+from remit_server.models.built_in.declined import Beyond, beyond, decline, subject_of
 from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.routes import (
@@ -42,7 +45,7 @@ from remit_server.models.built_in.routes import (
     lines_of,
     plan_edit,
 )
-from remit_server.models.built_in.routing import MOST_CHARS, route
+from remit_server.models.built_in.routing import MOST_CHARS, route, wishes_in
 from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.words import IDENTIFIER, names_file
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
@@ -78,15 +81,48 @@ def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[
 def follow_rules(turn: Turn, offered: Offered, known: AbstractSet[str] | None) -> Routed | Ending | None:
     """Returns what a rule makes of the sentence, as `next_step` does; None where no rule takes it."""
     before = _files_before(turn, known)
+    if len(wishes := wishes_in(turn.text, before)) > 1:
+        return _follow_each(wishes, turn, offered, before)
     followed = _follow(turn.text, turn, offered, before)
     if followed is None and (named := _named_alone(turn.text, before)):
         return _follow(turn.text, turn, offered, before | {named})  # the call says why it cannot be opened
     return followed
 
 
+def _follow_each(
+    wishes: Sequence[str], turn: Turn, offered: Offered, files: AbstractSet[str]
+) -> Routed | Ending | None:
+    """Returns the next step of the first wish that is not done yet; after the last what is answered to all of them.
+    What one of them lacks is asked for before anything is done."""
+    for wish in wishes:
+        if isinstance(found := route(wish, files), Missing):
+            return Ending(ASKED_FOR.format(wish=wish, question=found.question))
+    told, left = list[str](), turn.tried
+    for at, wish in enumerate(wishes):
+        came, made = _follow_so_far(wish, left, offered, files)
+        if not isinstance(came, Ending):
+            return came
+        if not came.done:
+            undone = "".join(NOT_GONE_ON.format(wish=each) for each in wishes[at + 1 :])
+            return Ending("\n\n".join((*told, f"{came.text}{undone}")))
+        told.append(came.text)
+        left = left[made:]
+    return Ending("\n\n".join(told), done=True)
+
+
+def _follow_so_far(
+    wish: str, tried: Sequence[TriedCall], offered: Offered, files: AbstractSet[str]
+) -> tuple[Routed | Ending | None, int]:
+    """Returns the first answer to a wish with the number of calls made for it, else the next step after all of them."""
+    steps = ((_follow(wish, Turn(wish, tuple(tried[:made])), offered, files), made) for made in count())
+    return next((came, made) for came, made in steps if not isinstance(came, Routed) or made == len(tried))
+
+
 def _files_before(turn: Turn, known: AbstractSet[str] | None) -> AbstractSet[str]:
     files = _named_in(turn.text) if known is None else known
-    return files if turn.call is None else _before(turn.call, files)
+    for tried in reversed(turn.tried):
+        files = _before(tried.call, files)
+    return files
 
 
 _TESTS_TOO = re.compile(r",? (?:also|even|including|too) (?:in )?(?:the )?tests?$", re.IGNORECASE)
@@ -96,8 +132,6 @@ _FILES_SHOWN = frozenset({"read_file", "search_files", "list_files"})
 def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending:
     """Says what takes a model; of a name that a question is about first where it is defined."""
     said = read_sentence(turn.text.strip()[:MOST_CHARS], files)  # a pasted line may have any length
-    if turn.call is None and (both := ask_one_by_one(said.text, files)) is not None:
-        return Ending(both)
     name = subject_of(said) if beyond(said) is Beyond.QUESTION else None
     if name is None:
         return Ending(decline(said, files))
@@ -216,7 +250,7 @@ def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: Abst
     look = Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0})
     if turn.call is None:
         return look if _is_offered(look, offered) else Ending(missing.question)
-    if turn.made > 1:
+    if len(turn.tried) > 1:
         return _in_each(text, turn, offered, files)
     if turn.refused:
         return answer(look, turn.result)
@@ -227,7 +261,7 @@ def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: Abst
         more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
         named = f"The text `{missing.sought}` is in {', '.join(places[:MOST_NAMED])}{more}."
         return Ending(f"{named} Which file? Name it in the sentence, or say `everywhere`.")
-    return _follow(_naming(text, places[0]), replace(turn, call=None), offered, files)
+    return _follow(_naming(text, places[0]), Turn(turn.text), offered, files)
 
 
 def _in_each(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
@@ -240,7 +274,7 @@ def _in_each(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) -
     at = places.index(path) + 1
     if not isinstance(came, Ending) or not came.done or at == len(places) or not _EVERYWHERE.search(text):
         return came if at == 1 or not isinstance(came, Ending) else _told(came, turn, places[:at])
-    return _follow(_naming(text, places[at]), replace(turn, call=None), offered, files)
+    return _follow(_naming(text, places[at]), Turn(turn.text), offered, files)
 
 
 def _told(came: Ending, turn: Turn, places: Sequence[str]) -> Ending:
@@ -273,16 +307,39 @@ def _before(call: ProposedCall, files: AbstractSet[str]) -> AbstractSet[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class TriedCall:
+    """A call and its result, empty while there is none."""
+
+    call: ProposedCall
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """The last sentence of the person, the last call for it with its result, what its first search found, and whether
-    the person took a change of it `in_part`."""
+    """The last sentence of the person, and the calls that were made for it, with their results."""
 
     text: str
-    call: ProposedCall | None = None
-    result: str = ""
-    made: int = 0
-    found: str = ""
-    in_part: bool = False
+    tried: tuple[TriedCall, ...] = ()
+
+    @property
+    def call(self) -> ProposedCall | None:
+        """The last call."""
+        return self.tried[-1].call if self.tried else None
+
+    @property
+    def result(self) -> str:
+        """What the last call came to."""
+        return self.tried[-1].result if self.tried else ""
+
+    @property
+    def found(self) -> str:
+        """What the first search found."""
+        return next((each.result for each in self.tried if each.call.name == "search_files" and each.result), "")
+
+    @property
+    def in_part(self) -> bool:
+        """Whether the person took only a part of a change."""
+        return any(taken_in_part(each.result) for each in self.tried)
 
     @property
     def refused(self) -> bool:
@@ -297,11 +354,11 @@ def turn_of(messages: Sequence[Message]) -> Turn:
         match message:
             case UserMessage(text):
                 turn = Turn(text)
-            case AssistantMessage(_, calls):
-                turn = replace(turn, call=calls[-1] if calls else None, result="", made=turn.made + bool(calls))
-            case ToolMessage(_, tool, text):
-                found = text if tool == "search_files" and not turn.found else turn.found
-                turn = replace(turn, result=text, found=found, in_part=turn.in_part or taken_in_part(text))
+            case AssistantMessage(_, calls) if calls:
+                turn = Turn(turn.text, (*turn.tried, TriedCall(calls[-1])))
+            case ToolMessage(_, _, text) if turn.tried:
+                *before, last = turn.tried
+                turn = Turn(turn.text, (*before, TriedCall(last.call, text)))
             case _:
                 pass
     return turn

@@ -33,6 +33,7 @@ _REPORTS = re.compile(
     r"(?:i|we|you|he|she|they|it|somebody|someone|nobody|a \w+|my \w+) (?:already|just|have (?!to\b)|had (?!to\b)|"
     r"has (?!to\b)|did|didn't|was|were|will|won't|can't|cannot|couldn't|set|changed|replaced|renamed|deleted|removed|"
     r"added|moved|created|put|ran|run|used?|said|say|says|told|tells|made|tried|don't know|get|got|see|saw)\b|"
+    r"(?:i|we|you|he|she|they)(?:'d| would) (?!like|love)|"
     r"(?:it|this|that) (?:used to|would|might|could|looks?|seems?|says?)\b|"
     r"(?:ich|wir|du|er|sie|man|jemand) (?:habe?n?|hatten?|hat|hast|bin|sind|wurden?|benutz\w+|nutz\w+|werden?)\b|"
     r"(?:j'ai|j'avais|tu as|il a|elle a|on a|nous avons|ils ont) |(?:ya )?(?:he|hemos|han|hab[ií]a) \w+[aiá]do\b|"
