@@ -400,7 +400,9 @@ SHOP = frozenset(
 )  # fmt: skip
 LOOKS = {"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"}
 ASK_FOR_NO_EDIT = [
-    line for file in ("unchanged.txt", "misread.txt") for line in (GUIDED / file).read_text("utf-8").splitlines()
+    line
+    for file in ("unchanged.txt", "misread.txt", "two_unwished.txt")
+    for line in (GUIDED / file).read_text("utf-8").splitlines()
 ]
 NOT_THE_FILE = (GUIDED / "not_the_file.txt").read_text("utf-8").splitlines()
 
@@ -425,6 +427,12 @@ def test_MOD_23_one_thing_that_is_spelled_out_is_done(sentence: str) -> None:
     found = route(sentence, SHOP)
     assert isinstance(found, Edited | Routed)
     assert not isinstance(found, Routed) or found.tool not in LOOKS
+
+
+@rows("sentence", (GUIDED / "two_wished.txt").read_text("utf-8").splitlines())
+def test_MOD_23_several_plain_wishes_are_several(sentence: str) -> None:
+    """Phrased by somebody who had not seen the rules."""
+    assert len(wishes_in(sentence, SHOP)) > 1
 
 
 @rows("sentence", NOT_THE_FILE)
@@ -1017,6 +1025,8 @@ DONE = [
     ("where is size defined?", "completed", "It is defined in tools.py, line 4."),
     ("what is the diff between RATE and curry?", "declined", f"{QUESTION} `RATE` is defined in a_table.py, line 1."),
     ("explain the function curry", "declined", f"{QUESTION} `curry` is defined in tools.py, line 3."),
+    ("what does curry do?", "declined", f"{QUESTION} `curry` is defined in tools.py, line 3."),
+    ("what does everybody do?", "declined", QUESTION),
     ("explain the function nowhere", "declined", f"{NO_DEFINITION.format(name='nowhere')} {QUESTION[11:]}"),
     ("show me curry", "completed", "tools.py, line 3:\nclass curry:\n    size = 1"),
     ("show me ROWS", "completed", "a_table.py, line 2:\nROWS = dict(\n    curry=[1],\n)"),
@@ -1089,6 +1099,14 @@ async def test_MOD_23_after_what_was_not_done_no_other_wish_is(tmp_path: Path) -
         assert result.status == "declined"
         assert result.final_output is not None
         assert result.final_output.startswith(f"milk\n\n{UNCHANGED}")
+        assert result.final_output.endswith(NOT_GONE_ON.format(wish="delete notes.txt"))
+        assert (bench.workspace / "notes.txt").exists()
+
+
+async def test_MOD_23_after_a_command_that_failed_no_other_wish_is_done(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        result = await bench.ask("run `ls nowhere`, then delete notes.txt")
+        assert result.final_output is not None
         assert result.final_output.endswith(NOT_GONE_ON.format(wish="delete notes.txt"))
         assert (bench.workspace / "notes.txt").exists()
 

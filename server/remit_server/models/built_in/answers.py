@@ -39,7 +39,7 @@ IMPORTED = "Added the import."
 CHANGED = "Changed the value."
 UNCHANGED = "I stopped: nothing was changed."
 ASKED_FOR = "For `{wish}`: {question}"
-NOT_GONE_ON = " I did not go on to `{wish}`."
+NOT_GONE_ON = "I did not go on to `{wish}`."
 SOME = "Changed in part: you left out some of the changes."
 PROPOSED = "Proposed. Your review decides what is written."
 UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it in the editor."
@@ -73,7 +73,7 @@ _CLOSING = re.compile(r"\s*(?:[)\]}]|else\b|elif\b|except\b|finally\b|end\b)")
 """A line that belongs to what stands above it, though it is indented no more."""
 _COLLECTED = "collected for the person's review"
 _BY_WORKFLOW = re.compile(r"\bby workflow\.")
-_EXIT = re.compile(r"exit code (\d+)")
+_EXIT = re.compile(r"exit code (-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,12 @@ def answer(route: Routed, result: str) -> Ending:
         )
     text = _reviewed(result) if route.intent is Intent.CODE else None
     return Ending(bounded(text or _ANSWERS.get(route.tool, _as_told)(route, result)), done=True)
+
+
+def has_failed(result: str) -> bool:
+    """Returns whether a command or the tests ended with another exit code than 0."""
+    code = _EXIT.search(result.partition("\n")[0])
+    return code is not None and code[1] != "0"
 
 
 def bounded(text: str) -> str:

@@ -247,7 +247,7 @@ def take_set_value(said: Sentence) -> Route:
         and (is_name(word) or word.lower() not in filling() or word == "name")
         and not saying("sets").fullmatch(word)
     ]
-    if len(names) != 1:
+    if len(names) != 1 or (said.quoted and literals):  # which is the name, or the value, the sentence leaves open
         return None
     if switch is not None and not is_name(names[0]) and said.files and is_code(said.files[0]):
         return None  # "enable logging" is no value there

@@ -37,6 +37,12 @@ _CALLED = tuple(
     for told in (rf"\b({IDENTIFIER})\(", rf"\b(?:{_KIND}) ({IDENTIFIER})\b", rf"\b({IDENTIFIER}) (?:{_KIND})\b")
 )
 """How a word is told to be a name."""
+_DOES = re.compile(
+    rf"(?:what does|was macht|was tut|que fait|qu[ée] hace|cosa fa) ({IDENTIFIER})(?: do)?\W*|"
+    rf"what is ({IDENTIFIER}) for\W*",
+    re.IGNORECASE,
+)
+"""A word that may be a name, or anything else."""
 _NO_NAMES = frozenset({"do", "does", "did", "has", "have", "had", "was", "were", "that", "which", "works", "used"})
 """Words beside "function" that are no function's name."""
 
@@ -75,6 +81,13 @@ def subject_of(said: Sentence) -> str | None:
     found |= {text for text in said.quoted if re.fullmatch(IDENTIFIER, text)}
     found = {name for name in found if name.lower() not in filling() | _NO_NAMES}
     return found.pop() if len(found) == 1 else None
+
+
+def maybe_name(said: Sentence) -> str | None:
+    """Returns the word that a sentence asks for what it does: a name, if it is defined."""
+    found = _DOES.fullmatch(said.short)
+    word = next(filter(None, found.groups())) if found else None
+    return None if word is None or word.lower() in filling() | _NO_NAMES else word
 
 
 def decline(said: Sentence, files: AbstractSet[str]) -> str:

@@ -24,8 +24,8 @@ _ELSE = re.compile(r"\b(?:where|what|how|why|when|wo|was|où|donde|dove)\b", re.
 
 
 def says_it(text: str) -> bool:
-    """Returns whether a text speaks of something by a pronoun."""
-    return _IT.search(text) is not None
+    """Returns whether a text speaks of something by a pronoun; `la` and `lo` are articles as well."""
+    return any(found[0].lower() not in {"la", "lo"} for found in _IT.finditer(text)) or _JOINED.search(text) is not None
 
 
 def with_subject(said: Sentence) -> str:

@@ -64,7 +64,7 @@ _COUNTS: Sequence[str] = (
 """The words of how many: two, three, four …"""
 
 
-_BESIDE = re.compile(r"([\"'`]).*\1 \w.*$|\w[\w ]* `.*`$")
+_BESIDE = re.compile(r"([\"'`]).*\1[,;.]? \w.*$|.+「|\w[\w ]* `.*`$")
 """Plain words beside a quoted text: a part is taken whole, or the sentence is not."""
 
 

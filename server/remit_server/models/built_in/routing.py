@@ -58,7 +58,9 @@ def route(text: str, files: AbstractSet[str]) -> Route:
 
 
 _AND = r"and|then|after that|afterwards|also|und|dann|danach|et|puis|ensuite|y|luego|despu[ée]s|ed?|poi|dopo"
-_JOINED = re.compile(rf"[,;.]? +(?:(?:{_AND})\b,? *)+|[,;.] +", re.IGNORECASE)
+_JOINED = re.compile(
+    rf"[,;.]? +(?:(?:{_AND})\b,? *)+|[,;.] +|(?:(?<=[てでし])、|。)(?:(?:それから|その後|次に)、?)?", re.IGNORECASE
+)
 """What may stand between two wishes."""
 MOST_WISHES = 3
 MOST_JOINED = 12
@@ -87,9 +89,23 @@ def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
         # What "it" is nobody knows without the first one, which for its own part must lack nothing.
         if not rest or says_it(rest) or not _is_wish(first, files) or isinstance(route(first, files), Missing):
             continue
-        if following := _parted(rest, files, most - 1) or ((rest,) if _is_wish(rest, files) else ()):
+        after = files_after(route(first, files), files)
+        if following := _parted(rest, after, most - 1) or ((rest,) if _is_wish(rest, after) else ()):
             return (first, *following)
     return ()
+
+
+def files_after(done: Route, files: AbstractSet[str]) -> AbstractSet[str]:
+    """Returns the files that there are when a wish is done."""
+    match done:
+        case Routed(tool="write_file", arguments=arguments):
+            return files | {str(arguments["path"])}
+        case Routed(tool="move_file", arguments=arguments):
+            return (files - {str(arguments["path"])}) | {str(arguments["new_path"])}
+        case Routed(tool="delete_file", arguments=arguments):
+            return files - {str(arguments["path"])}
+        case _:
+            return files
 
 
 def _is_wish(text: str, files: AbstractSet[str]) -> bool:

@@ -137,7 +137,8 @@ def _stems(text: str, found: Sequence[str]) -> list[str]:
 
 
 _COURTESY = re.compile(
-    r"(?:hey|hi|hello|ok|okay|so|please|pls|plz|kindly|bitte|mal|stp|svp|por favor|porfa|per favore)[, !]+|"
+    r"(?:hey|hi|hello|ok|okay|so|please|pls|plz|kindly|bitte|mal|stp|svp|s'il (?:te|vous) pla[iî]t|por favor|"
+    r"porfa|per favore)[, !]+|"
     r"(?:i (?:think|guess|believe|feel)|ich (?:denke|glaube)|je (?:pense|crois)(?: que)?|creo que|penso che),? |"
     r"(?:(?:can|could|would|will) (?:you|u)|you (?:can|should)|i want you to|i'd like you to|i need you to|"
     r"(?:i|we) (?:need|want) to|need to|i'd like to|we should|let's|how about we|go ahead and|just|"
@@ -179,7 +180,7 @@ CONDITION = re.compile(
 def _wordings(text: str, files: Sequence[str]) -> Iterator[str]:
     """Yields the sentence as phrases have it: with a mark for its file, and without the file; each once with all it
     says and once without its reason."""
-    plain = " ".join(text.split()).strip(" .!?¡¿。！？…")
+    plain = trimmed(" ".join(text.split()))
     for told in dict.fromkeys((plain, _without_reason(plain), _without_preface(plain))):
         short = _OWN_LINE.sub("", _WHERE.sub("", without_courtesy(told)))
         yield _with_file(short, files, FILE_MARK)
@@ -189,12 +190,23 @@ def _wordings(text: str, files: Sequence[str]) -> Iterator[str]:
         yield plain
 
 
+_EDGES = re.compile(r"^(?:\.(?!\w)|[ !?,¡¿。！？…])+|[ .!?,¡¿。！？…]+$")
+_EDGES_OF_REST = re.compile(r"^(?:\.(?!\w)|[ ,:;–-])+|[ ,.:–-]+$")
+"""What stands around what is said; the dot of `.gitignore` belongs to its name."""
+
+
+def trimmed(text: str) -> str:
+    """Returns a text without the signs around it."""
+    return _EDGES.sub("", text)
+
+
 def without_courtesy(text: str) -> str:
     """Returns a sentence without what is only polite."""
     before = None
     while before != text:
         before = text
-        text = _THANKS.sub("", re.sub(f"^(?:{_COURTESY.pattern})", "", text, flags=re.IGNORECASE)).strip(" .!?,。！？")
+        text = _THANKS.sub("", re.sub(f"^(?:{_COURTESY.pattern})", "", text, flags=re.IGNORECASE))
+        text = trimmed(text)
     return text
 
 
@@ -231,7 +243,7 @@ WISHES = ("deletes", "adds", "replaces", "moves", "creates", "searches", "shows"
 
 
 _LEAD = (
-    r"(?:,? ?\b(?:in|of|from|to|for|throughout|within|für|pour|para|per|"
+    r"(?:,? ?\b(?:in|of|from|to|for|throughout|within|für|pour|para|per|à|au|"
     r"into|inside|at|im|in der|in die|von|aus|an|dans|de|du|en|del|di|da|nel|nella|a|"
     r"it's in|it is in)\b )?(?:\b(?:the|my|our|der|die|das|den|le|la|el|il|lo) )?"
     r"(?:\b(?:file|datei|fichier|archivo|fichero) )?"
@@ -247,7 +259,7 @@ def _with_file(text: str, files: Sequence[str], mark: str) -> str:
             text = re.sub(told, mark, text)
         else:
             text = re.sub(rf"{_LEAD}\(?{told}\)?(?:の|に|から|[:,])?", " ", text, flags=re.IGNORECASE)
-    return " ".join(text.split()).strip(" ,.:-–").lstrip(";")
+    return _EDGES_OF_REST.sub("", " ".join(text.split()))
 
 
 def _respell(text: str) -> str:

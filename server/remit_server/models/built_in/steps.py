@@ -31,9 +31,10 @@ from remit_server.models.built_in.answers import (
     bounded,
     definitions,
     files_found,
+    has_failed,
     taken_in_part,
 )
-from remit_server.models.built_in.declined import Beyond, beyond, decline, subject_of
+from remit_server.models.built_in.declined import Beyond, beyond, decline, maybe_name, subject_of
 from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.routes import (
@@ -45,7 +46,7 @@ from remit_server.models.built_in.routes import (
     lines_of,
     plan_edit,
 )
-from remit_server.models.built_in.routing import MOST_CHARS, route, wishes_in
+from remit_server.models.built_in.routing import MOST_CHARS, files_after, route, wishes_in
 from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.words import IDENTIFIER, names_file
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
@@ -89,25 +90,33 @@ def follow_rules(turn: Turn, offered: Offered, known: AbstractSet[str] | None) -
     return followed
 
 
+PARTED = "\n\n"
+"""What stands between the answers to several wishes."""
+
+
 def _follow_each(
     wishes: Sequence[str], turn: Turn, offered: Offered, files: AbstractSet[str]
 ) -> Routed | Ending | None:
     """Returns the next step of the first wish that is not done yet; after the last what is answered to all of them.
     What one of them lacks is asked for before anything is done."""
+    known = list[AbstractSet[str]]()
     for wish in wishes:
-        if isinstance(found := route(wish, files), Missing):
+        found = route(wish, files)
+        if isinstance(found, Missing):
             return Ending(ASKED_FOR.format(wish=wish, question=found.question))
+        known.append(files)
+        files = files_after(found, files)
     told, left = list[str](), turn.tried
     for at, wish in enumerate(wishes):
-        came, made = _follow_so_far(wish, left, offered, files)
+        came, made = _follow_so_far(wish, left, offered, known[at])
         if not isinstance(came, Ending):
             return came
-        if not came.done:
-            undone = "".join(NOT_GONE_ON.format(wish=each) for each in wishes[at + 1 :])
-            return Ending("\n\n".join((*told, f"{came.text}{undone}")))
         told.append(came.text)
+        if not came.done or (made and has_failed(left[made - 1].result)):
+            undone = " ".join(NOT_GONE_ON.format(wish=each) for each in wishes[at + 1 :])
+            return Ending(PARTED.join((*told, undone)).rstrip(), done=came.done)
         left = left[made:]
-    return Ending("\n\n".join(told), done=True)
+    return Ending(PARTED.join(told), done=True)
 
 
 def _follow_so_far(
@@ -132,16 +141,17 @@ _FILES_SHOWN = frozenset({"read_file", "search_files", "list_files"})
 def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending:
     """Says what takes a model; of a name that a question is about first where it is defined."""
     said = read_sentence(turn.text.strip()[:MOST_CHARS], files)  # a pasted line may have any length
-    name = subject_of(said) if beyond(said) is Beyond.QUESTION else None
+    asked = beyond(said) is Beyond.QUESTION
+    name = (subject_of(said) or maybe_name(said)) if asked else None
     if name is None:
         return Ending(decline(said, files))
     look = definition_of(name)
     if turn.call is None:
         return look if _is_offered(look, offered) else Ending(decline(said, files))
     place = answer(look, turn.result)
-    if place.text == NOT_FOUND:
+    if place.text == NOT_FOUND and subject_of(said) is not None:
         return Ending(f"{NO_DEFINITION.format(name=name)} {decline(said, files).removeprefix('I stopped: ')}")
-    if not place.done:
+    if place.text == NOT_FOUND or not place.done:
         return Ending(decline(said, files))
     return Ending(f"{decline(said, files)} {place.text.replace('It is', f'`{name}` is', 1)}")
 

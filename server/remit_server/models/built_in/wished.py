@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from remit_server.models.built_in.sentences import WISHES, Sentence, without_courtesy, without_paths
+from remit_server.models.built_in.sentences import WISHES, Sentence, trimmed, without_courtesy, without_paths
 from remit_server.models.built_in.words import says
 
 _STILL_ASKS_FOR = re.compile(
@@ -44,7 +44,7 @@ _REPORTS = re.compile(
 """How a sentence begins that tells of what was or is."""
 _REPORTS_WITHIN = re.compile(
     r"\b(?:has been|have been|had been|used to|as far as i know|just kidding|i mean|no,? wait|wait,? no|"
-    r"on second thought|ach nein|rather (?:you|not)|i'd rather|"
+    r"on second thought|dry run|without (?:actually|really)|ach nein|rather (?:you|not)|i'd rather|"
     r"for example|wurden?|a été|ont été|ha sido|han sido|è stat[oa])\b",
     re.IGNORECASE,
 )
@@ -82,12 +82,13 @@ _AND_RUN = re.compile(
 )
 _AND_THEN = re.compile(
     r"\b(?:and then|and after that|and afterwards|und dann|und danach|et (?:puis|ensuite)|y (?:luego|despu[ée]s)|"
-    r"e (?:poi|dopo))\b",
+    r"e (?:poi|dopo))\b|[てでし]、\S",
     re.IGNORECASE,
 )
 """What leads to another wish, whatever the first one is."""
 _IN_JAPANESE = re.compile(
-    r"(?:した|しました)(?!い)|済み|ないで|るな|な$|いけ|だめ|ダメ|べき|もいい|もよい|とどう|のは|理由|方法|誰|なぜ|たら|れば|以降|てから|あとで|した後|の方|だけ|のみ|説明"
+    r"(?:した|しました)(?!い)|済み|ないで|るな|な$|いけ|だめ|ダメ|べき|もいい|もよい|とどう|のは|理由|方法|誰|なぜ|たら|れば|以降|てから|あとで|した後|の方|だけ|のみ|説明|"
+    r"やっぱり|やめて|そのままに|待って|取り消し"
 )
 _STILL_IN_JAPANESE = re.compile(r"(?:もらえ|くれ|いただけ|頂け)|ませんか|なければならない|したい")
 
@@ -98,7 +99,7 @@ def is_wished(said: Sentence, *, answers: bool = False) -> bool:
     short = without_courtesy(said.bare)
     if _STILL_ASKS_FOR.match(short):
         return True
-    polite = short != said.bare.strip(" .!?,。！？")
+    polite = short != trimmed(said.bare)
     plainly = said.text.rstrip().endswith(("?", "？")) and not polite
     asks = _ASKS_HOW.match(short) if answers else plainly or _ASKS.match(short) or says("asking", short)
     tells = _REPORTS.match(short) or _REPORTS_WITHIN.search(short)
