@@ -81,6 +81,9 @@ FILES = frozenset(
 )
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("find total", "search_files", {"pattern": "total", "context_lines": 0}),
+    ("where do we use total", "search_files", {"pattern": "total", "context_lines": 0}),
+    ("which tests fail?", "run_tests", {}),
     ("notes.txt", "read_file", {"path": "notes.txt"}),
     ("pytest", "run_command", {"command": "pytest"}),
     ("make test", "run_command", {"command": "make test"}),
@@ -271,6 +274,9 @@ MISSING = {
     "add a docstring to total in src/cart.py please": DOCSTRING,
     "install the dependencies so that i can run the tests": COMMAND,
     "commit everything": MESSAGE,
+    "install requests": COMMAND,
+    "run the linter": COMMAND,
+    "format the code": COMMAND,
     "create a new branch called fix-it and switch to it": BRANCH.format(name="fix-it"),
     "rename add_item to add everywhere, also in the tests": FILE,
     "fix the teh typo in README.md": 'With which text? As in: replace "teh" with "NEW" in README.md',
@@ -379,6 +385,7 @@ def test_MOD_23_who_wants_something_undone_is_told_how(sentence: str) -> None:
         "remove duplicates from notes.txt",
         "remove the milk from notes.txt",
         "remove everything from notes.txt",
+        "find bugs",
         "\ud800 notes.txt",
         "show notes.txt, then remove line 2",
         "build it and run the tests",
@@ -504,6 +511,33 @@ def test_MOD_23_where_the_model_runs_needs_no_model(sentence: str) -> None:
     assert route(sentence, FILES) == Help("where")
 
 
+WHICH_MODEL = (
+    "how do I connect a model?",
+    "use ollama",
+    "switch to gpt-4o",
+    "which model is this?",
+    "what llm are you using",
+    "welches Modell ist das?",
+    "comment connecter un modèle",
+    "¿cómo cambio de modelo?",
+)
+
+
+@rows("sentence", dict.fromkeys(WHICH_MODEL))
+def test_MOD_23_who_asks_for_the_model_is_told_how_one_is_connected(sentence: str) -> None:
+    assert route(sentence, FILES) == Help("model")
+
+
+@rows("sentence", dict.fromkeys(("thanks", "Thank you!", "merci beaucoup", "perfect, thanks", "bye")))
+def test_MOD_23_thanks_are_taken(sentence: str) -> None:
+    assert route(sentence, FILES) == Help("thanks")
+
+
+@rows("sentence", dict.fromkeys(("add a model", "which model class is in src/cart.py?", "great, now make it faster")))
+def test_MOD_23_a_model_may_be_something_else(sentence: str) -> None:
+    assert not isinstance(route(sentence, FILES), Help)
+
+
 def test_MOD_23_a_file_of_tests_is_told_by_its_name() -> None:
     files = frozenset({"tests/test_keys.py", "a.py"})
     asked = route("run only test_keys", files)
@@ -556,6 +590,8 @@ WISHES_OF = {
     "git status and commit everything": ("git status", "commit everything"),
     "commit everything and run the tests": (),
     "show src/cart.py and delete it": (),
+    "rename total to amount in src/cart.py, see @src/tax.py": (),
+    "rename total to amount in src/cart.py, as src/tax.py has it": (),
     "show notes.txt and explain it": (),
     "delete notes.txt and src/tax.py": (),
     "delete notes.txt and then src/tax.py": (),

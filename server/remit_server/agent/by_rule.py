@@ -9,7 +9,7 @@ from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.harness.approval.desk import UNANSWERED
 from remit_server.harness.turn import EndedCall
-from remit_server.models.built_in.answers import WHAT, WHERE, Ending
+from remit_server.models.built_in.answers import MODEL, WHAT, WHERE, Ending
 from remit_server.models.built_in.routes import Routed
 from remit_server.models.built_in.steps import follow_rules, turn_of
 from remit_server.models.ports import (
@@ -61,7 +61,7 @@ def step_by_rule(
             declared = ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent.value})
             return RuledStep(AssistantMessage("", (declared, ProposedCall(new_call_id(), tool, arguments))))
         case Ending(text=text, done=True):
-            said = HELP_BESIDE_MODEL if text in (WHAT, WHERE) else f"{text}\n\n{BY_RULE}"
+            said = HELP_BESIDE_MODEL if text in (WHAT, WHERE, MODEL) else f"{text}\n\n{BY_RULE}"
             return RuledStep(AssistantMessage(said))
         case Ending(text=text) if ended and (error := ended[-1].error) is not None and error.code in UNANSWERED:
             return RuledStep(AssistantMessage(text), declined=True)

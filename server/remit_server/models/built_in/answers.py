@@ -60,7 +60,12 @@ OUTSIDE_WORKFLOW = (
     "(`remit model`), or give me explore mode: `/mode explore` in a chat, `--mode explore` for one request"
 )
 UNDO = "`/undo` in a chat, or `remit session undo` in a terminal, takes back what the last turn changed."
-HELP = {"what": WHAT, "where": WHERE, "undo": UNDO}
+MODEL = (
+    "I am Remit's built-in model: rules, not a language model. To connect one: `/model` in a chat, `remit model` in a "
+    "terminal, *Remit: Connect a Model* in VS Code. They find those of this machine and say where messages go."
+)
+THANKS = "You are welcome."
+HELP = {"what": WHAT, "where": WHERE, "model": MODEL, "undo": UNDO, "thanks": THANKS}
 MOST_SHOWN = 6_000
 LEFT_OUT = "(The rest is left out: {characters} characters.)"
 LINES_LEFT_OUT = "(These are lines {first} to {last} of {all}.)"

@@ -321,9 +321,19 @@ MOST_OF_README = 40
 """Lines of a README that tell what a project is."""
 
 
+_IS_SORT = re.compile(
+    r"(?:bugs?|errors?|problems?|issues?|mistakes?|typos?|files?|code|tests?|duplicates?|secrets?|vulnerabilit(?:y|ies)|"
+    r"imports?|comments?|functions?|class(?:es)?|methods?|variables?|todos?|usages?|references?|leaks?|everything)",
+    re.IGNORECASE,
+)
+"""What is found by looking at it, and not by its name."""
+
+
 def search(said: Sentence, parts: Parts) -> Route:
     """Searches a word in one file or in all."""
-    text = next(found for name in ("name", "word", "odd", "mark") if (found := parts.get(name)) is not None)
+    if (named := parts.get("named")) is not None and (named.lower() in filling() or _IS_SORT.fullmatch(named)):
+        return None
+    text = next(found for name in ("named", "name", "word", "odd", "mark") if (found := parts.get(name)) is not None)
     where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(text), "context_lines": 0, **where})
 

@@ -397,6 +397,8 @@ def _ignore(said: Sentence, parts: Parts) -> Route:
 
 IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "where_it_runs": _found(Help("where")),
+    "which_model": _found(Help("model")),
+    "thanks": _found(Help("thanks")),
     "help": _found(Help()),
     "undo": _found(Help("undo")),
     "git_status": _found(Routed(Intent.ANALYZE, "git_status")),

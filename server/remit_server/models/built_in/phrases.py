@@ -24,6 +24,7 @@ _TERM = rf"{_QUOTE}|{_WORD}(?: {_WORD}){{0,6}}?"
 _PARTS: Mapping[str, str] = {
     **dict.fromkeys(("old", "new", "text", "anchor", "literal"), _TERM),
     "name": rf"{_QUOTE}|[A-Za-z_][\w.-]*",
+    "named": r"[A-Za-z_]\w*",
     "value": rf"{_QUOTE}|{_WORD}",
     "word": rf"{_QUOTE}|{_WORD}",
     "odd": rf"{_QUOTE}|[^\s{FILE_MARK}]*[\d._:/-][^\s{FILE_MARK}]*",

@@ -354,9 +354,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """The person asks what can be done, where it is done, or how it is undone."""
+    """The person asks what can be done, where it is done, by which model, or how it is undone; or says thanks."""
 
-    about: Literal["what", "where", "undo"] = "what"
+    about: Literal["what", "where", "model", "undo", "thanks"] = "what"
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ _JOINED = re.compile(
     rf"[,;.]? +(?:(?:{_AND})\b,? *)+|[,;.] +|(?:(?<=[てでし])、|。)(?:(?:それから|その後|次に)、?)?", re.IGNORECASE
 )
 """What may stand between two wishes."""
+_REFERS = re.compile(r"(?:see|cf|compare|as|like|siehe|vgl|voir|v[ée]ase|vedi)\b|@", re.IGNORECASE)
+"""What says where to look for how the wish before it is meant."""
 MOST_WISHES = 3
 MOST_JOINED = 12
 
@@ -86,13 +88,17 @@ def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
         return ()
     for joined in islice(_JOINED.finditer(text), MOST_JOINED):
         first, rest = text[: joined.start()].strip(), text[joined.end() :].strip()
-        # What "it" is nobody knows without the first one, which for its own part must lack nothing.
-        if not rest or says_it(rest) or not _is_wish(first, files) or isinstance(route(first, files), Missing):
+        if not (_stands_alone(rest) and _is_wish(first, files)) or isinstance(route(first, files), Missing):
             continue
         after = files_after(route(first, files), files)
         if following := _parted(rest, after, most - 1) or ((rest,) if _is_wish(rest, after) else ()):
             return (first, *following)
     return ()
+
+
+def _stands_alone(rest: str) -> bool:
+    """Returns whether what stands behind a wish is clear without it: no "it", and no hint for it."""
+    return rest != "" and not says_it(rest) and _REFERS.match(rest) is None
 
 
 def files_after(done: Route, files: AbstractSet[str]) -> AbstractSet[str]:
