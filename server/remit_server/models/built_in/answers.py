@@ -15,9 +15,11 @@ from remit_server.models.built_in.looking import BY_KEYWORD, DEFINED
 from remit_server.models.built_in.routes import (
     AmongImports,
     Comment,
+    Commented,
     Document,
     Insert,
     LineEdit,
+    Pin,
     Remove,
     RemoveEntry,
     Rewrite,
@@ -37,6 +39,7 @@ INSERTED = "Inserted the line."
 REWRITTEN = "Replaced the line."
 IMPORTED = "Added the import."
 CHANGED = "Changed the value."
+COMMENTED = "Changed the line."
 UNCHANGED = "I stopped: nothing was changed."
 ASKED_FOR = "For `{wish}`: {question}"
 NOT_GONE_ON = "I did not go on to `{wish}`."
@@ -155,7 +158,9 @@ def _said_of(edit: LineEdit) -> str:
             said = DELETED
         case Rewrite():
             said = REWRITTEN
-        case SetValue():
+        case Commented():
+            said = COMMENTED
+        case SetValue() | Pin():
             said = CHANGED
         case _:
             assert_never(edit)

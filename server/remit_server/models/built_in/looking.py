@@ -58,8 +58,8 @@ _COMMAND = re.compile(r"\b(?:commands?|befehl|commande|comando)\b|コマンド",
 _PROGRAMS = frozenset(
     {
         "bash", "cargo", "cat", "date", "df", "du", "echo", "env", "find", "git", "go", "gradle", "grep", "head",
-        "java", "ls", "make", "mvn", "node", "npm", "npx", "pip", "pwd", "pytest", "python", "python3", "rustc", "sh",
-        "sleep", "sort", "tail", "tree", "true", "uname", "uv", "wc", "which", "yarn",
+        "java", "ls", "make", "mkdir", "mvn", "node", "npm", "npx", "pip", "pwd", "pytest", "python", "python3",
+        "rustc", "sh", "sleep", "sort", "tail", "touch", "tree", "true", "uname", "uv", "wc", "which", "yarn",
     }
 )  # fmt: skip
 """What a command begins with that is not quoted."""
@@ -70,7 +70,7 @@ _TYPED = frozenset({"cargo", "git", "ls", "npm", "npx", "pip", "pytest", "uv", "
 _TYPED_ALONE = re.compile(
     r"pytest|pwd|uname|make|make (?:all|build|check|clean|install|lint|test)|"
     r"go (?:build|generate|get|mod|run|test|vet)(?: [\w./-]+)*|(?:mvn|gradle) (?:build|clean|compile|package|test)|"
-    r"(?:python3?|node|bash|sh|ruby) [\w/-]+\.\w+"
+    r"(?:python3?|node|bash|sh|ruby) [\w/-]+\.\w+|mkdir(?: -p)?(?: [\w./-]+)+|touch(?: [\w-]*[./][\w./-]*)+"
 )
 """Whole lines that are commands though they could begin a sentence."""
 _ENDINGS: Mapping[str, str] = {
@@ -102,7 +102,7 @@ def take_git(said: Sentence) -> Route:
     if says("deletes", said.bare) or _UNDOES.search(said.bare):
         return None
     if says("diff", said.bare) and not _OF_TWO.search(said.bare):
-        return Routed(Intent.ANALYZE, "git_diff")
+        return Routed(Intent.ANALYZE, "git_diff", {"paths": list(said.files)} if said.files else {})
     return Routed(Intent.ANALYZE, "git_status") if says("status", said.bare) and not said.files else None
 
 
@@ -355,7 +355,8 @@ def show_log(said: Sentence, _: Parts) -> Route:
     """Shows the last commits, ten where no number is told."""
     asked = re.search(r"\d+", said.text)
     most = min(int(asked[0]), 100) if asked and int(asked[0]) else 10
-    return Routed(Intent.EXECUTE, "run_command", {"command": f"git log --oneline -n {most}"})
+    of = f" -- {shlex.quote(said.files[0])}" if len(said.files) == 1 else ""
+    return Routed(Intent.EXECUTE, "run_command", {"command": f"git log --oneline -n {most}{of}"})
 
 
 def show_first(said: Sentence, parts: Parts) -> Route:
@@ -436,7 +437,8 @@ _NO_MESSAGE = re.compile(r"(?:and|but|except|failed|fails|as|with|without|then)\
 
 def commit(said: Sentence, parts: Parts) -> Route:
     """Commits what changed, with files that git does not know yet where all is asked for."""
-    if said.files or ("text" not in parts.quoted and _NO_MESSAGE.match(parts["text"])):
+    named = [path for path in said.files if path in said.text or path.rpartition("/")[2] in said.text]
+    if named or ("text" not in parts.quoted and _NO_MESSAGE.match(parts["text"])):
         return None
     untracked: dict[str, JsonValue] = {"all": True} if parts.get("all") is not None else {}
     return Routed(Intent.EXECUTE, "git_commit", {"message": parts["text"], **untracked})

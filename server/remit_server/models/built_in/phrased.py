@@ -45,12 +45,14 @@ from remit_server.models.built_in.routes import (
     AtLine,
     Beside,
     Comment,
+    Commented,
     Document,
     Edited,
     Help,
     Insert,
     LineEdit,
     Missing,
+    Pin,
     Remove,
     RemoveEntry,
     Rewrite,
@@ -165,6 +167,24 @@ def _is_config(said: Sentence) -> bool:
     return bool(said.files) and not is_code(said.files[0])
 
 
+_IS_WAY = re.compile(
+    r"prints?|log|logging|loggers?|requests|urllib|httpx|aiohttp|unittest|pytest|loops?|for|while|comprehensions?|lists?|"
+    r"dicts?|tuples?|sets?|class(?:es)?|functions?|methods?|dataclass(?:es)?|strings?|format|formats|fstrings?|tabs?|"
+    r"spaces|quotes|callbacks?|promises?|async|await|threads?|threading|asyncio|json|yaml|toml|xml|csv|sqlite|postgres|"
+    r"mysql|redis|npm|yarn|pip|poetry|uv|flask|django|fastapi|react|vue|angular|types?|typing|generators?|lambdas?|"
+    r"exceptions?|assertions?|asserts?|comments?|todos?|var|let|const|switch|match|if|else|enums?|constants?|numbers?|"
+    r"everything|nothing|it|this|that|code|text|words?|names?|values?|pathlib|os|subprocess|argparse|click|typer|\w+ing",
+    re.IGNORECASE,
+)
+"""What is used or written in code, so that another one in its place is more than another word."""
+
+
+def _is_passage(said: Sentence, old: str, new: str) -> bool:
+    """Returns whether plain words can only be the text itself: in a file of prose, and no description of one."""
+    prose = len(said.files) == 1 and _PROSE.search(said.files[0]) is not None
+    return prose and not any(begins_with_article(text) or describes(text) for text in (old, new))
+
+
 def _replace(said: Sentence, parts: Parts) -> Route:
     old, new = parts["old"], parts["new"]
     both = {"old", "new"} <= parts.quoted
@@ -174,8 +194,10 @@ def _replace(said: Sentence, parts: Parts) -> Route:
         return None
     if "new" not in parts.quoted and is_property(new):
         return None
-    clear = both or named or not re.fullmatch(IDENTIFIER, old) or _is_config(said)
-    if not clear or not (both or plain) or old == new:
+    word = may_be_name(new) and not (_IS_WAY.fullmatch(old) or _IS_WAY.fullmatch(new))
+    spelled = re.fullmatch(IDENTIFIER, old) is None or word
+    clear = both or named or spelled or _is_config(said)
+    if not clear or not (both or plain or _is_passage(said, old, new)) or old == new:
         return None
     if len(said.files) != 1:
         others = [path for path in said.paths if path not in old and path not in new]
@@ -194,8 +216,27 @@ def _rename(said: Sentence, parts: Parts) -> Route:
     return replaced_everywhere(said.files[0], old, new)
 
 
+_WITH = re.compile(r"\b(?:with|by|durch|par|por|con)\b", re.IGNORECASE)
+_A_LINE = re.compile(r"(?:the )?(?:line|zeile|ligne|l[ií]nea|riga)\b", re.IGNORECASE)
+
+
 def _change_line(said: Sentence, parts: Parts) -> Route:
-    return _edit(said, Rewrite(parts.line, parts["text"])) if _is_text(said, parts, "text") else None
+    """Takes a text that is surely one; in a list or in prose also plain words "with" which a line is replaced."""
+    text = parts["text"]
+    plain = _is_lines(said) and _WITH.search(said.short) is not None and not (_A_LINE.match(text) or is_property(text))
+    clear = _is_text(said, parts, "text") or (plain and not _is_described(text))
+    return _edit(said, Rewrite(parts.line, text)) if clear else None
+
+
+def _is_lines(said: Sentence) -> bool:
+    """Returns whether each line of the one file is a text of its own: of a list, or of prose."""
+    return len(said.files) == 1 and bool(_LISTING.search(said.files[0]) or _PROSE.search(said.files[0]))
+
+
+def _is_described(text: str) -> bool:
+    """Returns whether plain words tell of a line, and are not that line."""
+    told = _OF_A_LINE.match(text) or begins_with_article(text) or is_kind(text) or describes(text)
+    return bool(told) or re.search(r"""["`「“«]""", text) is not None
 
 
 _NO_LINE = re.compile(r"(?:that|which|with|where|from|number|saying|containing|after|before|\d)\b", re.IGNORECASE)
@@ -258,13 +299,47 @@ def _remove_entry(said: Sentence, parts: Parts) -> Route:
     return _edit(said, RemoveEntry(text)) if clear and "text" not in parts.quoted and listing else None
 
 
+_REQUIREMENTS = re.compile(r"(?:^|/)(?:[\w-]*requirements[\w-]*|constraints)\.txt$")
+
+
+def _pin(said: Sentence, parts: Parts) -> Route:
+    """Takes a requirement and its version."""
+    version = re.fullmatch(r"v?(\d[\w.]*)", parts["value"])
+    listing = len(said.files) == 1 and _REQUIREMENTS.search(said.files[0])
+    return _edit(said, Pin(parts["name"], version[1])) if version and listing else None
+
+
+def _commented(*, out: bool) -> Callable[[Sentence, Parts], Route]:
+    return lambda said, parts: _edit(said, Commented(parts.line, out))
+
+
+def _comment_top(said: Sentence, parts: Parts) -> Route:
+    if "text" not in parts.quoted and describes(parts["text"]):
+        return None
+    return _edit(said, Comment(parts["text"], AtLine(1)))
+
+
+_OF_A_LINE = re.compile(
+    r"(?:about|with|that|which|who|where|when|for|of|on|to|from|in|after|before|above|below|between|break|by|at|as|"
+    r"number|\d+|and|if|explaining|describing|documenting|\w+ing)\b",
+    re.IGNORECASE,
+)
+"""What follows "a line" or "a note" where that is described."""
+
+
+def _append_text(said: Sentence, parts: Parts) -> Route:
+    """Takes plain words for a line of a list or of prose, where nothing says that they describe it."""
+    text = parts["text"]
+    clear = "text" in parts.quoted or not _is_described(text)
+    return _edit(said, Insert(text, AtLine(0))) if clear and _is_lines(said) else None
+
+
 def _append_line(said: Sentence, parts: Parts) -> Route:
     """Takes a quoted line that goes to the end of a file of lines or of prose; elsewhere the end may be no place."""
     if "text" not in parts.quoted or len(said.files) != 1:
         return None
-    whole = _LISTING.search(said.files[0]) or _PROSE.search(said.files[0])
     at = PLACE.format(text=parts["text"], file=said.files[0])
-    return _edit(said, Insert(parts["text"], AtLine(0))) if whole else Missing(at)
+    return _edit(said, Insert(parts["text"], AtLine(0))) if _is_lines(said) else Missing(at)
 
 
 def _remove_line(said: Sentence, parts: Parts) -> Route:
@@ -366,7 +441,8 @@ def _move(said: Sentence, parts: Parts) -> Route:
         return None
     old, name = said.files[0], said.files[0].rpartition("/")[2]
     folder = parts.get("folder")
-    new = f"{folder.strip('/')}/{name}" if folder is not None else parts["path"]
+    whole = folder is None or names_new_file(folder)
+    new = (folder or parts["path"]) if whole else f"{str(folder).strip('/')}/{name}"
     if not names_file(new) or new == old:
         return None
     beside = new if "/" in new or folder is not None or said.text.startswith("mv ") else f"{old[: -len(name)]}{new}"
@@ -435,6 +511,9 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "document_missing": _found(Missing(DOCSTRING)),
     "new_text_missing": _new_text_missing,
     "ignore": _ignore,
+    "comment_out": _commented(out=True),
+    "uncomment": _commented(out=False),
+    "comment_top": _comment_top,
     "comment_before": _comment(after=False),
     "comment_after": _comment(after=True),
     "text_missing": _found(Missing(NEW_TEXT)),
@@ -447,6 +526,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "insert_top": _insert_at(1),
     "append_to": _append_to,
     "append_line": _append_line,
+    "append_text": _append_text,
     "insert_after": _insert_beside(after=True),
     "insert_before": _insert_beside(after=False),
     "name_missing": _name_missing,
@@ -457,6 +537,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "remove_line": _remove_line,
     "remove_text": _remove_text,
     "remove_entry": _remove_entry,
+    "pin": _pin,
     "rename": _rename,
     "set_value": _set_value,
     "value_told": _value_told,

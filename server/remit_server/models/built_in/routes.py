@@ -53,7 +53,15 @@ class Comment:
     """A comment on a line of its own, in the file's language."""
 
     text: str
-    place: Beside
+    place: AtLine | Beside
+
+
+@dataclass(frozen=True, slots=True)
+class Commented:
+    """The line of this number as a comment, or as none any more; -1 is the last."""
+
+    line: int
+    out: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,14 @@ class RemoveEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """The version of a requirement."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetValue:
     """What stands behind a name, as a constant or a key."""
 
@@ -96,7 +112,7 @@ class Rewrite:
     text: str
 
 
-LineEdit = Insert | Comment | Document | Remove | RemoveEntry | Rewrite | SetValue
+LineEdit = Insert | Comment | Commented | Document | Pin | Remove | RemoveEntry | Rewrite | SetValue
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
 _TAKES_MORE = re.compile(r".*[{\[(\\|>]|.*\s[|>][+-]?\d?|\s*\[[^,]*\]|\s*(?:fi|done|esac|end\w*|else|then|do|begin)")
@@ -130,14 +146,8 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
             return _insert(path, f'{indent}"""{text}"""', before, lines)
         case Remove() | RemoveEntry():
             return _remove(path, lines, *_to_remove(path, edit, lines))
-        case Rewrite(line=line, text=text):
-            at = _numbered(line, lines)
-            old = lines[at - 1]
-            return _rewrite(path, at, lines, f"{old[: len(old) - len(old.lstrip())]}{text}")
-        case SetValue(name=name, value=value):
-            at, changed = with_value(path, lines, name, value)
-            _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
-            return _rewrite(path, at, lines, changed)
+        case Rewrite() | SetValue() | Pin() | Commented():
+            return _rewrite(path, *_changed(path, edit, lines), lines)
         case _:
             assert_never(edit)
 
@@ -150,10 +160,15 @@ _COMMENTS: Mapping[str, str] = {
 """What begins a comment, by a file's ending."""
 
 
-def _as_comment(text: str, path: str) -> str:
+def _comment_mark(path: str) -> str:
     mark = _COMMENTS.get(path.rpartition(".")[2].lower())
     if mark is None:
         raise NoPlace("I do not know this file's comment syntax")
+    return mark
+
+
+def _as_comment(text: str, path: str) -> str:
+    mark = _comment_mark(path)
     return text if text.startswith(mark.strip()) else f"{mark}{text}"
 
 
@@ -276,6 +291,60 @@ def _only(lines: Sequence[str], text: str) -> int:
     return found[0]
 
 
+def _changed(path: str, edit: Rewrite | SetValue | Pin | Commented, lines: Sequence[str]) -> tuple[int, str]:
+    """Returns the number of the line that is another one then, and its text."""
+    match edit:
+        case Rewrite(line=line, text=text):
+            at = _numbered(line, lines)
+            return at, f"{_leading(lines[at - 1])}{text}"
+        case SetValue(name=name, value=value):
+            at, changed = with_value(path, lines, name, value)
+            _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
+            return at, changed
+        case Pin(name=name, version=version):
+            at = _entry(lines, name)
+            return at, _pinned(lines[at - 1], version)
+        case Commented(line=line, out=out):
+            at = _numbered(line, lines)
+            changed = _commented(path, lines[at - 1]) if out else _uncommented(path, lines[at - 1])
+            if out and path.endswith(".py"):  # a block whose only line it was would be empty
+                _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
+            return at, changed
+        case _:
+            assert_never(edit)
+
+
+def _leading(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _commented(path: str, line: str) -> str:
+    text = line.lstrip()
+    if not text or text.startswith(_comment_mark(path).strip()):
+        raise NoPlace("the line is empty" if not text else "the line is a comment already")
+    return f"{_leading(line)}{_comment_mark(path)}{text}"
+
+
+def _uncommented(path: str, line: str) -> str:
+    text, mark = line.lstrip(), _comment_mark(path).strip()
+    if not text.startswith(mark):
+        raise NoPlace("the line is no comment")
+    return f"{_leading(line)}{text.removeprefix(mark).removeprefix(' ')}"
+
+
+_PINNED = re.compile(r"(?P<name>[^=<>~!#;]*?)\s*(?P<sign>[=<>~!]=?|===)\s*[\w.*]+(?P<rest>\s*(?:[;#].*)?)")
+_UNPINNED = re.compile(r"(?P<name>[^=<>~!#;,]*?)(?P<rest>\s*(?:[;#].*)?)")
+
+
+def _pinned(line: str, version: str) -> str:
+    """Returns a requirement with another version; one that has none gets exactly this."""
+    if (pinned := _PINNED.fullmatch(line)) is not None and pinned["sign"] in {"==", "===", ">=", "~="}:
+        return f"{pinned['name']}{pinned['sign']}{version}{pinned['rest']}"
+    if (unpinned := _UNPINNED.fullmatch(line)) is not None:
+        return f"{unpinned['name']}=={version}{unpinned['rest']}"
+    raise NoPlace("the requirement has more than one version, or an upper one")
+
+
 def _to_remove(path: str, edit: Remove | RemoveEntry, lines: Sequence[str]) -> tuple[int, int]:
     match edit:
         case RemoveEntry(name=name):
@@ -291,7 +360,7 @@ def _entry(lines: Sequence[str], name: str) -> int:
     """Returns the number of the one line that is an entry of a list: with a bullet or a box before it, or with what a
     requirement has behind it ("flask>=2 ; python_version > '3'")."""
     entry = re.compile(
-        rf"\s*(?:[-*+•]\s+)?(?:\[[ xX]?\]\s+)?{re.escape(name)}\s*(?:(?:\[[^\]]*\]\s*)?(?:[=<>~!]=?|===)\s*[\w.*].*)?",
+        rf"\s*(?:[-*+•]\s+)?(?:\[[ xX]?\]\s+)?{re.escape(name)}\s*(?:\[[^\]]*\]\s*)?(?:(?:[=<>~!]=?|===)\s*[\w.*].*)?",
         re.IGNORECASE,
     )
     found = [number for number, line in enumerate(lines, 1) if entry.fullmatch(line.partition(" #")[0].rstrip())]
@@ -311,7 +380,7 @@ def _insert(path: str, text: str, before: int, lines: Sequence[str]) -> Mapping[
     raise NoPlace("there are only empty lines")
 
 
-def _rewrite(path: str, at: int, lines: Sequence[str], changed: str) -> Mapping[str, JsonValue]:
+def _rewrite(path: str, at: int, changed: str, lines: Sequence[str]) -> Mapping[str, JsonValue]:
     return {"path": path, "old_text": lines[at - 1], "new_text": changed, "line": at}
 
 

@@ -44,10 +44,30 @@ MOST_CHARS = 600
 """A longer sentence is no simple one."""
 
 
+_GERUNDS = {
+    "adding": "add", "appending": "append", "changing": "change", "committing": "commit", "creating": "create",
+    "deleting": "delete", "finding": "find", "inserting": "insert", "listing": "list", "making": "make",
+    "moving": "move", "opening": "open", "printing": "print", "putting": "put", "removing": "remove",
+    "renaming": "rename", "replacing": "replace", "running": "run", "searching": "search", "setting": "set",
+    "showing": "show",
+}  # fmt: skip
+_MIND = re.compile(r"(?:(?:would|do) you mind|mind|how about|what about) (\w+ing)\b(.*?)\??", re.IGNORECASE)
+_AND_GERUND = re.compile(rf"\b(and|then|or|,) ({'|'.join(_GERUNDS)})\b", re.IGNORECASE)
+
+
+def in_plain_verbs(text: str) -> str:
+    """Returns "would you mind removing …" as "remove …"."""
+    found = _MIND.fullmatch(text.strip())
+    if found is None or (verb := _GERUNDS.get(found[1].lower())) is None:
+        return text
+    return f"{verb}{_AND_GERUND.sub(lambda more: f'{more[1]} {_GERUNDS[more[2].lower()]}', found[2])}"
+
+
 def route(text: str, files: AbstractSet[str]) -> Route:
     """Returns what a sentence asks for; None where no rule takes it."""
     if not text.strip() or len(text) > MOST_CHARS or "\n" in text.strip():
         return None
+    text = in_plain_verbs(text)
     if _CONDITION.match(text.strip()) or _SECTION.search(text):
         return None
     said = read_sentence(with_subject(read_sentence(text.strip(), files)), files)
@@ -71,6 +91,7 @@ MOST_JOINED = 12
 def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
     """Returns what a sentence wishes for, one after the other, where rules take each wish by itself, or ask for a part
     of it; none where a wish is left over."""
+    text = in_plain_verbs(text)
     match route(text, files):
         case None:
             whole: tuple[str, ...] = ()
@@ -88,12 +109,34 @@ def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
         return ()
     for joined in islice(_JOINED.finditer(text), MOST_JOINED):
         first, rest = text[: joined.start()].strip(), text[joined.end() :].strip()
+        rest = _named_again(rest, route(first, files))
         if not (_stands_alone(rest) and _is_wish(first, files)) or isinstance(route(first, files), Missing):
             continue
         after = files_after(route(first, files), files)
         if following := _parted(rest, after, most - 1) or ((rest,) if _is_wish(rest, after) else ()):
             return (first, *following)
     return ()
+
+
+_SHOW_IT = re.compile(
+    r"(?:please )?(?:show|open|print|display|read|cat)(?: me)? (?:it|that|this|(?:the|this|that) (?:file|result))"
+    r"(?: again| then| to me| please)*|zeige? (?:mir )?(?:sie|es|die datei)|montre(?:-le|-la|(?:-moi)? le fichier)|"
+    r"mu[ée]stra(?:lo|me(?:lo)?|me el archivo)|mostra(?:lo|mi(?:lo)?|mi il file)",
+    re.IGNORECASE,
+)
+
+
+def _named_again(rest: str, done: Route) -> str:
+    """Returns "show it" with the file that was changed before: to look at that does no harm."""
+    match done:
+        case Edited(path=path) if _SHOW_IT.fullmatch(rest):
+            return f"show {path}"
+        case Routed(tool="write_file" | "edit_file", arguments=arguments) if _SHOW_IT.fullmatch(rest):
+            return f"show {arguments['path']}"
+        case Routed(tool="move_file", arguments=arguments) if _SHOW_IT.fullmatch(rest):
+            return f"show {arguments['new_path']}"
+        case _:
+            return rest
 
 
 def _stands_alone(rest: str) -> bool:

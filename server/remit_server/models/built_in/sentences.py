@@ -69,7 +69,10 @@ _PATH = re.compile(
     r"(?:[\w.-]+/)*[\w-]*\.?[\w-]+\.[A-Za-z]\w{0,9}(?![\w/])|(?:[\w.-]+/)+[\w.-]*|\.[a-z][\w-]+|Makefile|Dockerfile|LICENSE",
     re.ASCII,
 )
-_VERBS = ("rename", "replace", "remove", "delete", "insert", "append", "search", "create", "change", "where", "execute")
+_VERBS = (
+    *("show", "move", "rename", "replace", "remove", "delete", "insert", "append", "search", "create", "change"),
+    *("where", "execute"),
+)
 FOLDER = re.compile(
     r"(?:folder|directory|cartella|ordner|verzeichnis|dossier|carpeta)\s+([\w/-]+)|(?!(?:the|a|new|folder|into|to)\b)\b([\w/-]+)\s+(?:folder|directory)|([\w/-]+)\s*フォルダ",
     re.IGNORECASE | re.ASCII,
@@ -92,6 +95,7 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
     found = tuple(dict.fromkeys(known))
     alike = next((several for word in named if len(several := files_called(word, files)) > 1), ())
     marked, spelled = _mark_quotes(_respell(text), named)
+    marked = _PARTICLE.sub(r"\1", marked)
     return Sentence(
         text,
         bare,
@@ -108,6 +112,10 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         ),
         spelled=spelled,
     )
+
+
+_PARTICLE = re.compile(r" ?([をにのでがはへと]|から|まで) ?(?=\S)")
+"""A particle of Japanese, which some part from the words around it."""
 
 
 def _mark_quotes(text: str, named: Mapping[str, str | None]) -> tuple[str, tuple[str, ...]]:
@@ -159,6 +167,7 @@ _REASON = re.compile(
     r"est|sont|es|son)\b.*)$",
     re.IGNORECASE,
 )
+_UNUSED = re.compile(r"\b(?:do ?n['’]?t|do not|no longer|never) (?:use|need|want)\b", re.IGNORECASE)
 _WHERE = re.compile(
     r",? (?:everywhere|in (?:all|every)(?: the)? files?|throughout(?: the (?:project|code|repo))?|"
     r"(?:across|in) the (?:whole |entire )?(?:project|code ?base|repo)|überall|in allen dateien|partout|"
@@ -212,7 +221,10 @@ def without_courtesy(text: str) -> str:
 
 def _without_reason(text: str) -> str:
     found = _REASON.search(text)
-    if found is None or CONDITION.search(found[0]) or any(says(idea, found[0]) for idea in (*WISHES, *_PLACES)):
+    if found is None or CONDITION.search(found[0]):
+        return text
+    said = _UNUSED.sub(" ", found[0])
+    if any(says(idea, said) for idea in (*WISHES, *_PLACES)):
         return text
     return text[: found.start()].strip()
 
@@ -231,7 +243,8 @@ def _without_preface(text: str) -> str:
 
 
 _NO_PREFACE = re.compile(
-    r"\b(?:explain|errors?|used to|know|idea|did|said|says|told|would|might|if|when|like this|for example)\b",
+    r"\b(?:explain|translate|rephrase|spell|pronounce|type|reply|answer|quote|tell|"
+    r"errors?|used to|know|idea|did|said|says|told|would|might|if|when|like this|for example)\b",
     re.IGNORECASE,
 )
 """What is said of the rest of a sentence, and makes it no wish."""
@@ -243,7 +256,7 @@ WISHES = ("deletes", "adds", "replaces", "moves", "creates", "searches", "shows"
 
 
 _LEAD = (
-    r"(?:,? ?\b(?:in|of|from|to|for|throughout|within|für|pour|para|per|à|au|"
+    r"(?:,? ?\b(?:in|of|from|to|for|throughout|within|für|pour|para|per|à|au|al|alla|ai|zu|zur|"
     r"into|inside|at|im|in der|in die|von|aus|an|dans|de|du|en|del|di|da|nel|nella|a|"
     r"it's in|it is in)\b )?(?:\b(?:the|my|our|der|die|das|den|le|la|el|il|lo) )?"
     r"(?:\b(?:file|datei|fichier|archivo|fichero) )?"
@@ -258,14 +271,14 @@ def _with_file(text: str, files: Sequence[str], mark: str) -> str:
         if mark:
             text = re.sub(told, mark, text)
         else:
-            text = re.sub(rf"{_LEAD}\(?{told}\)?(?:の|に|から|[:,])?", " ", text, flags=re.IGNORECASE)
+            text = re.sub(rf"{_LEAD}\(?{told}\)?(?: ?(?:の|に|から)|[:,])?", " ", text, flags=re.IGNORECASE)
     return _EDGES_OF_REST.sub("", " ".join(text.split()))
 
 
 def _respell(text: str) -> str:
     """Returns the text with the words that are all but one of the usual verbs spelled right."""
     return re.sub(
-        r"(?<![\w./-])[a-z]{5,9}(?![\w./-])", lambda found: _meant(found[0]), text, flags=re.ASCII | re.IGNORECASE
+        r"(?<![\w./-])[a-z]{4,9}(?![\w./-])", lambda found: _meant(found[0]), text, flags=re.ASCII | re.IGNORECASE
     )
 
 

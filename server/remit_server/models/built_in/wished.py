@@ -25,7 +25,8 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _ASKS_HOW = re.compile(
-    r"(?:how|why|when|should|shall|can (?:i|we)|do i|warum|wie|wann|soll|kann ich|comment|pourquoi|c[oó]mo|por qu[eé]|"
+    r"(?:how|why|when|should|shall|can (?:i|we)|do i|warum|wie|wann|soll|kann ich|"
+    r"comment(?! (?:out|line))|pourquoi|c[oó]mo|por qu[eé]|"
     r"come|perch[eé])\b",
     re.IGNORECASE,
 )
@@ -44,7 +45,8 @@ _REPORTS = re.compile(
 """How a sentence begins that tells of what was or is."""
 _REPORTS_WITHIN = re.compile(
     r"\b(?:has been|have been|had been|used to|as far as i know|just kidding|i mean|no,? wait|wait,? no|"
-    r"on second thought|dry run|without (?:actually|really)|ach nein|rather (?:you|not)|i'd rather|"
+    r"on second thought|dry run|one day|some ?day|eventually|tomorrow|next (?:week|time|month|year)|in the future|"
+    r"without (?:actually|really)|ach nein|rather (?:you|not)|i'd rather|"
     r"for example|wurden?|a été|ont été|ha sido|han sido|è stat[oa])\b",
     re.IGNORECASE,
 )
@@ -82,7 +84,7 @@ _AND_RUN = re.compile(
 )
 _AND_THEN = re.compile(
     r"\b(?:and then|and after that|and afterwards|und dann|und danach|et (?:puis|ensuite)|y (?:luego|despu[ée]s)|"
-    r"e (?:poi|dopo))\b|[てでし]、\S",
+    r"e (?:poi|dopo))\b|[てでし]、\s*\S",
     re.IGNORECASE,
 )
 """What leads to another wish, whatever the first one is."""
