@@ -36,6 +36,22 @@ from remit_server.models.built_in.answers import (
 )
 from remit_server.models.built_in.declined import ANY, EDIT, QUESTION, WRITING, decline
 from remit_server.models.built_in.kinds import NoPlace
+from remit_server.models.built_in.line_edits import (
+    AmongImports,
+    AtLine,
+    Beside,
+    Comment,
+    Commented,
+    Document,
+    Insert,
+    LineEdit,
+    Pin,
+    Remove,
+    RemoveEntry,
+    Rewrite,
+    SetValue,
+    plan_edit,
+)
 from remit_server.models.built_in.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.phrases import likely_phrases, pattern_of, phrase_table
 from remit_server.models.built_in.routes import (
@@ -47,26 +63,12 @@ from remit_server.models.built_in.routes import (
     NEW_NAME,
     NEW_TEXT,
     PLACE,
-    AmongImports,
-    AtLine,
-    Beside,
-    Comment,
-    Commented,
     Define,
-    Document,
     Edited,
     Help,
-    Insert,
-    LineEdit,
     Missing,
-    Pin,
-    Remove,
-    RemoveEntry,
-    Rewrite,
     Route,
     Routed,
-    SetValue,
-    plan_edit,
 )
 from remit_server.models.built_in.routing import route, wishes_in
 from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence

@@ -11,8 +11,7 @@ from typing import assert_never
 
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
-from remit_server.models.built_in.looking import BY_KEYWORD, DEFINED
-from remit_server.models.built_in.routes import (
+from remit_server.models.built_in.line_edits import (
     AmongImports,
     Comment,
     Commented,
@@ -23,9 +22,10 @@ from remit_server.models.built_in.routes import (
     Remove,
     RemoveEntry,
     Rewrite,
-    Routed,
     SetValue,
 )
+from remit_server.models.built_in.looking import BY_KEYWORD, DEFINED
+from remit_server.models.built_in.routes import Routed
 
 SHOWN = "`remit model` shows those that you can use."
 CONNECT = f"connect a model: {SHOWN}"

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from remit_governance.values import Intent
+from remit_server.models.built_in.line_edits import AmongImports, AtLine, Beside, Insert, Remove, SetValue
 from remit_server.models.built_in.meant import means_file, tells_of_part
 from remit_server.models.built_in.routes import (
     FILE,
@@ -13,16 +14,10 @@ from remit_server.models.built_in.routes import (
     NEW_NAME,
     NEW_TEXT,
     VALUE,
-    AmongImports,
-    AtLine,
-    Beside,
     Edited,
-    Insert,
     Missing,
-    Remove,
     Route,
     Routed,
-    SetValue,
     replaced_everywhere,
 )
 from remit_server.models.built_in.sentences import FOLDER, Sentence, is_name, without_paths, words_left

@@ -10,6 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from remit_governance.values import Intent
+from remit_server.models.built_in.line_edits import (
+    SetValue,
+)
 from remit_server.models.built_in.looking import (
     commit,
     list_folder,
@@ -27,8 +30,29 @@ from remit_server.models.built_in.looking import (
     show_name,
     show_readme,
 )
-from remit_server.models.built_in.meant import means_file, tells_of_part
-from remit_server.models.built_in.phrases import LAST, Parts, find_phrases
+from remit_server.models.built_in.meant import means_file
+from remit_server.models.built_in.phrased_lines import (
+    PROSE,
+    append_line,
+    append_text,
+    append_to,
+    change_line,
+    comment,
+    comment_top,
+    commented,
+    document,
+    edit_of,
+    insert_at,
+    insert_beside,
+    insert_by_line,
+    insert_import,
+    pin,
+    remove_entry,
+    remove_line,
+    remove_lines,
+    remove_text,
+)
+from remit_server.models.built_in.phrases import Parts, find_phrases
 from remit_server.models.built_in.routes import (
     BRANCH,
     COMMAND,
@@ -38,27 +62,12 @@ from remit_server.models.built_in.routes import (
     MESSAGE,
     NEW_NAME,
     NEW_TEXT,
-    PLACE,
     TEXT,
     VALUE,
-    AmongImports,
-    AtLine,
-    Beside,
-    Comment,
-    Commented,
-    Document,
-    Edited,
     Help,
-    Insert,
-    LineEdit,
     Missing,
-    Pin,
-    Remove,
-    RemoveEntry,
-    Rewrite,
     Route,
     Routed,
-    SetValue,
     replaced_everywhere,
 )
 from remit_server.models.built_in.sentences import WISHES, Sentence, is_name
@@ -72,10 +81,8 @@ from remit_server.models.built_in.texts import (
     may_be_name,
     says_rename,
 )
-from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, names_new_file, saying, says
+from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, names_new_file, says
 
-_PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")
-_STATES = re.compile(r"(?:const|let|var|def|class|function|export|import|from|return|set) \w")
 _LITERAL = re.compile(r"-?\d[\w.]*|true|false|null|none|yes|no", re.IGNORECASE)
 _ON = re.compile(
     r"on|enable|activate|ein|an|einschalten|aktivieren|activer?z?|activar?|attiva|abilita|オン|有効", re.IGNORECASE
@@ -96,31 +103,6 @@ def take_phrase(said: Sentence) -> Route:
     return None
 
 
-_NO_TEXT = re.compile(r"[=:,)\]}]|\w+ (?:in|on|up|out|down|me|us) ", re.IGNORECASE)
-"""What begins with the end of something, or with a verb."""
-
-
-def _is_text(said: Sentence, parts: Parts, part: str) -> bool:
-    """Returns whether a part is surely meant as a text."""
-    text = parts[part]
-    if part in parts.quoted:
-        return True
-    if " " in text and any(saying(idea).match(text) for idea in ("adds", "deletes", "replaces", "moves", "creates")):
-        return False
-    if _NO_TEXT.match(text) or begins_with_article(text) or text.lower() in filling() or is_kind(text):
-        return False
-    if is_like_code(text):
-        return True
-    path = said.files[0] if said.files else ""
-    return bool(path) and " " not in text and not is_code(path) and not _PROSE.search(path)
-
-
-def _edit(said: Sentence, edit: LineEdit, sought: str = "") -> Route:
-    if len(said.files) == 1:
-        return Edited(said.files[0], edit)
-    return None if said.files or said.paths else Missing(FILE, sought)
-
-
 _NO_SETTING = re.compile(
     r"bump|turn|hold|line|comment|tabs|users?|access|color|switch|set|go|move|add|logging|tests?|things?",
     re.IGNORECASE,
@@ -139,11 +121,11 @@ def _set_value(said: Sentence, parts: Parts) -> Route:
     if not re.fullmatch(r"[\w.-]+", name) or name.lower() in filling() - {"name"} or _NO_SETTING.fullmatch(name):
         return None
     parted = "value" not in parts.quoted and re.search(r"[「」を、]", value)
-    if parted or (said.files and _PROSE.search(said.files[0])) or not _is_value(said, parts, value):
+    if parted or (said.files and PROSE.search(said.files[0])) or not _is_value(said, parts, value):
         return None
     if not said.files and not is_name(name) and not _LITERAL.fullmatch(value):
         return None
-    return _edit(said, SetValue(name, value), name)
+    return edit_of(said, SetValue(name, value), name)
 
 
 def _is_value(said: Sentence, parts: Parts, value: str) -> bool:
@@ -181,7 +163,7 @@ _IS_WAY = re.compile(
 
 def _is_passage(said: Sentence, old: str, new: str) -> bool:
     """Returns whether plain words can only be the text itself: in a file of prose, and no description of one."""
-    prose = len(said.files) == 1 and _PROSE.search(said.files[0]) is not None
+    prose = len(said.files) == 1 and PROSE.search(said.files[0]) is not None
     return prose and not any(begins_with_article(text) or describes(text) for text in (old, new))
 
 
@@ -216,190 +198,11 @@ def _rename(said: Sentence, parts: Parts) -> Route:
     return replaced_everywhere(said.files[0], old, new)
 
 
-_WITH = re.compile(r"\b(?:with|by|durch|par|por|con)\b", re.IGNORECASE)
-_A_LINE = re.compile(r"(?:the )?(?:line|zeile|ligne|l[ií]nea|riga)\b", re.IGNORECASE)
-
-
-def _change_line(said: Sentence, parts: Parts) -> Route:
-    """Takes a text that is surely one; in a list or in prose also plain words "with" which a line is replaced."""
-    text = parts["text"]
-    plain = _is_lines(said) and _WITH.search(said.short) is not None and not (_A_LINE.match(text) or is_property(text))
-    clear = _is_text(said, parts, "text") or (plain and not _is_described(text))
-    return _edit(said, Rewrite(parts.line, text)) if clear else None
-
-
-def _is_lines(said: Sentence) -> bool:
-    """Returns whether each line of the one file is a text of its own: of a list, or of prose."""
-    return len(said.files) == 1 and bool(_LISTING.search(said.files[0]) or _PROSE.search(said.files[0]))
-
-
-def _is_described(text: str) -> bool:
-    """Returns whether plain words tell of a line, and are not that line."""
-    told = _OF_A_LINE.match(text) or begins_with_article(text) or is_kind(text) or describes(text)
-    return bool(told) or re.search(r"""["`「“«]""", text) is not None
-
-
-_NO_LINE = re.compile(r"(?:that|which|with|where|from|number|saying|containing|after|before|\d)\b", re.IGNORECASE)
-"""What follows "the line" where it is described, not spelled out."""
-
-
-def _insert_at(number: int) -> Callable[[Sentence, Parts], Route]:
-    def rule(said: Sentence, parts: Parts) -> Route:
-        if (literal := parts.get("literal")) is not None:
-            described = "literal" not in parts.quoted and (_NO_LINE.match(literal) or begins_with_article(literal))
-            return None if described else _edit(said, Insert(literal, AtLine(number)))
-        return _edit(said, Insert(parts["text"], AtLine(number))) if _is_text(said, parts, "text") else None
-
-    return rule
-
-
-def _insert_beside(*, after: bool) -> Callable[[Sentence, Parts], Route]:
-    def rule(said: Sentence, parts: Parts) -> Route:
-        if not (_is_text(said, parts, "text") and _is_anchor(parts)):
-            return None
-        return _edit(said, Insert(parts["text"], Beside(parts["anchor"], after)), parts["anchor"])
-
-    return rule
-
-
-def _insert_by_line(*, after: bool) -> Callable[[Sentence, Parts], Route]:
-    def rule(said: Sentence, parts: Parts) -> Route:
-        if not _is_text(said, parts, "text"):
-            return None
-        if parts.line == LAST:
-            return _edit(said, Insert(parts["text"], AtLine(0))) if after else None
-        return _edit(said, Insert(parts["text"], AtLine(parts.line + after, beside=parts.line)))
-
-    return rule
-
-
-def _is_anchor(parts: Parts) -> bool:
-    """Returns whether a line can be known by this text."""
-    anchor = parts["anchor"]
-    word = " " not in anchor and anchor.lower() not in filling()
-    return "anchor" in parts.quoted or word or is_like_code(anchor) or _STATES.match(anchor) is not None
-
-
-_LISTING = re.compile(r"(?:^|/)(?:requirements[\w-]*\.txt|\.\w+ignore|[\w-]+\.(?:txt|list|csv))$")
-"""Files in which each line is an entry, so that another one goes to the end."""
-
-
-def _append_to(said: Sentence, parts: Parts) -> Route:
-    clear = "text" in parts.quoted or (" " not in parts["text"] and _is_text(said, parts, "text"))
-    listing = len(said.files) == 1 and _LISTING.search(said.files[0])
-    return _edit(said, Insert(parts["text"], AtLine(0))) if clear and listing else None
-
-
-def _remove_entry(said: Sentence, parts: Parts) -> Route:
-    """Takes an entry of a file in which each line is one."""
-    text = parts["text"]
-    named = re.fullmatch(r"[^\W\d][\w.+/@-]*", text) is not None
-    clear = named and text.lower() not in filling() and not is_kind(text) and not begins_with_article(text)
-    listing = len(said.files) == 1 and _LISTING.search(said.files[0]) and not tells_of_part(said)
-    return _edit(said, RemoveEntry(text)) if clear and "text" not in parts.quoted and listing else None
-
-
-_REQUIREMENTS = re.compile(r"(?:^|/)(?:[\w-]*requirements[\w-]*|constraints)\.txt$")
-
-
-def _pin(said: Sentence, parts: Parts) -> Route:
-    """Takes a requirement and its version."""
-    version = re.fullmatch(r"v?(\d[\w.]*)", parts["value"])
-    listing = len(said.files) == 1 and _REQUIREMENTS.search(said.files[0])
-    return _edit(said, Pin(parts["name"], version[1])) if version and listing else None
-
-
-def _commented(*, out: bool) -> Callable[[Sentence, Parts], Route]:
-    return lambda said, parts: _edit(said, Commented(parts.line, out))
-
-
-def _comment_top(said: Sentence, parts: Parts) -> Route:
-    if "text" not in parts.quoted and describes(parts["text"]):
-        return None
-    return _edit(said, Comment(parts["text"], AtLine(1)))
-
-
-_OF_A_LINE = re.compile(
-    r"(?:about|with|that|which|who|where|when|for|of|on|to|from|in|after|before|above|below|between|break|by|at|as|"
-    r"number|\d+|and|if|explaining|describing|documenting|\w+ing)\b",
-    re.IGNORECASE,
-)
-"""What follows "a line" or "a note" where that is described."""
-
-
-def _append_text(said: Sentence, parts: Parts) -> Route:
-    """Takes plain words for a line of a list or of prose, where nothing says that they describe it."""
-    text = parts["text"]
-    clear = "text" in parts.quoted or not _is_described(text)
-    return _edit(said, Insert(text, AtLine(0))) if clear and _is_lines(said) else None
-
-
-def _append_line(said: Sentence, parts: Parts) -> Route:
-    """Takes a quoted line that goes to the end of a file of lines or of prose; elsewhere the end may be no place."""
-    if "text" not in parts.quoted or len(said.files) != 1:
-        return None
-    at = PLACE.format(text=parts["text"], file=said.files[0])
-    return _edit(said, Insert(parts["text"], AtLine(0))) if _is_lines(said) else Missing(at)
-
-
-def _remove_line(said: Sentence, parts: Parts) -> Route:
-    return _edit(said, Remove(parts.line))
-
-
-def _remove_lines(said: Sentence, parts: Parts) -> Route:
-    return None if (lines := parts.lines) is None else _edit(said, Remove(*lines))
-
-
-def _remove_text(said: Sentence, parts: Parts) -> Route:
-    if (known := parts.get("odd") or parts.get("mark") or parts.get("name")) is not None:
-        return _edit(said, Remove(known), known)
-    return _edit(said, Remove(parts["anchor"]), parts["anchor"]) if _is_anchor(parts) else None
-
-
 def _move_up(said: Sentence, _: Parts) -> Route:
     if len(said.files) != 1 or "/" not in said.files[0]:
         return None
     name = said.files[0].rpartition("/")[2]
     return Routed(Intent.CODE, "move_file", {"path": said.files[0], "new_path": name})
-
-
-def _insert_import(said: Sentence, parts: Parts) -> Route:
-    """Takes a whole line, or the name of a module for a file of Python."""
-    if (module := parts.get("module")) is not None:
-        python = bool(said.files) and said.files[0].endswith(".py") and not _NO_MODULE.search(said.text)
-        return _edit(said, Insert(f"import {module}", AmongImports())) if python else None
-    whole = "text" in parts.quoted or not _NO_MODULE.search(parts["text"])
-    return _edit(said, Insert(parts["text"], AmongImports())) if whole else None
-
-
-_NO_MODULE = re.compile(
-    r"\bimport\w* (?:for |of )?(?:(?:the|a|an)\b|errors?\b|data\b|cleanup\b|statements?\b|(?-i:[A-Z])\w*[a-z])",
-    re.IGNORECASE,
-)
-"""What is no module: the rest of a sentence about imports, and a class, which stands in one."""
-
-
-_TOLD_TEXT = re.compile(r":|\b(?:saying|says|reading|with|namely|as|it should be|und zwar)\b", re.IGNORECASE)
-"""What leads to a text that is not quoted."""
-
-
-def _document(said: Sentence, parts: Parts) -> Route:
-    name = parts["name"].removesuffix("()")
-    if not re.fullmatch(IDENTIFIER, name) or name.lower() in filling():
-        return None
-    if "text" not in parts.quoted and (not _TOLD_TEXT.search(said.text) or describes(parts["text"])):
-        return None
-    return _edit(said, Document(name, parts["text"].strip("\"'")), f"def {name}(")
-
-
-def _comment(*, after: bool) -> Callable[[Sentence, Parts], Route]:
-    def rule(said: Sentence, parts: Parts) -> Route:
-        anchor = parts["anchor"]
-        if "text" not in parts.quoted and describes(parts["text"]):
-            return None
-        return _edit(said, Comment(parts["text"], Beside(anchor, after)), anchor) if _is_anchor(parts) else None
-
-    return rule
 
 
 def _name_missing(said: Sentence, parts: Parts) -> Route:
@@ -507,37 +310,37 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "move_up": _move_up,
     "move": _move,
     "delete": _delete,
-    "document": _document,
+    "document": document,
     "document_missing": _found(Missing(DOCSTRING)),
     "new_text_missing": _new_text_missing,
     "ignore": _ignore,
-    "comment_out": _commented(out=True),
-    "uncomment": _commented(out=False),
-    "comment_top": _comment_top,
-    "comment_before": _comment(after=False),
-    "comment_after": _comment(after=True),
+    "comment_out": commented(out=True),
+    "uncomment": commented(out=False),
+    "comment_top": comment_top,
+    "comment_before": comment(after=False),
+    "comment_after": comment(after=True),
     "text_missing": _found(Missing(NEW_TEXT)),
     "line_missing": lambda said, _: Missing(LINE) if len(said.files) == 1 else None,
-    "change_line": _change_line,
-    "insert_after_line": _insert_by_line(after=True),
-    "insert_before_line": _insert_by_line(after=False),
-    "insert_import": _insert_import,
-    "insert_end": _insert_at(0),
-    "insert_top": _insert_at(1),
-    "append_to": _append_to,
-    "append_line": _append_line,
-    "append_text": _append_text,
-    "insert_after": _insert_beside(after=True),
-    "insert_before": _insert_beside(after=False),
+    "change_line": change_line,
+    "insert_after_line": insert_by_line(after=True),
+    "insert_before_line": insert_by_line(after=False),
+    "insert_import": insert_import,
+    "insert_end": insert_at(0),
+    "insert_top": insert_at(1),
+    "append_to": append_to,
+    "append_line": append_line,
+    "append_text": append_text,
+    "insert_after": insert_beside(after=True),
+    "insert_before": insert_beside(after=False),
     "name_missing": _name_missing,
     "command_missing": _found(Missing(COMMAND)),
     "value_missing": _value_missing,
     "show_something": _found(Missing(FILE)),
-    "remove_lines": _remove_lines,
-    "remove_line": _remove_line,
-    "remove_text": _remove_text,
-    "remove_entry": _remove_entry,
-    "pin": _pin,
+    "remove_lines": remove_lines,
+    "remove_line": remove_line,
+    "remove_text": remove_text,
+    "remove_entry": remove_entry,
+    "pin": pin,
     "rename": _rename,
     "set_value": _set_value,
     "value_told": _value_told,

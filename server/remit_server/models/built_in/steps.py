@@ -36,16 +36,9 @@ from remit_server.models.built_in.answers import (
 )
 from remit_server.models.built_in.declined import Beyond, beyond, decline, maybe_name, subject_of
 from remit_server.models.built_in.kinds import NoPlace
+from remit_server.models.built_in.line_edits import lines_of, plan_edit
 from remit_server.models.built_in.looking import definition_of
-from remit_server.models.built_in.routes import (
-    Define,
-    Edited,
-    Help,
-    Missing,
-    Routed,
-    lines_of,
-    plan_edit,
-)
+from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed
 from remit_server.models.built_in.routing import MOST_CHARS, files_after, route, wishes_in
 from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.words import IDENTIFIER, names_file

@@ -1,0 +1,392 @@
+"""Edits of single lines: what a sentence can name, and the call that makes it (MOD-23). Pure.
+
+The file is read first, then exactly that place is changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from remit_server.models.built_in.kinds import NoPlace, is_prose
+from remit_server.models.built_in.values import breaks, with_value
+
+
+@dataclass(frozen=True, slots=True)
+class AtLine:
+    """Before the line of this number, from 1; 0 is the end of the file. `beside` is the line that was named for it, 0
+    where none was."""
+
+    number: int
+    beside: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Before or after the one line that has this text."""
+
+    text: str
+    after: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AmongImports:
+    """After the last import that stands at the top, else before everything but comments and a docstring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A new line at a place."""
+
+    text: str
+    place: AtLine | Beside | AmongImports
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment on a line of its own, in the file's language."""
+
+    text: str
+    place: AtLine | Beside
+
+
+@dataclass(frozen=True, slots=True)
+class Commented:
+    """The line of this number as a comment, or as none any more; -1 is the last."""
+
+    line: int
+    out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The docstring of a function or a class of Python."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """The line of this number, or the one that has this text; with `last` all lines from the first number to that.
+    Below zero it is counted from the end: -1 is the last."""
+
+    line: int | str
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveEntry:
+    """The line of a list that is this entry, whatever mark stands before it and whatever version behind it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The version of a requirement."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetValue:
+    """What stands behind a name, as a constant or a key."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Another text for the line of this number; -1 is the last."""
+
+    line: int
+    text: str
+
+
+LineEdit = Insert | Comment | Commented | Document | Pin | Remove | RemoveEntry | Rewrite | SetValue
+_LINE = re.compile(r"(\d+)\|(.*)")
+_IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
+_TAKES_MORE = re.compile(r".*[{\[(\\|>]|.*\s[|>][+-]?\d?|\s*\[[^,]*\]|\s*(?:fi|done|esac|end\w*|else|then|do|begin)")
+"""A line that begins or ends what stands on several: by its sign, as the head of a section, or by its word."""
+_CLOSES = re.compile(r"\s*[}\])]")
+
+
+def lines_of(result: str) -> tuple[str, ...]:
+    """Returns the lines that `read_file` showed. Raises NoPlace where it did not show all of them."""
+    head, *shown = result.split("\n")
+    if "; more with offset" in head or "more characters)" in result:
+        raise NoPlace("the file is too long for me")
+    return tuple(match[2] for line in shown if (match := _LINE.fullmatch(line)))
+
+
+def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, JsonValue]:
+    """Returns the arguments of the `edit_file` that makes it. Raises NoPlace."""
+    match edit:
+        case Insert(text=text, place=place):
+            before = _free_place(path, place, lines)
+            made = f"{_indent(place, before, lines)}{text}"
+            if path.lower().endswith(".json"):  # one comma too few or too many, and nothing can read it
+                _require_read(path, lines, (*lines[: before - 1], made, *lines[before - 1 :]))
+            return _insert(path, made, before, lines)
+        case Comment(text=text, place=place):
+            before = _free_place(path, place, lines)
+            return _insert(path, f"{_indent(place, before, lines)}{_as_comment(text, path)}", before, lines)
+        case Document(name=name, text=text):
+            before = _below_header(lines, name)
+            indent = _indent(AtLine(before, beside=before), before, lines)
+            return _insert(path, f'{indent}"""{text}"""', before, lines)
+        case Remove() | RemoveEntry():
+            return _remove(path, lines, *_to_remove(path, edit, lines))
+        case Rewrite() | SetValue() | Pin() | Commented():
+            return _rewrite(path, *_changed(path, edit, lines), lines)
+        case _:
+            assert_never(edit)
+
+
+_COMMENTS: Mapping[str, str] = {
+    **dict.fromkeys(("py", "sh", "yaml", "yml", "toml", "ini", "cfg", "conf", "rb", "mk", "env"), "# "),
+    **dict.fromkeys(("js", "ts", "jsx", "tsx", "mjs", "java", "go", "rs", "c", "h", "cpp", "cs", "swift", "kt"), "// "),
+    **dict.fromkeys(("sql", "lua"), "-- "),
+}
+"""What begins a comment, by a file's ending."""
+
+
+def _comment_mark(path: str) -> str:
+    mark = _COMMENTS.get(path.rpartition(".")[2].lower())
+    if mark is None:
+        raise NoPlace("I do not know this file's comment syntax")
+    return mark
+
+
+def _as_comment(text: str, path: str) -> str:
+    mark = _comment_mark(path)
+    return text if text.startswith(mark.strip()) else f"{mark}{text}"
+
+
+def _below_header(lines: Sequence[str], name: str) -> int:
+    """Returns the number of the line below the header of a function or class that has no docstring."""
+    header = re.compile(rf"\s*(?:async )?(?:def|class) {re.escape(name)}\b")
+    found = [number for number, line in enumerate(lines, 1) if header.match(line)]
+    if len(found) != 1:
+        raise NoPlace(f"`{name}` is not defined in it" if not found else f"`{name}` is defined {len(found)} times")
+    at = next((number for number in range(found[0], len(lines)) if lines[number - 1].rstrip().endswith(":")), 0)
+    if not at or not lines[at].strip():
+        raise NoPlace(f"I cannot tell where the body of `{name}` begins")
+    if re.match(r"\s*[rRuU]?[\"']", lines[at]):
+        raise NoPlace(f"`{name}` has a docstring already")
+    return at + 1
+
+
+def _numbered(number: int, lines: Sequence[str]) -> int:
+    at = len(lines) + 1 + number if number < 0 else number
+    if not 1 <= at <= len(lines):
+        raise NoPlace(f"the file has {len(lines)} lines")
+    return at
+
+
+def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
+    """Returns the number of the line before which the new one goes; one more than there are for the end."""
+    match place:
+        case AtLine(number=0):
+            return len(lines) + 1
+        case AtLine(number=number):
+            if not 1 <= number <= len(lines) + 1:
+                raise NoPlace(f"the file has {len(lines)} lines")
+            return number
+        case Beside(text=text, after=after):
+            return _only(lines, text) + after
+        case AmongImports():
+            return _after_imports(lines)
+        case _:
+            assert_never(place)
+
+
+def _free_place(path: str, place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
+    """Returns the place where the file can have a new line. Raises NoPlace."""
+    before = _place(place, lines)
+    if path.lower().endswith(".json") and not 1 < before <= len(lines):
+        raise NoPlace("its outermost brackets hold all that is in it")
+    named = before > 1 and (isinstance(place, Beside) or (isinstance(place, AtLine) and 0 < place.beside < before))
+    if named and lines[before - 2].rstrip().endswith("("):
+        raise NoPlace("that line begins what goes on below it")
+    return 2 if before == 1 and lines and lines[0].startswith("#!") else before
+
+
+def _whole(path: str, lines: Sequence[str], at: int) -> int:
+    """Returns the number of a line that can go without others. Raises NoPlace for what begins something longer."""
+    line, above = lines[at - 1], lines[at - 2] if at > 1 else ""
+    below = next((text for text in lines[at:] if text.strip()), "")
+    more = len(below) - len(below.lstrip()) > len(line) - len(line.lstrip())
+    more = more or any(line.count(quotes) % 2 for quotes in ('"""', "'''"))
+    if not is_prose(path):
+        opened, closed = (sum(map(line.count, signs)) for signs in ("([{", ")]}"))
+        more = more or opened != closed or _TAKES_MORE.fullmatch(line.rstrip()) is not None
+    if more:
+        raise NoPlace("that line begins something of several lines; name the lines by their numbers")
+    if path.lower().endswith(".json") and _CLOSES.match(below) and above.rstrip().endswith(","):
+        raise NoPlace("the line above would end with a comma that nothing follows")
+    _require_read(path, lines, (*lines[: at - 1], *lines[at:]))
+    return at
+
+
+def _require_read(path: str, lines: Sequence[str], after: Sequence[str]) -> None:
+    if breaks(path, lines, after):
+        raise NoPlace("the file could not be read any more")
+
+
+def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[str]) -> str:
+    """Returns the indentation of the line that a sentence names: a new one beside it belongs to the same block."""
+    match place:
+        case AtLine(number=number, beside=beside) if number > beside > 0:
+            line = _block_of(lines, beside)
+        case AtLine(number=number, beside=beside) if number and beside:
+            line = lines[beside - 1] if beside <= len(lines) else ""
+        case Beside(after=after):
+            line = _block_of(lines, before - 1) if after else lines[before - 1]
+        case _:
+            line = ""
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _block_of(lines: Sequence[str], number: int) -> str:
+    """Returns a line of the block that goes on below the line of this number: its first one, where that line opens
+    one."""
+    line, below = (lines[at - 1] if at <= len(lines) else "" for at in (number, number + 1))
+    opens = line.rstrip().endswith((":", "{", "[", "("))
+    return below if opens and below.startswith(f"{line[: len(line) - len(line.lstrip())]} ") else line
+
+
+def _after_imports(lines: Sequence[str]) -> int:
+    top = [number for number, line in enumerate(lines, 1) if _IMPORT.match(line)]
+    if top:
+        return top[-1] + 1
+    at = 0
+    while at < len(lines) and (lines[at].startswith("#") or not lines[at].strip()):
+        at += 1
+    if at < len(lines) and (quotes := re.match(r'"""|\'\'\'', lines[at])):
+        ends = (
+            n for n in range(at, len(lines)) if lines[n].count(quotes[0]) == 2 or (n > at and quotes[0] in lines[n])
+        )
+        at = next(ends, at) + 1
+    return at + 1
+
+
+def _only(lines: Sequence[str], text: str) -> int:
+    exact = [number for number, line in enumerate(lines, 1) if line.strip() == text.strip()]
+    found = exact or [number for number, line in enumerate(lines, 1) if text in line]
+    if len(found) > 1:  # of several lines the one that begins with it is meant: what it names, it sets or imports
+        begins = re.compile(rf"\s*(?:import |def |class |const |let |var )?[\"']?{re.escape(text)}\b")
+        found = [number for number in found if begins.match(lines[number - 1])] or found
+    if len(found) != 1:
+        raise NoPlace(f"no line has the text `{text}`" if not found else f"{len(found)} lines have this text")
+    return found[0]
+
+
+def _changed(path: str, edit: Rewrite | SetValue | Pin | Commented, lines: Sequence[str]) -> tuple[int, str]:
+    """Returns the number of the line that is another one then, and its text."""
+    match edit:
+        case Rewrite(line=line, text=text):
+            at = _numbered(line, lines)
+            return at, f"{_leading(lines[at - 1])}{text}"
+        case SetValue(name=name, value=value):
+            at, changed = with_value(path, lines, name, value)
+            _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
+            return at, changed
+        case Pin(name=name, version=version):
+            at = _entry(lines, name)
+            return at, _pinned(lines[at - 1], version)
+        case Commented(line=line, out=out):
+            at = _numbered(line, lines)
+            changed = _commented(path, lines[at - 1]) if out else _uncommented(path, lines[at - 1])
+            if out and path.endswith(".py"):  # a block whose only line it was would be empty
+                _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
+            return at, changed
+        case _:
+            assert_never(edit)
+
+
+def _leading(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _commented(path: str, line: str) -> str:
+    text = line.lstrip()
+    if not text or text.startswith(_comment_mark(path).strip()):
+        raise NoPlace("the line is empty" if not text else "the line is a comment already")
+    return f"{_leading(line)}{_comment_mark(path)}{text}"
+
+
+def _uncommented(path: str, line: str) -> str:
+    text, mark = line.lstrip(), _comment_mark(path).strip()
+    if not text.startswith(mark):
+        raise NoPlace("the line is no comment")
+    return f"{_leading(line)}{text.removeprefix(mark).removeprefix(' ')}"
+
+
+_PINNED = re.compile(r"(?P<name>[^=<>~!#;]*?)\s*(?P<sign>[=<>~!]=?|===)\s*[\w.*]+(?P<rest>\s*(?:[;#].*)?)")
+_UNPINNED = re.compile(r"(?P<name>[^=<>~!#;,]*?)(?P<rest>\s*(?:[;#].*)?)")
+
+
+def _pinned(line: str, version: str) -> str:
+    """Returns a requirement with another version; one that has none gets exactly this."""
+    if (pinned := _PINNED.fullmatch(line)) is not None and pinned["sign"] in {"==", "===", ">=", "~="}:
+        return f"{pinned['name']}{pinned['sign']}{version}{pinned['rest']}"
+    if (unpinned := _UNPINNED.fullmatch(line)) is not None:
+        return f"{unpinned['name']}=={version}{unpinned['rest']}"
+    raise NoPlace("the requirement has more than one version, or an upper one")
+
+
+def _to_remove(path: str, edit: Remove | RemoveEntry, lines: Sequence[str]) -> tuple[int, int]:
+    match edit:
+        case RemoveEntry(name=name):
+            return (at := _entry(lines, name)), at
+        case Remove(line=line, last=last):
+            at = _numbered(line, lines) if isinstance(line, int) else _whole(path, lines, _only(lines, line))
+            return at, at if last is None else _numbered(last, lines)
+        case _:
+            assert_never(edit)
+
+
+def _entry(lines: Sequence[str], name: str) -> int:
+    """Returns the number of the one line that is an entry of a list: with a bullet or a box before it, or with what a
+    requirement has behind it ("flask>=2 ; python_version > '3'")."""
+    entry = re.compile(
+        rf"\s*(?:[-*+•]\s+)?(?:\[[ xX]?\]\s+)?{re.escape(name)}\s*(?:\[[^\]]*\]\s*)?(?:(?:[=<>~!]=?|===)\s*[\w.*].*)?",
+        re.IGNORECASE,
+    )
+    found = [number for number, line in enumerate(lines, 1) if entry.fullmatch(line.partition(" #")[0].rstrip())]
+    if len(found) != 1:
+        raise NoPlace(f"no line is `{name}` alone" if not found else f"{len(found)} lines are `{name}`")
+    return found[0]
+
+
+def _insert(path: str, text: str, before: int, lines: Sequence[str]) -> Mapping[str, JsonValue]:
+    if not lines:
+        raise NoPlace("the file is empty")
+    # An edit replaces a text, so it holds on to a line that has one: the one above, else the one below.
+    if before > 1 and (line := lines[before - 2]):
+        return {"path": path, "old_text": line, "new_text": f"{line}\n{text}", "line": before - 1}
+    if before <= len(lines) and (line := lines[before - 1]):
+        return {"path": path, "old_text": line, "new_text": f"{text}\n{line}", "line": before}
+    raise NoPlace("there are only empty lines")
+
+
+def _rewrite(path: str, at: int, changed: str, lines: Sequence[str]) -> Mapping[str, JsonValue]:
+    return {"path": path, "old_text": lines[at - 1], "new_text": changed, "line": at}
+
+
+def _remove(path: str, lines: Sequence[str], first: int, last: int) -> Mapping[str, JsonValue]:
+    if last < first:
+        raise NoPlace(f"line {last} stands before line {first}")
+    text = "\n".join(lines[first - 1 : last])
+    if last < len(lines) or first == 1:
+        return {"path": path, "old_text": f"{text}\n", "new_text": "", "line": first}
+    before = lines[first - 2]
+    return {"path": path, "old_text": f"{before}\n{text}", "new_text": before, "line": first - 1}
