@@ -622,6 +622,7 @@ WISHES_OF = {
     "git status and commit everything": ("git status", "commit everything"),
     "commit everything and run the tests": (),
     "show src/cart.py and delete it": (),
+    "comment out line 1 in src/cart.py and run the tests": ("comment out line 1 in src/cart.py", "run the tests"),
     "delete line 5 of notes.txt and show me the file": ("delete line 5 of notes.txt", "show notes.txt"),
     "would you mind removing line 2 from notes.txt and running the tests?": (
         "remove line 2 from notes.txt",

@@ -161,9 +161,9 @@ def _is_wish(text: str, files: AbstractSet[str]) -> bool:
     """Returns whether a rule takes a wish, or asks for a part of it: with a verb, for a file alone belongs to the wish
     before it ("delete a.py and b.py")."""
     match route(text, files):
-        case Routed(intent=Intent.EXECUTE):
+        case Edited() | Routed(intent=Intent.EXECUTE | Intent.CODE):
             return True
-        case Routed() | Edited() | Missing():
+        case Routed() | Missing():
             bare = read_sentence(text, files).bare
             return any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff")) or "commit" in bare
         case _:
