@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice
 
 from remit_governance.values import Intent
 from remit_server.models.built_in import changing, looking
@@ -85,7 +84,8 @@ _JOINED = re.compile(
 _REFERS = re.compile(r"(?:see|cf|compare|as|like|siehe|vgl|voir|v[ée]ase|vedi)\b|@", re.IGNORECASE)
 """What says where to look for how the wish before it is meant."""
 MOST_WISHES = 3
-MOST_JOINED = 12
+MOST_JOINTS = 12
+"""A sentence with more of them is no list of three wishes, and to try each of them would take seconds."""
 
 
 def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
@@ -107,7 +107,8 @@ def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
     """Returns two wishes or more, in their order; where there are more than `most`, at least one more than that."""
     if most < 1 or len(text) > MOST_CHARS or "\n" in text or not is_wished(read_sentence(text, files)):
         return ()
-    for joined in islice(_JOINED.finditer(text), MOST_JOINED):
+    joints = list(_JOINED.finditer(text))
+    for joined in joints if len(joints) <= MOST_JOINTS else ():
         first, rest = text[: joined.start()].strip(), text[joined.end() :].strip()
         rest = _named_again(rest, route(first, files))
         if not (_stands_alone(rest) and _is_wish(first, files)) or isinstance(route(first, files), Missing):
