@@ -151,7 +151,7 @@ def _phrases(rules: tuple[StandingRule, ...]) -> Iterator[str]:
         tool, path, command, cwd = about.tool, about.path, about.command, about.cwd
         doing = " and ".join(dict.fromkeys(words))
         if command is not None and command[-1] == ANY_ARGUMENTS:
-            yield f"calling `{visible(tool, 'show')}`, whatever its arguments, even if its program changes"
+            yield f"calling `{visible(tool, 'show')}`, whatever its arguments, in this and any later version of it"
         elif command is not None:
             line = command[2] if is_script(command) and len(command) == 3 else shlex.join(command)
             place = "the workspace" if cwd in (None, ".") else f"`{visible(cwd or '', 'show')}`"
