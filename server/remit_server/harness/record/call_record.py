@@ -130,7 +130,7 @@ class CallRecord:
         self.record_capability(AuditKind.CAPABILITY_ISSUED, capability_id)
 
     def record_capability(self, kind: AuditKind, capability_id: str, **metadata: str) -> None:
-        """Audits an event of a token, unless the call only reads, because then its two records alone name the token."""
+        """Audits an event of a token. Writes nothing if the call only reads: its two records name the token anyway."""
         if self.reads_only:
             return
         self._append(replace(self._event(kind, metadata), capability_id=capability_id))
