@@ -147,8 +147,8 @@ async def _run(waits: Sequence[Sequence[int]], start: int, run: Callable[[int], 
 
 
 def _ending(errors: Sequence[BaseException]) -> BaseException:
-    """Returns the exception that the run ends with: a RunDenied if there is one, else the first one that is not just of
-    a call that waited for another one that failed."""
+    """Returns the exception that the run ends with: a RunDenied if there is one, else the first that is not a
+    DependencyFailed, which says only that a call waited for one that failed."""
     first = next((error for error in errors if not isinstance(error, DependencyFailed)), errors[0])
     return next((error for error in errors if isinstance(error, RunDenied)), first)
 

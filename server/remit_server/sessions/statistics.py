@@ -30,7 +30,7 @@ from remit_server.contract import (
 )
 
 CHARS_PER_TOKEN = 4
-"""For an estimate of tokens, which is called an estimate where it is shown."""
+"""Used to estimate tokens from characters, because no model counted the messages one by one."""
 
 
 def count(records: Sequence[SessionRecord]) -> SessionStatistics:

@@ -30,7 +30,7 @@ class Conversation:
     """All messages of a session so far, oldest first. Messages are only appended; condensing changes only what is sent.
 
     `counted` is the model's last count, or None until it has counted. `pins` are sent as they are. `keep` gets each
-    entry, and with a message of the person's their own words.
+    entry, and for a message of the person the words that are their own.
     """
 
     messages: list[Message] = field(default_factory=list[Message])

@@ -41,8 +41,8 @@ class DeniedReads:
 
 
 def find_hidden_paths(root: Path, reads: DeniedReads, folders: KnownFolders, name: str = "") -> tuple[Path, ...]:
-    """Returns the files and folders below `root` that a command must not see. `name` is the path of `root` relative to
-    the workspace.
+    """Returns the files and folders below `root` that a command must not see. `name` is the relative path by which
+    policy knows `root`, and empty for the workspace itself.
 
     Pipes, sockets and devices are hidden too, because they can be written to even on a read-only mount, and a process
     outside may read from them. `folders` remembers folders, so that unchanged ones are not read again.

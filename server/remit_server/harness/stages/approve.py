@@ -40,7 +40,7 @@ class Approved:
 
     @property
     def reviewed(self) -> bool:
-        """Whether the call is allowed to do what policy wanted reviewed."""
+        """Whether the person allowed the call, just now or by a standing answer, or policy allows it by itself."""
         return self.by_person or self.judgement.answer.word == "allow"
 
 

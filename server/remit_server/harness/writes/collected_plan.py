@@ -82,7 +82,8 @@ async def _prepare(batch: Batch, left: dict[str, str], arguments: ReviewArgument
 
 
 def _plan(batch: Batch, left: dict[str, str], ctx: ToolContext) -> WritePlan:
-    """Returns the plan. Raises ToolError: `stale` if no edit fits any more, or if all files hold the edits already."""
+    """Returns the plan. Raises ToolError if it would be empty: with `stale` if edits no longer fit, else because the
+    files hold all edits already."""
     left.clear()
     changes: list[FileChange] = []
     for file in batch.files.values():
