@@ -64,8 +64,8 @@ def _is_write(action: Action) -> bool:
 
 
 def _by_folder(paths: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Returns, for each folder that may be a repository, the paths below it, each with git's name for its first
-    part."""
+    """Returns, for each folder that may be a repository, the paths below it, each with its first part in that folder,
+    which is one of git's names."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for path in paths:
         for folder, name in git_folders(path):

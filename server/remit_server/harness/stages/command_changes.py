@@ -95,7 +95,7 @@ def _judge_each(
 
 def _action(change: FileChange | FolderChange, proposal: Proposal, turn: Turn) -> Action:
     size = len(change.after or b"") if isinstance(change, FileChange) else 0
-    # The action names the sandbox because the change was made there.
+    # The action names the sandbox because the change was made there, although the server merges it under a permit.
     where = {action.sandbox for action in proposal.actions if action.syscall == "process.exec"}
     action = action_for(turn, proposal.tool.name, "fs.write", change.path.relative)
     return replace(action, size=size, sandbox=next(iter(where), None))
