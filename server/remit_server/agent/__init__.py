@@ -1,6 +1,6 @@
-"""The loop: model, intent, calls, results, until a step calls nothing (AGT-01). It can only call the dispatcher.
+"""The agent loop: model, intent, calls, results, until a step calls nothing (AGT-01). It can only call the dispatcher.
 
-The loop (`loop.py`), when it goes round in circles (`loops.py`), what is checked before it ends (`exit_check.py`), the
-steps that rules take before a very small model is asked (`by_rule.py`), the system prompt (`prompt.py`) and the files a
-step may name (`offer.py`).
+`loop.py` is the loop, `loops.py` notices when the model repeats itself, `exit_check.py` checks for new errors before a
+turn ends, `by_rule.py` takes the steps that rules know before a very small model is asked, `prompt.py` holds the system
+prompt, and `offer.py` lists the files that a step may name.
 """

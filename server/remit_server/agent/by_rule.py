@@ -1,4 +1,4 @@
-"""Takes the steps of a turn that a rule knows, before a model of the smallest is asked (MOD-28)."""
+"""Takes the steps of a turn that a rule knows, before one of the smallest models is asked (MOD-28)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from remit_server.models.ports import (
 )
 
 LEAST_SHOWN = 6_000
-"""Characters of a result that a rule may show in any case: a person reads them. A model's room is seen to before it is
-asked."""
+"""Characters of a result that a rule may always show, because a person reads them. If the model is asked later, the
+conversation is fitted to its window first."""
 
 BY_RULE = "(A rule of Remit did this. The model was not asked.)"
 HELP_BESIDE_MODEL = (
@@ -37,7 +37,7 @@ HELP_BESIDE_MODEL = (
 
 @dataclass(frozen=True, slots=True)
 class RuledStep:
-    """A step that a rule took; with `declined` it did not do what was asked."""
+    """A step that a rule took. `declined` is true if the step did not do what was asked."""
 
     message: AssistantMessage
     declined: bool = False
@@ -50,10 +50,11 @@ def step_by_rule(
     offered: Mapping[Intent, tuple[ToolSpec, ...]],
     nameable: Nameable | None,
 ) -> RuledStep | None:
-    """Returns the next step of a turn in which rules took all steps so far; None where the model goes on.
+    """Returns the next step of a turn in which rules took all steps so far, or None if the model has to go on.
 
-    `since` are the messages after the person's, `ended` the turn's calls. What a rule cannot do the model may, with
-    what was found so far; but where nobody said yes to a rule's call the turn ends: a model would look for another way.
+    `since` are the messages after the person's, `ended` the turn's calls. If no rule knows the next step, the model
+    goes on with what was found so far. If a rule's call was not approved, the turn ends, because a model would look for
+    another way to do the same.
     """
     turn = turn_of((UserMessage(asked), *since))
     match follow_rules(turn, offered, None if nameable is None else nameable.files):

@@ -1,4 +1,4 @@
-"""The check before a turn ends: errors that were not there when it began go back to the model (AGT-14)."""
+"""The check before a turn ends: the model is told of errors that were not there when the turn began (AGT-14)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from remit_server.tools.code.language_server.showing import Seen
 from remit_server.workspace.code import Problem
 
 SETTLE_S = 2.0
-"""What an editor gets to look at a file, from the last change on."""
+"""Seconds that the editor gets to check the files, from the last change on."""
 ANSWER_S = 2.0
 MOST_ROUNDS = 2
-"""A model that cannot mend its errors in two rounds says so."""
+"""How often a model is told of new errors in one turn; after that, the turn may end with them."""
 MOST_TOLD = 20
 
 
 @dataclass(slots=True)
 class ExitCheck:
-    """One turn's check. `before` are the errors when it began; None where the editor could not say."""
+    """One turn's check. `before` are the errors when the turn began, or None if the editor could not say."""
 
     dispatcher: Dispatcher
     turn: Turn
@@ -44,13 +44,14 @@ class ExitCheck:
         return cls(dispatcher, turn, None if found is None else Counter(map(_named, found)))
 
     def note_step(self) -> None:
-        """Notes that a step ended: a call of it that was to change something, and ran, is waited for."""
+        """Notes that a step ended. If one of its calls acted and succeeded, the next check waits for the editor."""
         acted = sum(call.acts and call.error is None for call in self.turn.ended)
         if acted > self.acted:
             self.acted, self.changed_at = acted, time.monotonic()
 
     async def find_new(self) -> str | None:
-        """Returns what the model is told of new errors; None where there are none, or it was told often enough."""
+        """Returns what the model is told of new errors, or None if there are none or it was told `MOST_ROUNDS`
+        times."""
         if self.before is None or self.changed_at is None or self.rounds >= MOST_ROUNDS:
             return None
         await asyncio.sleep(max(0.0, self.changed_at + SETTLE_S - time.monotonic()))
@@ -74,5 +75,5 @@ class ExitCheck:
 
 
 def _named(seen: Seen) -> tuple[str, str]:
-    """Returns what an error is known by: lines move when files are edited."""
+    """Returns the key that identifies an error. It has no line number, because lines move when a file is edited."""
     return seen.path, seen.finding.message if isinstance(seen.finding, Problem) else ""

@@ -55,7 +55,7 @@ from remit_server.tools.table import ALL_FILE_ARGUMENTS, FILE_ARGUMENTS
 
 MAX_CALLS_PER_STEP = 32
 MAX_CHARS_PER_TOKEN = 256
-"""What a provider may say for each token it was given, so that one that does not count is stopped."""
+"""Characters that a provider may return for each token of its limit, so that one that ignores the limit is stopped."""
 RETRIES_BEFORE_FIRST_TOKEN = 2
 BACKOFF_S = 0.2
 NOT_RUN = "error cancelled: the turn ended before this call was run"
@@ -63,7 +63,7 @@ NOT_RUN = "error cancelled: the turn ended before this call was run"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What one step's generation came to; with `declined` the model says that it did not do what it was asked."""
+    """The result of one step's generation. `declined`: the model says that it did not do what it was asked."""
 
     message: AssistantMessage
     declined: bool = False
@@ -71,8 +71,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a turn's steps may do, how the model is spoken to, and what the person asked. With `only_answer` the next
-    step calls nothing; `by_rules`: rules are asked before the model, as long as they go on."""
+    """The tools that a turn's steps may use, the profile of the model, and what the person asked.
+
+    `only_answer`: the next step must call nothing. `by_rules`: rules are asked before the model, until no rule
+    applies."""
 
     intents: Mapping[Intent, tuple[ToolSpec, ...]]
     profile: Profile
@@ -82,7 +84,7 @@ class Offer:
 
 
 def as_called(proposed: ProposedCall, profile: Profile) -> ToolCall:
-    """Returns a call with the arguments that the profile gives every call of its tool."""
+    """Returns a proposed call, with the arguments added that the profile gives to every call of its tool."""
     given = profile.given.get(canonical_tool(proposed.name), {})
     return ToolCall(proposed.id, proposed.name, {**proposed.arguments, **given})
 
@@ -101,9 +103,9 @@ class Agent:
         return self if max_steps is None else replace(self, max_steps=min(max_steps, self.max_steps))
 
     async def run(self, work: str, turn: Turn) -> str:
-        """Works off what a sub-agent was handed, whose turn this is, told that alone; returns what it answers (AGT-16).
+        """Does the work that was handed to a sub-agent, and returns its answer (AGT-16).
 
-        Raises RemitError, as `answer` does.
+        `turn` is the sub-agent's turn. The sub-agent sees nothing but `work`. Raises RemitError, as `answer` does.
         """
         conversation = Conversation([SystemMessage(SUB_AGENT_PROMPT)])
         return (await self.answer(TextInput(text=work), conversation, turn)).message.text
@@ -116,31 +118,31 @@ class Agent:
         context: ContextPayload | None = None,
         attached: Sequence[str] = (),
     ) -> Reply:
-        """Works off one message of the person, in whose editor `context` is open; returns the last reply. What was
-        `attached` stands below the message.
+        """Answers one message of the person, and returns the last reply. `context` is what the person's editor shows,
+        `attached` are texts that are put below the message.
 
-        Raises RemitError with `limit_reached` after `max_steps`, or where the model goes round in circles though it was
-        warned; ModelUnavailable and ModelFailed where the model gives out.
+        Raises RemitError with `limit_reached` after `max_steps`, or if the model repeats itself although it was warned;
+        ModelUnavailable or ModelFailed if the model fails.
         """
         profile = await self.provider.meet()
         turn.careful = profile.careful
         window = smallest_window(self.provider, self.generation)
         begin_conversation(conversation)
-        shown = context if profile.editor else None  # below it a tiny model says that all is done
+        shown = context if profile.editor else None  # with the context, a tiny model only says that all is done
         known = (attached, shown) if self.provider.reads_context else (attached_names(request), None)
         if items := self._items().values():
             known = ((*known[0], work_items_text(items)), known[1])
         told = user_text(request, *known)
         conversation.say(UserMessage(told), request.text)
         tools = fit_tools(self.dispatcher.offered(turn), window, profile, turn.memory.found)
-        # A rule reads the sentence alone: what stands beside it could change what is meant.
+        # Rules read only the sentence, so they are asked only if nothing was added that could change its meaning.
         offer = Offer(tools, profile, request.text, by_rules=profile.by_rules and told == request.text)
         try:
             return await self._work(conversation, offer, turn)
         except RunDenied:
             raise
         except RemitError:
-            # What was done before is whole: it is asked about, as it would have been at once.
+            # The edits that were collected before the error are complete, so the person is asked about them.
             await self.dispatcher.review(turn)
             raise
         finally:
@@ -180,9 +182,9 @@ class Agent:
         return await self._conclude(conversation, offer, turn, limit(reached, "ask for less at once"))
 
     async def _conclude(self, conversation: Conversation, offer: Offer, turn: Turn, end: RemitError) -> Reply:
-        """Has the model say what it has, in place of going on: what was done is not lost with the turn.
+        """Makes the model answer with what it has, so that the turn's work is not lost; returns that answer.
 
-        Raises `end` where it says nothing, or will not stop.
+        Raises `end` if the model says nothing, or calls a tool instead.
         """
         await self.dispatcher.review(turn)
         turn.begin_step()
@@ -197,9 +199,10 @@ class Agent:
         return reply
 
     async def _find_unfinished(self, check: ExitCheck, turn: Turn) -> str | None:
-        """Has what is collected reviewed; returns what the model has to go on with, None where the turn can end."""
+        """Has the collected edits reviewed; returns what the model still has to act on, or None if the turn can end."""
         whole = await self.dispatcher.review(turn)
-        # A model that follows one sentence would take this for its next one; it stays in the conversation.
+        # Not told to a model that reads only one sentence, because it would take this for its next request. `answer`
+        # adds it to the conversation at the end.
         if not whole and self.provider.reads_context:
             return turn.collected.take_untold()
         check.note_step()
@@ -216,9 +219,9 @@ class Agent:
         *,
         last: bool,
     ) -> tuple[History, Loop | None]:
-        """Execute the reply's calls, and note what came of each. Raises RemitError where they are one too many.
+        """Executes the reply's calls and adds their results to the conversation.
 
-        Where no other step follows the model is told to answer.
+        If no other step follows, the model is told to answer. Raises RemitError if there are too many calls.
         """
         profile = BUILT_IN if offer.by_rules else offer.profile
         window = Window(self.provider, self.generation, conversation, turn, profile)
@@ -231,7 +234,7 @@ class Agent:
             await execute_all(self.dispatcher, taken, turn, results)
             history, loop = after_step(history, reply.text, observed_calls(taken, results), profile.repeats)
         finally:
-            # Every call keeps its answer, also when the turn ends here: a model must not see a call left open.
+            # Every call gets its result, even if the turn ends here, because a model must never see an open call.
             texts = [NOT_RUN if result is None else result.text for result in results]
             if loop is not None:
                 texts[-1] += f"\n{loop_warning(loop)}"
@@ -248,7 +251,7 @@ class Agent:
         return history, loop
 
     async def _follow_rules(self, since: Sequence[Message], offer: Offer, turn: Turn) -> Reply | None:
-        """Returns the step that a rule takes, which may use every tool; None where the model goes on."""
+        """Returns the step that a rule takes, which may use every tool, or None if the model has to go on."""
         nameable = await self._paths(tuple(since), offer.profile, turn).list()
         step = step_by_rule(offer.asked, since, turn.ended, self.dispatcher.offered(turn), nameable)
         if step is None:
@@ -288,8 +291,9 @@ class Agent:
         raise AssertionError("every attempt returns or raises")
 
     async def _without_copies(self, reply: Reply, request: GenerateRequest, turn: Turn) -> Reply:
-        """Returns a step in which a call that copies the examples is none: the model is told which text it copied, and
-        the person which name in its answer is theirs."""
+        """Returns the reply with each call that copies an example replaced, so that the model is told what it copied.
+
+        Warns the person if the answer contains a name from the examples."""
         calls: list[ProposedCall] = []
         for call in reply.message.calls:
             copied = find_copied(call.arguments, request.messages)
@@ -301,8 +305,8 @@ class Agent:
         return replace(reply, message=replace(reply.message, calls=tuple(calls)))
 
     def _items(self) -> WorkItems:
-        """Returns the work items that a step may name; none for a model that takes any name for the one that is
-        meant."""
+        """Returns the work items that a step may name; none for a model that does not read context, because it would
+        take any name for the one that is meant."""
         items = self.dispatcher.parts.rulebook.policy.work_items if self.provider.reads_context else None
         return items or {}
 
@@ -351,7 +355,7 @@ class Agent:
 
 
 def _show_text(event: ModelEvent, turn: Turn) -> None:
-    """Shows what a model reads, thinks and says while it does so."""
+    """Shows what a model reads, thinks and says, as it happens."""
     match event:
         case PromptRead(done=done, total=total):
             turn.emit(PromptProgress(**turn.stamp(), done=done, total=total))
@@ -366,20 +370,21 @@ def _show_text(event: ModelEvent, turn: Turn) -> None:
 
 
 def _chars_left(more: str, left: int) -> int:
-    """Returns how many characters of a step are left after these. Raises RemitError with `limit_reached`."""
+    """Returns how many characters a step may still have after `more`. Raises RemitError (`limit_reached`) if too few
+    were left."""
     if len(more) > left:
         raise limit("the model said far more in one step than its token limit", "ask for less at once")
     return left - len(more)
 
 
 def begin_conversation(conversation: Conversation) -> None:
-    """Begins a conversation that is empty with the standing instructions."""
+    """Adds the system prompt to a conversation that is empty."""
     if not conversation.messages:
         conversation.say(SystemMessage(SYSTEM_PROMPT))
 
 
 class RetryableBeforeFirstToken(Exception):
-    """Nothing was streamed yet, so asking again repeats nothing the person has seen."""
+    """The model failed before it streamed anything, so asking again repeats nothing that the person has seen."""
 
     def __init__(self, cause: ModelUnavailable) -> None:
         super().__init__(str(cause))
@@ -387,7 +392,7 @@ class RetryableBeforeFirstToken(Exception):
 
 
 def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
-    """Adds one generation's tokens to the turn; says why it was cut, where it was."""
+    """Adds one generation's tokens to the turn, and warns if the answer was cut."""
     turn.add_usage(usage_of(finished), finished.context_tokens, window)
     match finished.reason:
         case "length":
@@ -401,7 +406,7 @@ def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
 
 
 def limit(what: str, fix: str) -> RemitError:
-    """Returns the end of a turn that would otherwise go on without end."""
+    """Returns the error that ends a turn which would otherwise never end."""
     return RemitError(what, "a turn must end", fix, code=ErrorCode.LIMIT_REACHED)
 
 

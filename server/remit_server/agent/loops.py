@@ -1,6 +1,6 @@
-"""Whether a model goes round in circles: what it did last, over and over, with nothing coming of it (AGT-03).
+"""Notices when a model repeats the same calls or texts without progress: a loop (AGT-03).
 
-A call that is made again and gives another result is a poll, and no circle.
+A call that is repeated and gives another result is a poll, not a loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Kind = Literal["same_call", "alternating_calls", "repeated_failure", "repeated_t
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """At how many repetitions in all a model is warned, and at how many the turn ends. `what` it did, in words."""
+    """The number of repetitions at which a model is warned, and at which the turn ends. `what` says what it did."""
 
     warn: int
     stop: int
@@ -39,15 +39,15 @@ THRESHOLDS: Mapping[Kind, Threshold] = MappingProxyType(
 _CALLS: tuple[Kind, ...] = ("same_call", "alternating_calls", "repeated_failure")
 
 MAX_PERIOD = 4
-"""Calls that may alternate: pairs, and a few more."""
+"""The longest sequence of calls whose repetition is noticed."""
 
 MIN_TEXT = 20
-"""Characters of a text that can be a repetition: `Next.` is not."""
+"""Characters that a text must have to count as a repetition, so that `Next.` does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One call that ended: which tool with which arguments, whether it was done, and the digest of its result."""
+    """One call that ended: its tool and arguments, whether it succeeded, and the digest of its result."""
 
     call: Hashable
     ok: bool
@@ -56,7 +56,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A circle: how often what was done; `ends` says that the model was warned before and the turn has to end."""
+    """A loop: what was repeated, and how many times. `ends`: the turn has to end; else the model is warned."""
 
     kind: Kind
     times: int
@@ -64,15 +64,15 @@ class Loop:
 
     @property
     def what(self) -> str:
-        """In words, with the model for a subject."""
+        """What the model did, as the end of a sentence whose subject is the model."""
         return f"{THRESHOLDS[self.kind].what}, {self.times} times"
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a model did in one turn, oldest first, the last `last_step` calls in its last step.
+    """What a model did in one turn, oldest first. The last `last_step` calls are those of its last step.
 
-    `texts` holds what it said last, once for every step in a row that said so and got nowhere.
+    `texts` holds the last text once for each step in a row that said it and made no progress.
     """
 
     calls: tuple[Seen, ...] = ()
@@ -84,10 +84,10 @@ class History:
 def after_step(
     history: History, text: str, calls: Sequence[Seen], repeats: int | None = None
 ) -> tuple[History, Loop | None]:
-    """Returns the history with one more step, and the circle it shows where the model has to be told of one.
+    """Returns the history with one more step, and the loop that the model has to be told of, or None.
 
-    A model is warned once in a turn; from then on a circle ends it as soon as its own limit is reached. One that is not
-    given that much has its turn ended after so many `repeats` of calls, without a warning.
+    A model is warned once in a turn; after that, a loop ends the turn as soon as it reaches the `stop` of its kind. If
+    `repeats` is given, that many repetitions of calls end the turn, even without a warning.
     """
     known = {(seen.call, seen.result) for seen in history.calls}
     got_on = any(seen.ok and (seen.call, seen.result) not in known for seen in calls)
@@ -107,7 +107,7 @@ def after_step(
 
 
 def count_repetitions(history: History) -> Mapping[Kind, int]:
-    """For each kind of circle how often the history ends with it; 1 for what was done once."""
+    """Returns for each kind of loop how often its piece is repeated at the history's end; 1 means done once."""
     said = history.texts[-1] if history.texts else ""
     return {
         "same_call": count_trailing(history.calls, 1),
@@ -118,8 +118,8 @@ def count_repetitions(history: History) -> Mapping[Kind, int]:
 
 
 def observed_calls(calls: Sequence[ToolCall], results: Sequence[CallResult | None]) -> tuple[Seen, ...]:
-    """Returns what came of a step's calls. Intents count where nothing else was called: they stand before every first
-    call."""
+    """Returns the calls of a step that ended. Declarations of intents count only if the step called nothing else,
+    because every step begins with one."""
     ended = [
         (canonical_tool(call.name), result) for call, result in zip(calls, results, strict=False) if result is not None
     ]
@@ -128,18 +128,19 @@ def observed_calls(calls: Sequence[ToolCall], results: Sequence[CallResult | Non
 
 
 def loop_warning(loop: Loop) -> str:
-    """Returns what a model is told with its last result."""
+    """Returns the warning that is added to the step's last result."""
     return f"warning: you {loop.what}. Do something else now, or answer with what you know."
 
 
 def count_trailing(items: Sequence[Hashable], period: int) -> int:
-    """Counts how often the last `period` items stand at the end one after the other."""
+    """Returns how many times in a row the last `period` items stand at the end."""
     pieces = [tuple(items[end - period : end]) for end in range(len(items), period - 1, -period)]
     return sum(1 for _ in takewhile(lambda piece: piece == pieces[0], pieces))
 
 
 def _count_failures(history: History) -> int:
-    """Counts how often a call of the last step has failed since it was last done, whatever came between."""
+    """Returns how often a call of the last step has failed since it last succeeded, whatever other calls came
+    between."""
     latest = history.calls[len(history.calls) - history.last_step :]
     return max((_count_failures_of(seen.call, history.calls) for seen in latest), default=0)
 

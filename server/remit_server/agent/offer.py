@@ -1,7 +1,8 @@
-"""Which files a step may name where a tool needs one that is there (AGT-05).
+"""Lists the files that a step may name where a tool needs an existing file (AGT-05).
 
-They go into the grammar alone, never into the prompt, whose bytes stay the same from step to step. A name that the
-person wrote may always be spelled: whether there is such a file, the tool says better than a wrong one in its place.
+The list goes only into the grammar, never into the prompt, so that the prompt's bytes stay the same from step to step.
+A name that the person wrote may always be spelled: if there is no such file, a refusal from the tool is better than a
+wrong file in its place.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from remit_server.workspace.trees.walk import Limits, walk
 MOST_PATHS = 2_000
 MOST_NAMED = 100
 MOST_SECONDS = 0.25
-"""A tree that takes longer to go through is not listed, and any path may be spelled."""
+"""If listing the workspace takes longer, it is not listed, and any path may be spelled."""
 
 _QUOTED = re.compile(r"([`'\"])(?=\S)([^`'\"\n]+)\1")
 _WORD = re.compile(r"[^\s`'\"()<>\[\]{},;]+")
@@ -28,7 +29,8 @@ _FILE_NAME = re.compile(
     r"[A-Z][A-Za-z]*file|README|LICEN[CS]E|COPYING|NOTICE|PATENTS|AUTHORS|CONTRIBUTORS|MAINTAINERS|CODEOWNERS|OWNERS"
     r"|CONTRIBUTING|CHANGELOG|CHANGES|HISTORY|NEWS|INSTALL|SECURITY|MANIFEST"
 )
-"""Names that files have without an extension: `Makefile`, `LICENSE`. Other words in capitals are constants."""
+"""Names of files without an extension, such as `Makefile` or `LICENSE`. Other words in capitals are most likely
+constants."""
 
 
 async def nameable_paths(
@@ -37,10 +39,9 @@ async def nameable_paths(
     messages: Sequence[Message],
     readable: Callable[[str], bool],
 ) -> Nameable | None:
-    """Returns the workspace's files that are `readable`, and what the person called so.
+    """Returns the workspace's files that are `readable`, and the paths that the person named.
 
-    None where the files cannot be listed, or are too many: then any path may be named. Where there are no files, only
-    what the person said may be.
+    Returns None if the files cannot be listed or are too many; then any path may be named.
     """
     limits = Limits(seconds=MOST_SECONDS, entries=4 * MOST_PATHS)
     files = await limits.look(partial(_list_files, workspace, documents, readable))
@@ -60,7 +61,7 @@ def _list_files(
 
 
 def find_named_paths(messages: Sequence[Message]) -> Iterator[str]:
-    """Yields words of the person's own that look like a path, and such texts in quotes, each once, the last message
+    """Yields the words and quoted texts in the person's messages that look like a path, each once, newest message
     first."""
     known: set[str] = set()
     for message in reversed(messages):

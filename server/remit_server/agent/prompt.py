@@ -1,4 +1,5 @@
-"""What the model is told: one system prompt, byte-stable within a session so that the prompt cache holds (AGT-04)."""
+"""The texts that the model is told. The system prompt's bytes never change in a session, so the prompt cache holds
+(AGT-04)."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from remit_governance.work_items import WorkItem
 from remit_server.contract import CallInput, ContextPayload, FileAttachment, SelectionAttachment, TextInput
 
 MAX_OWN_RESULT = 8_000
-"""Characters of the result of a call of the person's own."""
+"""Characters of the result of a call that the person or another agent made."""
 
 MAX_NAME = 400
-"""Characters of a name that the editor shows, which are 100 tokens, roughly."""
+"""Characters of a name that the editor shows, roughly 100 tokens."""
 
 SYSTEM_PROMPT = f"""\
 You are Remit, an agent inside a code editor. You work in the person's workspace with the tools below.
@@ -45,13 +46,13 @@ numbers, and what is left. Your answer is all that the other agent reads.
 
 
 def user_text(request: TextInput, attached: Sequence[str] = (), context: ContextPayload | None = None) -> str:
-    """Returns what the person asked, with what was read for it and what their editor shows below it."""
+    """Returns what the person asked, and below it the attached texts and what the editor shows."""
     shown = _context(context) if context else ""
     return "\n\n".join([request.text, *attached, *([shown] if shown else [])])
 
 
 def own_call_text(call: CallInput, result: str) -> str:
-    """Returns what is told of a call that the person, or another agent, made: what was run, and what came of it."""
+    """Returns what the model is told of a call that the person or another agent made: the call and its result."""
     arguments = truncate(visible(json.dumps(call.arguments, ensure_ascii=False), "show"), MAX_NAME, "middle")
     ran = f"{call.tool} {arguments}"
     who = f"I ran {ran} myself." if call.by == "person" else f"Another agent ran {ran}."
@@ -60,8 +61,8 @@ def own_call_text(call: CallInput, result: str) -> str:
 
 
 def work_items_text(items: Iterable[WorkItem]) -> str:
-    """Returns what is told of the work items that a step may name; the rest of one is told when it is named
-    (INT-09)."""
+    """Returns what the model is told of the work items that a step may name. The rest of an item is told when a step
+    names it (INT-09)."""
     listed = "\n".join(f"- {item.id}: {', '.join(item.owned_scope)[:MAX_NAME]}" for item in items)
     return (
         f"Work items of this workspace, with the files that they own. Name the one that a step works on as `work_item` "
@@ -70,14 +71,14 @@ def work_items_text(items: Iterable[WorkItem]) -> str:
 
 
 def attached_names(request: TextInput) -> tuple[str, ...]:
-    """Returns what is told of attachments to a model that reads none: their names."""
+    """Returns what a model that reads no attachments is told of them: their names."""
     paths = (each.path for each in request.attachments if isinstance(each, FileAttachment | SelectionAttachment))
     return tuple(f"Attached file: {path}" for path in paths)
 
 
 def _context(context: ContextPayload) -> str:
-    """Names and numbers only, never contents; a name is data, whatever it spells. Where the workspace lies on the disk
-    is of no use to a model."""
+    """Returns what the editor shows, as names and numbers, never contents. Marked as data, because a name can spell
+    anything. Leaves out the workspace's own path, which is of no use to a model."""
     cursor, seen = context.cursor, context.visible_range
     lines = [
         f"open document: {_name(context.open_document)}" if context.open_document else "",
@@ -89,5 +90,5 @@ def _context(context: ContextPayload) -> str:
 
 
 def _name(text: str) -> str:
-    """In one line, without what could end the fence, and within `MAX_NAME` characters."""
+    """Returns a name in one line, without backticks, which could end the fence, and at most `MAX_NAME` characters."""
     return truncate(visible(text, "show").replace("`", "'"), MAX_NAME, "middle").replace("\n", " ")

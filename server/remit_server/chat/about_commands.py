@@ -1,4 +1,4 @@
-"""Chat commands that tell: of tools, model, policy, audit, the session's figures."""
+"""Chat commands that show or set something: tools, processes, model, edits, policy, audit, the session's figures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SAID: Mapping[EditsAsked, str] = {
 
 
 async def tools(chat: Chat, words: str) -> Reply:
-    """Lists the tools by the intents that open them."""
+    """Lists for each intent the tools that it opens."""
     del words
     lines, there = list[str](), chat.runtime.tools
     effects = {each.name: each.effect for each in there.own}
@@ -60,7 +60,7 @@ async def tools(chat: Chat, words: str) -> Reply:
 
 
 async def reload_tools(chat: Chat, words: str) -> Reply:
-    """Looks for the person's own tools again, and asks each what it is."""
+    """Looks for the person's own tools again, and reads each one's description anew."""
     del words
     tools = chat.runtime.tools
     await tools.reload(anew=True)
@@ -70,7 +70,7 @@ async def reload_tools(chat: Chat, words: str) -> Reply:
 
 
 async def skills(chat: Chat, words: str) -> Reply:
-    """Lists the skills that count, and says what of them cannot be used."""
+    """Lists the skills that can be used, and the problems of those that cannot."""
     del words
     await chat.runtime.tools.reload()
     found = chat.runtime.tools.skills
@@ -80,7 +80,7 @@ async def skills(chat: Chat, words: str) -> Reply:
 
 
 async def processes(chat: Chat, words: str) -> Reply:
-    """Lists what runs in the background, ends one, or has a port of this machine lead to it (BG-06, BG-07)."""
+    """Lists the processes in the background, ends one, or publishes a port of one on this machine (BG-06, BG-07)."""
     if words:
         return Reply(call=_process_call(words.split()))
     await chat.runtime.recall(chat.session)
@@ -111,14 +111,14 @@ def _process_call(words: Sequence[str]) -> CallInput:
 
 
 def process_choices(chat: Chat) -> Sequence[str]:
-    """Returns what `/processes` takes."""
+    """Returns what may follow `/processes`."""
     running = [each for each in chat.runtime.status(chat.session).processes if each.running]
     stops = [f"stop {each.process}" for each in running]
     return (*stops, *(f"publish {each.process} {port}" for each in running for port in each.ports))
 
 
 async def status(chat: Chat, words: str) -> Reply:
-    """Tells what is in force."""
+    """Shows the session's model, policy, workflow state, audit log and sandbox."""
     del words
     await chat.runtime.recall(chat.session)
     now = chat.runtime.status(chat.session, chat.model)
@@ -151,7 +151,8 @@ def _model_of(chat: Chat) -> str:
 
 
 async def _models(chat: Chat) -> Sequence[str]:
-    """Returns the lines of a list: asked for, so it looks at the usual ports of this machine."""
+    """Returns the lines of the list of models. Looks for model servers at the usual ports of this machine, which it may
+    do because the person asked for the list."""
     now, choices = _model_of(chat), await find_choices(os.environ, chat.settings.config.model.name)
     host = sent_to(chat.model) if chat.model else chat.runtime.status().sent_to
     chat.found = tuple(each.reference for each in choices if each.problem is None)
@@ -171,7 +172,7 @@ def models(chat: Chat) -> Sequence[str]:
 
 
 async def edits(chat: Chat, words: str) -> Reply:
-    """Tells when the session asks about edits, or changes it (APP-10, APP-15)."""
+    """Shows or sets when the session asks about edits (APP-10, APP-15)."""
     if words and words not in EDITS:
         fix = "type `/edits each`, `/edits turn` (one review at the end) or `/edits allow` (no question)"
         raise NotUnderstood("nothing was changed", f"`/edits` does not take `{words}`", fix)
@@ -181,13 +182,13 @@ async def edits(chat: Chat, words: str) -> Reply:
 
 
 def times(chat: Chat) -> Sequence[str]:
-    """Returns what `/edits` takes."""
+    """Returns what may follow `/edits`."""
     del chat
     return tuple(EDITS)
 
 
 async def stats(chat: Chat, words: str) -> Reply:
-    """Counts what the session took."""
+    """Shows the session's figures: tokens, cost, tools and time."""
     del words
     lines = list[str]()
     for heading, told in describe_statistics(count(await _records(chat))):
@@ -196,7 +197,7 @@ async def stats(chat: Chat, words: str) -> Reply:
 
 
 async def context(chat: Chat, words: str) -> Reply:
-    """Tells how much the model was sent last, and what of the conversation was condensed."""
+    """Shows how much the model was sent for its last answer, and how often the conversation was condensed."""
     del words
     records = await _records(chat)
     answers = [each for each in records if isinstance(each, AssistantSaid)]
@@ -214,7 +215,7 @@ async def context(chat: Chat, words: str) -> Reply:
 
 
 async def pin(chat: Chat, words: str) -> Reply:
-    """Sends a file with the next message that stays when the conversation is condensed."""
+    """Attaches a file to the next message; the file's text stays when the conversation is condensed."""
     if not words:
         raise NotUnderstood("nothing was pinned", "no file was named", "try `/pin docs/style.md`")
     if kind_of_path(chat.settings.workspace, words) != "file":
@@ -224,7 +225,7 @@ async def pin(chat: Chat, words: str) -> Reply:
 
 
 async def policy(chat: Chat, words: str) -> Reply:
-    """Tells which policy is in force, and where it is written."""
+    """Shows which policy is in force, and where its files are."""
     del words
     now, settings = chat.runtime.status(), chat.settings
     broken = f"; the one on disk cannot be used: {now.policy_problem.why}" if now.policy_problem else ""
@@ -257,6 +258,6 @@ async def _records(chat: Chat) -> tuple[SessionRecord, ...]:
     try:
         return await asyncio.to_thread(read)
     except RemitError as error:
-        if error.code is ErrorCode.NOT_FOUND:  # nothing was said in it yet
+        if error.code is ErrorCode.NOT_FOUND:  # a session gets its file with its first message
             return ()
         raise

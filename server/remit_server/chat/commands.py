@@ -14,7 +14,7 @@ from remit_server.chat.session_commands import approve, budget, reject, switch_t
 
 
 async def help_(chat: Chat, words: str) -> Reply:
-    """Lists the commands, or says what one does. Raises NotUnderstood."""
+    """Lists the commands, or says what one does. Raises NotUnderstood if there is no command of that name."""
     prompts, name = find_prompts(chat.settings), words.removeprefix("/")
     row = COMMANDS.get(ALIASES.get(name, name))
     if row is not None:
@@ -88,11 +88,12 @@ COMMANDS: Mapping[str, ChatCommand] = {
 
 
 ALIASES: Mapping[str, str] = {"provider": "model", "exit": "quit"}
-"""Other agents' names for the same."""
+"""Names that other agents use for the same commands."""
 
 
 async def run_command(chat: Chat, line: str) -> Reply:
-    """Runs what was typed behind a slash. Raises RemitError, with the nearest command where there is none."""
+    """Runs the command that was typed after a slash. Raises RemitError; if no such command exists, the error names the
+    nearest one."""
     name, _, words = line.removeprefix("/").partition(" ")
     row = COMMANDS.get(ALIASES.get(name, name))
     if row is not None:
@@ -117,7 +118,7 @@ def _no_command(chat: Chat, name: str, prompts: Mapping[str, Prompt]) -> NotUnde
 
 
 def complete_command(chat: Chat, line: str) -> Sequence[str]:
-    """Returns what may stand where a line that begins with a slash ends: names of commands, or what one takes."""
+    """Returns the completions of a line that begins with a slash: names of commands, or what the command takes."""
     name, space, words = line.removeprefix("/").partition(" ")
     if not space:
         return [each for each in (*COMMANDS, *sorted(find_prompts(chat.settings))) if each.startswith(name)]

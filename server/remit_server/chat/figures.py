@@ -1,4 +1,4 @@
-"""The figures of sessions in words, and as one HTML page with plots, which loads nothing and runs nothing; pure
+"""The figures of sessions as text, and as one HTML page with plots, which loads nothing and runs nothing; pure
 (SES-06).
 """
 
@@ -14,11 +14,11 @@ from remit_server.counted import counted
 from remit_server.runtime.ended_calls import duration
 
 A_MINUTE_MS = 60_000
-"""A rate of less is a guess: three messages in a tenth of a second are no 1,800 a minute."""
+"""Rates are shown only for at least this time, because three messages in a tenth of a second are not 1,800 a minute."""
 
 
 def describe_statistics(figures: SessionStatistics) -> Iterator[tuple[str, list[str]]]:
-    """Yields headings with their lines; what there is nothing of is left out."""
+    """Yields headings with their lines; models, tools and intents are left out if there are none."""
     yield "Messages", _message_lines(figures)
     if figures.models:
         yield "Models", [line for use in figures.models for line in _model_lines(use)]
@@ -86,11 +86,11 @@ ul { padding-left: 1.2rem } li { overflow-wrap: anywhere }
 """
 
 Bars = Mapping[str, Sequence[float]]
-"""For each bar its parts, in the order of the key."""
+"""For each bar the values of its parts, in the order of the key."""
 
 
 def report(figures: SessionStatistics, title: str) -> str:
-    """Returns the page."""
+    """Returns the HTML page with the figures."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     lines = [
         "<!doctype html>",
@@ -131,7 +131,7 @@ def _plots(figures: SessionStatistics) -> Iterator[str]:
 
 
 def _plot(heading: str, bars: Bars, key: Sequence[str], shown: Callable[[float], str]) -> str:
-    """Returns one horizontal bar each, its parts side by side, with its sum behind it."""
+    """Returns a plot with one horizontal bar for each entry: its parts side by side, and after them its sum."""
     most = max((sum(parts) for parts in bars.values()), default=0) or 1
     scale = (WIDTH - NAME - 100) / most
     drawn = "".join(_bar(row, name, parts, scale, shown(sum(parts))) for row, (name, parts) in enumerate(bars.items()))

@@ -1,5 +1,5 @@
-"""What is typed in a chat, read in one place for every transport: a command, a person's own call, or a message; and
-what may be typed at the end of it, commands behind a slash, files and the like behind `@` (CLI-09).
+"""Reads what is typed in a chat, for every transport: a command, a person's own call, or a message. Also completes it:
+commands after a slash, files and the like after `@` (CLI-09).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from remit_server.contract import InputPart
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one line came to: Markdown to show, and what to run.
+    """The result of one line: Markdown to show, and the parts of a request to run.
 
-    `shows`, `clears` and `leaves` are those of a command's Reply.
+    `shows`, `clears` and `leaves` are those of a command's `Reply`.
     """
 
     text: str = ""
@@ -32,12 +32,12 @@ class Line:
 
 
 def is_command(text: str) -> bool:
-    """Returns whether a line is a command of the chat, which needs no turn to have ended."""
+    """Returns whether a line is a command of the chat, which can run while a turn runs."""
     return text.startswith("/")
 
 
 async def read_line(chat: Chat, text: str) -> Line:
-    """Reads one line. Raises RemitError where it cannot be followed."""
+    """Reads one line, and runs it if it is a command. Raises RemitError if it cannot be understood or done."""
     if not is_command(text):
         text = text.strip()
         return Line(_tell_unknown(chat, text), _message(chat, text))
@@ -55,7 +55,7 @@ def _message(chat: Chat, text: str, *, typed: bool = True) -> Sequence[InputPart
 
 
 def _tell_unknown(chat: Chat, text: str) -> str:
-    """Says which mentions name no file here; they are sent as words."""
+    """Returns a notice for each mention that names no file or folder; such a mention is sent as plain text."""
     unknown = find_unknown(text, partial(kind_of_path, chat.settings.workspace))
     return "\n".join(f"Nothing was attached for `@{word}`: it names no file or folder here." for word in unknown)
 
@@ -71,7 +71,7 @@ _WORD = re.compile(r"(?<!\S)@(\S*)$")
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One proposal: `text` takes the place of what stands from `start` on."""
+    """One completion: `text` replaces everything from the position `start` on."""
 
     text: str
     start: int
@@ -79,7 +79,7 @@ class Proposal:
 
 
 def propose(chat: Chat, before: str) -> Sequence[Proposal]:
-    """Returns what may stand at the end of `before`."""
+    """Returns the completions at the end of `before`."""
     if is_command(before) and "\n" not in before:
         return list(_commands(chat, before))
     word = _WORD.search(before)
@@ -98,7 +98,7 @@ def _commands(chat: Chat, line: str) -> Iterator[Proposal]:
 
 
 def files_like(workspace: Path, begun: str) -> Iterator[str]:
-    """Yields files and folders of the workspace whose path begins so; hidden ones only where a dot was typed."""
+    """Yields files and folders of the workspace whose path begins with `begun`; hidden ones only if a dot was typed."""
     folder, _, name = begun.rpartition("/")
     parts = Path(folder).parts
     if begun.startswith("/") or ".." in parts:

@@ -1,4 +1,4 @@
-"""What a message takes with it: `@path`, `@folder/`, `@symbol:name`, `@diagnostics`, `@diff`; `!command` (CLI-05)."""
+"""Finds what a message mentions: `@path`, `@folder/`, `@symbol:name`, `@diagnostics`, `@diff`; `!command` (CLI-05)."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _ENDS = ".,;:!?)]}"
 def read_message(
     text: str, kind_of: Callable[[str], str | None], pinned: Sequence[FileAttachment] = (), *, typed: bool = True
 ) -> Sequence[InputPart]:
-    """Returns a message as the parts of a request. `kind_of` says of a path whether it is a `file` or a `folder`;
-    `typed`, whether the person typed it themselves: what a prompt says is a message, and never a command (APP-17).
+    """Returns a message as the parts of a request. `kind_of` says whether a path is a `file` or a `folder`. `typed`
+    says whether the person typed the text; the text of a prompt is never run as a command (APP-17).
 
-    A word behind `@` that names nothing stays a word. Raises NotUnderstood where a typed `!` stands alone, and where
-    more is attached than a message may have.
+    A word after `@` that names nothing stays a word. Raises NotUnderstood if no command follows a typed `!`, or if more
+    is attached than a message may have.
     """
     if typed and text.startswith("!"):
         return [own_command(text[1:])]
@@ -62,11 +62,11 @@ _OPTIONS = "`!--timeout SECONDS --host HOST command`, with as many hosts as it n
 
 
 def own_command(text: str) -> CallInput:
-    """Returns the call of a command that the person typed behind `!`, with a time-out and hosts where they come first.
+    """Returns the call of a command that the person typed after `!`, with the time-out and hosts that stand before it.
 
-    Without a time-out it may take as long as they allow any command.
+    Without a time-out, the command may take as long as the person allows any command.
 
-    Raises NotUnderstood where there is no command, or an option that is none.
+    Raises NotUnderstood if there is no command, or if an option is unknown or lacks its value.
     """
     rest, hosts, more = f"{text.strip()} ", list[JsonValue](), dict[str, JsonValue]()
     while (option := _OPTION.match(rest)) is not None:
@@ -87,13 +87,13 @@ def own_command(text: str) -> CallInput:
 
 
 def find_unknown(text: str, kind_of: Callable[[str], str | None]) -> Sequence[str]:
-    """Returns the words behind `@` that look like a path, and name nothing."""
+    """Returns the words after `@` that look like a path but name no file or folder."""
     words = [] if text.startswith("!") else [found[1].strip('"').rstrip(_ENDS) for found in _MENTION.finditer(text)]
     return [word for word in words if re.search(r"[/.]", word) and _attachment(word, kind_of) is None]
 
 
 def kind_of_path(workspace: Path, path: str) -> str | None:
-    """Returns whether a path of the workspace is a `file` or a `folder`; None where it is neither."""
+    """Returns whether a path of the workspace is a `file` or a `folder`, or None if it is neither."""
     if path.startswith("/") or ".." in Path(path).parts:
         return None
     there = workspace / path

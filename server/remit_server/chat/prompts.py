@@ -1,4 +1,5 @@
-"""A person's own prompts: Markdown files, used as `/name words`. A project's are shown first (CLI-06)."""
+"""A person's own prompts: Markdown files, used as `/name words`. A project's prompt is shown to the person before it is
+sent the first time (CLI-06)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ SHOWN_FILE = "shown-prompts.json"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt. `shown_in` is the file that says which prompts of projects were shown; None for a person's own."""
+    """One prompt. `shown_in` is the file that lists which prompts of projects were shown, or None for a person's own
+    prompt."""
 
     path: Path
     text: str
@@ -35,15 +37,15 @@ class Prompt:
 
     @property
     def title(self) -> str:
-        """Its first line."""
+        """The first line of the prompt."""
         return visible(self.text.lstrip("# \n").partition("\n")[0][:80], "show")
 
     def is_new(self) -> bool:
-        """Returns whether it comes with the project, and nobody was shown it as it is now."""
+        """Returns whether the prompt is the project's, and its present text was never shown to the person."""
         return self.shown_in is not None and self._digest not in _shown(self.shown_in)
 
     def note_shown(self) -> None:
-        """Writes down that the person was shown it. Where that cannot be written, it is shown again."""
+        """Records that the prompt was shown to the person. If that cannot be written, the prompt is shown again."""
         if self.shown_in is not None:
             with contextlib.suppress(OSError):
                 text = json.dumps(sorted({*_shown(self.shown_in), self._digest}))
@@ -57,21 +59,22 @@ class Prompt:
 
 
 def find_prompts(settings: Settings) -> Mapping[str, Prompt]:
-    """Returns the prompts by name; a person's own goes before the project's of that name."""
+    """Returns the prompts by name. A person's own prompt replaces the project's prompt of the same name."""
     root = settings.workspace.resolve()
     project = _read(settings.workspace / ".remit" / FOLDER, settings.state / SHOWN_FILE) if settings.trusted else {}
-    # A project's link must not send what lies elsewhere.
+    # Leave out links that lead out of the workspace, so that a project cannot have other files sent.
     inside = {name: each for name, each in project.items() if each.path.resolve().is_relative_to(root)}
     return {**inside, **_read(settings.person_policy.parent / FOLDER, None)}
 
 
 def is_untrusted(settings: Settings, name: str) -> bool:
-    """Returns whether the project has a prompt of this name that does not count, as the folder is not trusted."""
+    """Returns whether the project has a prompt of this name that is ignored because the folder is not trusted."""
     return not settings.trusted and name in _read(settings.workspace / ".remit" / FOLDER, None)
 
 
 def fill_prompt(text: str, words: str) -> str:
-    """Returns the prompt with `$ARGUMENTS` and `$1` to `$9` replaced; where it has no such place, words stand below."""
+    """Returns the prompt with `$ARGUMENTS` and `$1` to `$9` replaced. If it has none of them, the words are added below
+    it."""
     try:
         given = shlex.split(words)
     except ValueError:

@@ -1,4 +1,4 @@
-"""One chat, and what its commands answer; the port of every command (CLI-05)."""
+"""The types of a chat and its commands: what a command gets, and what it answers (CLI-05)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from remit_server.runtime.settings import Settings
 
 
 class NotUnderstood(RemitError):
-    """What was typed is no command, or not all of one."""
+    """The line that was typed is no command, or the command cannot be run as it was typed."""
 
     code = ErrorCode.INVALID_REQUEST
 
 
 @dataclass(slots=True)
 class Chat:
-    """A chat that goes on: its runtime, the session it is in, and what the next message takes with it.
+    """A running chat: its runtime, its session, and what is attached to the next message.
 
-    `model` is the one that was switched to, `found` are those that were listed last, `pinned` are files for the next
-    message that stay in the conversation.
+    `model` is the model that the person switched to, `found` are the models that were listed last, `pinned` are files
+    for the next message that stay in the conversation.
     """
 
     runtime: AgentRuntime
@@ -38,8 +38,8 @@ class Chat:
 class Reply:
     """What a command answers: Markdown, a call of the person's own to be run, then a message to be sent to the model.
 
-    `shows` is the session whose messages are to be shown now, `clears` says that there are none; `leaves` ends the
-    chat.
+    `shows` is the session whose messages are to be shown now, `clears` says that the shown messages are to be cleared,
+    `leaves` ends the chat.
     """
 
     text: str = ""
@@ -52,9 +52,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class ChatCommand:
-    """One command: its line in the help, what may stand behind its name, and what it does.
+    """One command: its line in the help, its function, and what may follow its name.
 
-    `choices` are what may be completed there.
+    `choices` returns the completions of what may follow.
     """
 
     summary: str

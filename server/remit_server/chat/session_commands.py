@@ -1,4 +1,4 @@
-"""Chat commands about sessions, to take changes back, and about the workflow: its mode, its review, its budget
+"""Chat commands about sessions, about undoing changes, and about the workflow: its mode, its review, its budget
 (FLW-07).
 """
 
@@ -27,7 +27,7 @@ SHOWN = 10
 
 
 async def sessions(chat: Chat, words: str) -> Reply:
-    """Lists the sessions, or those that have the words."""
+    """Lists the sessions, or only those whose name or title has the words."""
     found = list(await asyncio.to_thread(chat.runtime.sessions.list))
     lines = [
         _line(number, each, current=each.session_id == chat.session)
@@ -39,7 +39,7 @@ async def sessions(chat: Chat, words: str) -> Reply:
 
 
 async def load(chat: Chat, words: str) -> Reply:
-    """Goes on with another session."""
+    """Continues another session."""
     if not words:
         raise NotUnderstood("no session was loaded", "none was named", "type `/load 2`; `/sessions` lists them")
     found = await asyncio.to_thread(chat.runtime.sessions.find, words)
@@ -56,7 +56,7 @@ async def new(chat: Chat, words: str) -> Reply:
 
 
 async def save(chat: Chat, words: str) -> Reply:
-    """Names the session; it is saved in any case."""
+    """Gives the session a name. Sessions are saved even without a name."""
     folder = chat.runtime.sessions
     found = await asyncio.to_thread(folder.find, chat.session)
     await asyncio.to_thread(folder.rename, found, words, timestamp(utc_now()))
@@ -64,7 +64,7 @@ async def save(chat: Chat, words: str) -> Reply:
 
 
 async def session(chat: Chat, words: str) -> Reply:
-    """Tells of the session, and where its file is."""
+    """Shows the session, and where its file is."""
     del words
     folder = chat.runtime.sessions
     found = await asyncio.to_thread(folder.find, chat.session)
@@ -72,7 +72,7 @@ async def session(chat: Chat, words: str) -> Reply:
 
 
 async def fork(chat: Chat, words: str) -> Reply:
-    """Copies the session and goes on in the copy; a number is the last message that is copied."""
+    """Copies the session and continues in the copy. A number says which message is the last that is copied."""
     if words and not words.isdecimal():
         raise NotUnderstood("the session was not copied", f"no message has the number `{words}`", "try `/fork 3`")
     folder = chat.runtime.sessions
@@ -83,7 +83,7 @@ async def fork(chat: Chat, words: str) -> Reply:
 
 
 async def export(chat: Chat, words: str) -> Reply:
-    """Writes the session into a new file: Markdown, or HTML where its name ends so."""
+    """Writes the session to a new file, as HTML if its name ends in `.html` or `.htm`, else as Markdown."""
     if not words:
         raise NotUnderstood("nothing was exported", "no file was named", "try `/export talk.md`, or `talk.html`")
     folder = chat.runtime.sessions
@@ -103,13 +103,13 @@ async def export(chat: Chat, words: str) -> Reply:
 
 
 async def undo(chat: Chat, words: str) -> Reply:
-    """Takes back what the last turn changed; with a file, only there."""
+    """Undoes what the last turn changed, or only its changes of the named file."""
     del chat
     return Reply(call=_take_back("undo", words))
 
 
 async def redo(chat: Chat, words: str) -> Reply:
-    """Takes an undo back."""
+    """Redoes what was undone, or only the changes of the named file."""
     del chat
     return Reply(call=_take_back("redo", words))
 
@@ -131,7 +131,7 @@ def _line(number: int, each: SessionSummary, *, current: bool) -> str:
 
 
 def switch_to(mode: Mode) -> Callable[[Chat, str], Awaitable[Reply]]:
-    """Returns the command that switches to a mode, as a call of the person's own: judged and audited like any other."""
+    """Returns the command that switches to a mode. It makes a call, so that it is judged and audited like any other."""
 
     async def switch(chat: Chat, words: str) -> Reply:
         del chat, words
@@ -141,7 +141,7 @@ def switch_to(mode: Mode) -> Callable[[Chat, str], Awaitable[Reply]]:
 
 
 async def budget(chat: Chat, words: str) -> Reply:
-    """Tells how the coverage budget stands, and what opens explore mode where it is locked (FLW-08)."""
+    """Shows the coverage budget, and what unlocks explore mode if it is locked (FLW-08)."""
     del words
     return Reply("\n".join(f"- {line}" for line in chat.runtime.budget()))
 
@@ -154,7 +154,7 @@ async def approve(chat: Chat, words: str) -> Reply:
 
 
 async def reject(chat: Chat, words: str) -> Reply:
-    """Sends the work under review back, with what is to become of it (FLW-10)."""
+    """Sends the work under review back to the model, with a message that says what to do, if there is one (FLW-10)."""
     await _need_review(chat)
     return Reply(call=_review_call("reject"), message=words or None)
 
@@ -167,7 +167,7 @@ async def tests(chat: Chat, words: str) -> Reply:
 
 
 async def _need_review(chat: Chat, otherwise: str = "") -> None:
-    """Raises NotUnderstood where nothing is under review; `otherwise` says what else was perhaps meant."""
+    """Raises NotUnderstood if nothing is under review. `otherwise` says what else the person may have meant."""
     await chat.runtime.recall(chat.session)
     state = chat.runtime.status(chat.session).state
     if state not in {State.REVIEWING, State.COMMITTING, State.RETROACTIVE_TESTING}:

@@ -1,1 +1,1 @@
-"""The one choke point between a call and the world: `dispatcher.Dispatcher` (INT-01)."""
+"""The choke point that every call passes before it has any effect: `dispatcher.Dispatcher` (INT-01)."""

@@ -1,7 +1,7 @@
 """Calls as they arrive, who makes them, and how they end.
 
-One table of callers holds the tags that policy knows each by (POL-19). A transport says which caller a call is of, and
-never by which tags; no message, no file of a project and no argument of a tool has a place for one.
+The table `CALLERS` holds the tags by which policy knows each caller (POL-19). A transport names the caller of a call,
+never its tags, and no message, project file or tool argument can set a tag.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ CALLERS: Mapping[CallerName, frozenset[str]] = MappingProxyType(
         "agent": frozenset({"model", "third_party"}),
     }
 )
-"""Remit's own model, the person, and another agent of the editor, whose calls come with a request."""
+"""The tags of each caller: Remit's own model, the person, and another agent, whose calls come with a request."""
 
 _TRUST = frozenset({"core_plugin", "trusted_write"})
 _FROM_ELSEWHERE = frozenset({"third_party"})
 SUB_AGENT = frozenset({"sub_agent"})
 """The tag of a sub-agent's calls."""
 OWN = frozenset({"own_tool"})
-"""The tag of what a program does that the person made a tool."""
+"""The tag of the actions of a person's own tool, which is a program."""
 
 
 def tags_of(caller: CallerName, tool: str) -> frozenset[str]:
     """Returns the tags of a call: the caller's and the tool's.
 
-    Trust ends at the first link that is from elsewhere: an agent gains none by calling a tool of ours, and a tool that
-    is in no table of ours is not made one of ours by who calls it.
+    If the caller or the tool is from a third party, the call loses the tags of trust: another agent gains no trust by
+    calling a tool of ours, and a tool that is not in our table gains none from its caller.
     """
     tags = CALLERS[caller] | TOOL_TAGS.get(tool, _FROM_ELSEWHERE)
     return tags - _TRUST if tags & _FROM_ELSEWHERE else tags
@@ -49,8 +49,8 @@ def tags_of(caller: CallerName, tool: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as it was asked for; nothing about it has been checked. It is `number` of `count` in its step, without
-    intents."""
+    """A call as it was made; nothing about it has been checked. It is number `number` of the `count` calls of its step,
+    not counting declarations of intents."""
 
     id: str
     name: str
@@ -61,7 +61,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """How a call ended, for the model: `text` is redacted and cut."""
+    """The result of a call for the model. `text` is redacted and shortened."""
 
     ok: bool
     text: str
@@ -69,7 +69,8 @@ class CallResult:
 
 
 class RunDenied(ToolError):
-    """A refusal that ends the run: nobody can be asked, or the person's configuration says it is final (TOOL-02)."""
+    """A refusal that ends the run, because nobody can be asked or the person's configuration makes it final
+    (TOOL-02)."""
 
     code = ErrorCode.DENIED
 
@@ -86,7 +87,8 @@ def stale(what: str) -> ToolError:
 
 
 def replace_non_finite(value: JsonValue) -> JsonValue:
-    """Replaces NaN and infinities by null: JSON has none of them, and what has no digest cannot be audited."""
+    """Returns the value with NaN and infinities replaced by None, because JSON has neither, and a value without a
+    digest could not be audited."""
     match value:
         case float():
             return value if math.isfinite(value) else None

@@ -1,5 +1,5 @@
-"""What a turn has collected for its review: texts that are in no file yet, which only the turn's own calls see (APP-10;
-APP-11).
+"""The edits that a turn has collected for its review. They are in no file yet, and only the turn's own calls see them
+(APP-10; APP-11).
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.ports import Documents, OpenDocument
 
 REVIEW = "review_edits"
-"""What the review of collected edits is called where calls are shown and recorded."""
+"""The name under which the review of collected edits is shown and recorded as a call."""
 MOST_FILES = 100
 MOST_BYTES = 32 << 20
-"""What one question is about at most, with what the files held; what comes after it is collected for the next one."""
+"""The most files, and bytes of them before and after, that one review is about. Before more is collected, a review is
+held."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedFile:
-    """A file from `before`, which it held when a call first changed it in this turn (None: it was not there), to the
-    text that it becomes."""
+    """A file with collected edits. `before` is its content when a call first changed it in this turn, or None if it did
+    not exist; `after` is the content that it is to get."""
 
     path: WorkspacePath
     before: FileImage | None
@@ -32,18 +33,18 @@ class CollectedFile:
 
     @property
     def size(self) -> int:
-        """Bytes that are kept of it."""
+        """The number of bytes that are kept for the file."""
         return len(self.after) + (self.before.size if self.before else 0)
 
     @property
     def changes(self) -> bool:
-        """Whether anything is left to write: a later edit may have taken the earlier ones back."""
+        """Whether anything is left to write; a later edit may have undone the earlier ones."""
         return self.before is None or self.before.data != self.after
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedCall:
-    """A call whose edits wait, with the actions as they were judged: by its own tool, in its own intent."""
+    """A call whose edits are collected, with its actions as they were judged for its own tool and intent."""
 
     call_id: str
     actions: tuple[Action, ...]
@@ -51,7 +52,8 @@ class CollectedCall:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one review is about, in the order in which it was collected; `review` is the id of the review's call."""
+    """The edits that one review is about, in the order in which they were collected. `review` is the id of the review's
+    call."""
 
     review: str
     calls: tuple[CollectedCall, ...]
@@ -60,9 +62,10 @@ class Batch:
 
 @dataclass(slots=True)
 class Collected:
-    """The edits of one turn that wait for their review, where the person `wants` them collected.
+    """The edits of one turn that wait for their review. `wants` says whether the person wants edits collected.
 
-    `files` is replaced and never changed, as threads look at it. `untold` is what came of reviews, for the model.
+    `files` is always replaced and never changed in place, because other threads read it. `untold` are results of
+    reviews that the model has not been told yet.
     """
 
     wants: bool = False
@@ -74,7 +77,7 @@ class Collected:
     one_review: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def take(self, call: CollectedCall, changes: Sequence[FileChange]) -> None:
-        """Collects the changes of a call. A file that was collected before keeps what it held at first."""
+        """Collects the changes of a call. A file that is collected already keeps its first `before`."""
         files = dict(self.files)
         for change in changes:
             assert change.after is not None, f"only texts are collected: {change.path.relative}"
@@ -84,64 +87,65 @@ class Collected:
         self.calls, self.files = (*self.calls, call), files
 
     def begin_review(self) -> Batch:
-        """Hands over what is collected; it is still seen until `end_review`."""
+        """Returns the collected edits as a batch and empties the collection. Calls still see the edits until
+        `end_review`."""
         batch = Batch(self.review, self.calls, self.files)
         self.under_review, self.review, self.calls, self.files = self.files, "", (), {}
         return batch
 
     def end_review(self) -> None:
-        """Forgets what was under review: the files count again."""
+        """Forgets the edits under review, so that calls see the files themselves again."""
         self.under_review = {}
 
     def get(self, relative: str) -> CollectedFile | None:
-        """Returns what a file is to become; None where nothing is collected for it."""
+        """Returns the collected state of a file, or None if nothing is collected for it."""
         return self.files.get(relative) or self.under_review.get(relative)
 
     def paths(self) -> tuple[str, ...]:
-        """Returns the files that something is collected for."""
+        """Returns the paths of the files with collected edits."""
         return tuple({**self.under_review, **self.files})
 
     def made(self) -> frozenset[str]:
-        """Returns the files that are there only once they are written."""
+        """Returns the paths of the collected files that do not exist yet."""
         every = {**self.under_review, **self.files}
         return frozenset(path for path, file in every.items() if file.before is None)
 
     def has_room(self, changes: Sequence[FileChange]) -> bool:
-        """Returns whether one question can be about these changes, too."""
+        """Returns whether the next review can include these changes as well."""
         sizes = {path: file.size for path, file in self.files.items()}
         sizes |= {each.path.relative: each.size + (each.before.size if each.before else 0) for each in changes}
         return not self.files or (len(sizes) <= MOST_FILES and sum(sizes.values()) <= MOST_BYTES)
 
     def take_untold(self) -> str:
-        """Returns what the model is still to be told of reviews, once."""
+        """Returns the results of reviews that the model has not been told yet, and forgets them."""
         told, self.untold = "\n".join(self.untold), []
         return told
 
     def over(self, documents: Documents) -> Documents:
-        """Returns the texts as a call of this turn sees them."""
+        """Returns the documents as a call of this turn sees them: collected texts first."""
         return CollectedDocuments(self, documents) if self.paths() else documents
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedDocuments:
-    """What is collected, before what the editor has open: only to be read."""
+    """The collected texts, and for other files the editor's open documents; read-only."""
 
     collected: Collected
     beneath: Documents
 
     def get(self, relative: str) -> OpenDocument | None:
-        """Returns the collected text, else the buffer."""
+        """Returns the collected text of a file, else the editor's buffer, or None if there is neither."""
         file = self.collected.get(relative)
         return self.beneath.get(relative) if file is None else OpenDocument(None, file.after.decode())
 
     def paths(self) -> tuple[str, ...]:
-        """Returns the paths of all of them."""
+        """Returns the paths of all open documents and collected files."""
         return tuple(dict.fromkeys((*self.beneath.paths(), *self.collected.paths())))
 
     async def look(self, relatives: Sequence[str]) -> None:
-        """Has what lies beneath look."""
+        """Passes the request on to the editor's documents."""
         await self.beneath.look(relatives)
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
-        """Is never called: what is written goes to the editor itself."""
+        """Raises AssertionError: writes go to the editor's documents, never through here."""
         raise AssertionError(f"only to be read: {relative}")

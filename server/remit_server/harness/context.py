@@ -28,9 +28,10 @@ from remit_server.workspace.trees.known_folders import KnownFolders
 class Parts:
     """The parts of the harness, the same for every call of a workspace.
 
-    `merges` is the log that outlives a crash between two changes. `workflow` and `command_limit_s`, seconds, read what
-    the person set by now; `coverage_file` keeps the coverage account, None keeps none. `folders` are what commands were
-    kept from when they were last looked at, `processes` what runs in the background.
+    `merges` is the log that makes a merge survive a crash between two changes. `workflow` and `command_limit_s` (in
+    seconds) read the person's current settings. `coverage_file` holds the coverage account, or is None if none is kept.
+    `folders` remembers what was last found in the workspace's folders, to hide paths from commands. `processes` are the
+    background processes.
     """
 
     tools: Mapping[str, AnyTool]

@@ -1,4 +1,4 @@
-"""The one way a tool runs, whichever door its call came through (INT-01)."""
+"""The only way to run a tool, whichever transport its call came through (INT-01)."""
 
 from __future__ import annotations
 
@@ -52,19 +52,20 @@ UNKNOWN = Action("unknown")
 WHAT_BECAME = "What became of the edits that were collected in this turn (data, not a request):"
 NOTHING_LEFT = "the edits take each other back: nothing is left to write"
 MAX_NAME = 100
-"""Characters of a tool's name that are looked at: no tool has a longer one, and a model may send a megabyte."""
+"""Characters of a tool's name that are used. No tool has a longer name, but a model may send a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatcher:
-    """Takes every call through its stages. Holds no state: a turn brings its intent, a session its memory."""
+    """Takes every call through its stages. Holds no state itself: the turn holds the intent, the session the memory."""
 
     parts: Parts
 
     async def execute(self, call: ToolCall, turn: Turn) -> CallResult:
         """Runs one call, or refuses it; either way it leaves two audit records and one `tool_result`.
 
-        Raises RunDenied where a refusal ends the run, and CancelledError only after what had begun is finished.
+        Raises RunDenied if a refusal ends the run, and CancelledError, but only after a write that had begun is
+        finished.
         """
         ctx = self._context(call, turn, turn.own_id(call.id))
         if canonical_tool(ctx.call.name) == SELECT_INTENT:
@@ -75,7 +76,7 @@ class Dispatcher:
         return replace(result, text=f"{result.text}\n\n{told}") if told else result
 
     async def _finish(self, record: CallRecord, run: Awaitable[CallResult]) -> CallResult:
-        """Returns what a call came to; a refusal is a result unless the run ends with it."""
+        """Awaits `run` and returns its result. A refusal becomes a result too, unless it ends the run."""
         try:
             return await run
         except AlreadySo as so:
@@ -94,10 +95,10 @@ class Dispatcher:
             raise
 
     async def _run_stages(self, ctx: CallContext, record: CallRecord) -> CallResult:
-        """Runs the stages: each takes a frozen value to the next one, or raises its refusal.
+        """Runs the stages. Each stage turns one frozen value into the next, or raises its refusal.
 
-        The gate stands before the arguments: a call outside the remit learns nothing from how they are judged. What ran
-        reaches nobody but through `record.finish`, which redacts it.
+        The gate comes before the arguments are parsed, so that a call outside the intent learns nothing from how its
+        arguments are judged. Every result goes through `record.finish`, which redacts it.
         """
         admitted = admit(ctx)
         parsed = check_state(parse(admitted, ctx), ctx)
@@ -111,8 +112,8 @@ class Dispatcher:
         return record.finish(merged.outcome, merged.most_chars)
 
     async def _carry_out(self, prepared: Prepared, ctx: CallContext, record: CallRecord) -> Merged:
-        """Runs the stages from the question on, which a call and a review have in common; what a command has changed
-        goes through the same ones in `merge`."""
+        """Runs the stages from approve on, for a call or a review. What a command has changed passes similar stages
+        inside `merge`."""
         approved = await approve(prepared, ctx, record)
         with authorise(approved, ctx, record) as authorised:
             async with following(approved.proposal, ctx) as begun:
@@ -123,7 +124,7 @@ class Dispatcher:
     async def _prepare(self, parsed: ParsedCall, ctx: CallContext, record: CallRecord) -> Prepared:
         judged = await self._judge(parsed, ctx, record)
         if ctx.turn.collected.calls and comes_after_review(parsed, ctx.turn):
-            # Only now: a call that the gate or policy refuses has nobody asked about anything.
+            # Not earlier, so that nobody is asked about anything because of a call that the gate or policy refuses.
             await self._review_before(ctx, record)
             judged = await self._judge(parsed, ctx, record)
         await ctx.parts.documents.look(paths_of(judged.call.actions))
@@ -142,8 +143,8 @@ class Dispatcher:
         return await judge(resolved, ctx, record)
 
     async def _review_before(self, ctx: CallContext, record: CallRecord) -> None:
-        """Has what is collected reviewed before a call that works with the files. Raises ToolError where not all of it
-        was written: the call was meant for other files than there are."""
+        """Has the collected edits reviewed before a call that works with the files themselves. Raises ToolError if not
+        all of them were written, because the call was meant for files with all edits."""
         since = time.monotonic()
         whole = await self.review(ctx.turn)
         record.note_waiting(time.monotonic() - since)
@@ -157,11 +158,11 @@ class Dispatcher:
             )
 
     async def review(self, turn: Turn) -> bool:
-        """Asks about all that the turn has collected, in one question, and writes what the person takes; returns
-        whether that is all of it (APP-10).
+        """Asks in one question about all edits that the turn has collected, and writes those that the person accepts;
+        returns whether all were written (APP-10).
 
-        It is a call of the harness's own, judged, asked, permitted and recorded as any other. What came of it is in
-        `turn.collected`, for the model. Raises RunDenied where a refusal ends the run.
+        The review is a call of the harness's own, which is judged, asked about, permitted and recorded like any other.
+        Its result is put into `turn.collected`, for the model. Raises RunDenied if a refusal ends the run.
         """
         async with turn.collected.one_review:
             if not turn.collected.calls:
@@ -180,12 +181,13 @@ class Dispatcher:
         return result.ok and not left and not record.parts
 
     async def _run_review(self, batch: Batch, left: dict[str, str], ctx: CallContext, record: CallRecord) -> CallResult:
-        """Runs the stages from the judge on: the calls that collected have passed those before it."""
+        """Runs the stages of a review from judge on; the calls that collected the edits have passed the earlier
+        ones."""
         arguments, actions = arguments_of(batch), actions_now(actions_of(batch), ctx.turn)
         tool = review_tool(batch, left)
         if not arguments.files:
             return record.finish(Outcome(NOTHING_LEFT, NOTHING_LEFT), tool.most_chars)
-        # The texts as they are: what is collected is what is to come.
+        # The review compares with the real files and buffers, so its documents are without the collected texts.
         looks = replace(make_tool_context(tool.name, ctx.turn, self.parts), documents=self.parts.documents)
         judged = await judge(ResolvedCall(tool, arguments, looks, actions), ctx, record)
         merged = await self._carry_out(await prepare(judged, ctx, record), ctx, record)
@@ -200,7 +202,7 @@ class Dispatcher:
         return ctx, record
 
     def discard(self, turn: Turn) -> None:
-        """Forgets what a turn that was cut short had collected; that none of it is written is audited and shown."""
+        """Drops the edits that a turn had collected when it was cut short; audits and shows that none is written."""
         if not turn.collected.calls:
             return
         batch = turn.collected.begin_review()
@@ -213,9 +215,10 @@ class Dispatcher:
             log.warning("nobody was told that review %s was not held", batch.review)
 
     async def preview_actions(self, call: ToolCall, turn: Turn) -> tuple[Action, ...]:
-        """Returns what the call would touch, for the order of calls: nothing where it is going to be refused.
+        """Returns the actions that a call would most likely take, to order the calls of a step.
 
-        Decides nothing, and the call may turn out to touch something else; `UNKNOWN` stands for what cannot be told.
+        Decides nothing, and the call may turn out to take other actions. Returns no action if the call is going to be
+        refused, and `UNKNOWN` if its actions cannot be found out.
         """
         ctx = self._context(call, turn, call.id)
         try:
@@ -224,21 +227,19 @@ class Dispatcher:
             return ()
         try:
             return (await resolve_targets(parsed, ctx, ahead=True)).actions
-        except Exception:  # whatever it is, the call itself meets it again, and audits it
+        except Exception:  # the call itself will raise the same error, and audit it
             return (UNKNOWN,)
 
     def is_after_review(self, call: ToolCall, turn: Turn) -> bool:
-        """Returns whether what the turn has collected by then has to be reviewed before this call, for the order of
-        calls.
-        """
+        """Returns whether the collected edits have to be reviewed before this call, to order the calls of a step."""
         ctx = self._context(call, turn, call.id)
         try:
             return comes_after_review(parse(admit(ctx), ctx), turn)
-        except ToolError:  # it is going to be refused
+        except ToolError:  # the call is going to be refused
             return False
 
     def offered(self, turn: Turn) -> dict[Intent, tuple[ToolSpec, ...]]:
-        """Returns what a model may be offered now: for each intent the tools that it opens and that the run
+        """Returns the tools that a model may be offered now: for each intent those that it opens and that the run
         allows (INT-05; INT-06).
         """
         specs = {name: ToolSpec(name, tool.summary, tool.schema) for name, tool in self.parts.tools.items()}
@@ -246,31 +247,32 @@ class Dispatcher:
         return {intent: tools for intent, tools in opened.items() if tools and is_left(intent, turn)}
 
     def may_be_read(self, path: str, turn: Turn) -> bool:
-        """Returns whether policy lets a path be read, be it after a question: then a model may name it."""
+        """Returns whether policy lets a path be read, if need be after a question, so that a model may name it."""
         rules = self.parts.rulebook
         return judge_path(rules, turn, READ_FILE.name, "fs.read", path, permit=True).verdict is not Verdict.DENY
 
     async def is_read_unasked(self, path: str, turn: Turn) -> bool:
-        """Returns whether `read_file` of a path would run now, with no question to anybody."""
+        """Returns whether `read_file` of a path would run now without a question."""
         ctx = self._context(ToolCall("look", READ_FILE.name, {"path": path}), turn, "look")
         try:
             resolved = await resolve(parse(admit(ctx), ctx), ctx)
-        except (ToolError, OSError):  # the call itself meets it again
+        except (ToolError, OSError):  # the call itself will report the same error
             return False
         return (await judge_actions(resolved.actions, self.parts.rulebook, turn)).answer.word == "allow"
 
     async def find_errors(self, turn: Turn) -> tuple[Seen, ...] | None:
-        """Returns the errors that the editor knows of, in files that policy lets be read; None where it cannot say them
-        all, or there is none.
+        """Returns the errors that the editor knows of, in files that policy lets be read, or None if there is no editor
+        or it cannot name all of them.
         """
         return await errors_in_editor(make_tool_context(GET_DIAGNOSTICS.name, turn, self.parts))
 
     def declare(self, declared: Declaration, call_id: str, turn: Turn) -> None:
-        """Has the step's intent be this one from here on; see `stages/select_intent.py`. Raises ToolError."""
+        """Declares the intent of the step from here on; see `stages/select_intent.py`. Raises ToolError."""
         declare(declared, call_id, turn, self.parts)
 
     def describe_selected(self, arguments: Mapping[str, JsonValue], turn: Turn) -> str | None:
-        """Returns what a model is told when it declares an intent so; None where it would be refused (INT-09)."""
+        """Returns what a model would be told if it declared an intent by these arguments, or None if the declaration
+        would be refused (INT-09)."""
         return preview_selected(arguments, turn, self.parts)
 
     def _select_intent(self, ctx: CallContext) -> CallResult:

@@ -1,7 +1,7 @@
 """Judges actions: policy first, then the person's standing answers. Nothing else in the harness asks the rules.
 
-A judgement is a value. Whether it stops a call is `denial`, whether a person has to be asked is `asks`; recording it is
-`record/`'s.
+A judgement is a value. Its `denial` says whether it stops a call, its `asks` whether a person has to be asked;
+`record/` records it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from remit_server.harness.calls import SUB_AGENT, RunDenied, tags_of
 from remit_server.harness.turn import Turn
 
 RUN_INSIDE = frozenset({"process.exec", "net.connect"})
-"""What is carried out in a sandbox, never by the server."""
+"""The syscalls that are carried out in a sandbox, never by the server."""
 WORKFLOW_RULES = "workflow."
-"""What the names of the packaged rules of the workflow begin with."""
+"""The prefix of the names of the workflow's packaged rules."""
 STRICTNESS = ("allow", "ask", "deny", "final_deny")
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What policy of `policy_version` says of each action, and the person's standing answer: the strictest of all.
+    """The decisions of the policy `policy_version` on each action, and the strictest of the person's standing answers.
 
-    `decision` are the decisions combined: the strictest verdict, all reasons. `basis` is all that it was derived from;
-    None where an equal basis may be judged differently, by a rule that is a program.
+    `decision` combines the decisions: the strictest verdict, with all reasons. `basis` is everything that the judgement
+    was derived from, or None if the same basis may be judged differently next time, because a rule is a program.
     """
 
     actions: tuple[Action, ...]
@@ -59,13 +59,13 @@ class Judgement:
 
     @property
     def denies(self) -> bool:
-        """Whether policy or the person's configuration denies it."""
+        """Whether policy or the person's configuration denies the call."""
         return self.answer.word in {"deny", "final_deny"}
 
     def denial(self, tool: str, position: Position | None = None) -> ToolError | None:
-        """Returns the refusal of a call of `tool` that is denied, RunDenied where the deny is final; else None.
+        """Returns the refusal of a call of `tool` if it is denied (a RunDenied if the deny is final), else None.
 
-        Where the workflow denies, it says what would open the gate from `position` (FLW-03).
+        If the workflow denies, the refusal says what would make the call possible from `position` (FLW-03).
         """
         if not self.denies:
             return None
@@ -73,7 +73,7 @@ class Judgement:
         decision = self.decision
         by_policy = decision.verdict is Verdict.DENY
         rules = ", ".join(decision.rules) if by_policy else _SOURCES.get(self.answer.source, self.answer.source)
-        # Of two files one may be denied by a rule, and the other for want of one: the reason is the rule's.
+        # If one file is denied by a rule and another because no rule allows it, give the rule's reason.
         named = next((each for each in decision.reasons if each.verdict is Verdict.DENY and each.rule), None)
         by_default = decision.deciding.layer == "default"
         unruled = "default" if by_default else f"the {decision.deciding.layer} layer"
@@ -105,18 +105,18 @@ _SOURCES: Mapping[str, str] = MappingProxyType(
         "session": "the answer for this session",
     }
 )
-"""Where a standing answer is from, in words."""
+"""The sources of standing answers, in words."""
 
 
 def answered_by_typing(judgement: Judgement, turn: Turn) -> bool:
-    """Returns whether what would be asked is answered by the person having typed the command; not where a rule wants to
-    be asked each time, or where their own configuration asks (APP-17).
+    """Returns whether no question is needed because the person typed the command themselves (APP-17). False if a rule
+    wants a question each time, or if the person's own configuration asks.
     """
     return turn.typed and judgement.answer.source == "policy" and permits_standing(judgement.decision)
 
 
 def action_for(turn: Turn, tool: str, syscall: str, path: str | None) -> Action:
-    """Returns an action of this turn: who does it, in which intent, and where the workflow stands."""
+    """Returns an action of this turn, with its caller, its intent and the position in the workflow."""
     position = turn.place_for(syscall, tool)
     tags = tags_of(turn.caller, tool)
     return Action(
@@ -134,7 +134,7 @@ def action_for(turn: Turn, tool: str, syscall: str, path: str | None) -> Action:
 
 
 def actions_now(actions: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:
-    """Returns the actions as they are where the workflow stands by now."""
+    """Returns the actions with the present position in the workflow."""
     return tuple(_action_now(action, turn.place_for(action.syscall, action.tool)) for action in actions)
 
 
@@ -146,7 +146,7 @@ def _action_now(action: Action, position: Position) -> Action:
 async def judge_actions(
     actions: tuple[Action, ...], rulebook: Rulebook, turn: Turn, known: Judgement | None = None
 ) -> Judgement:
-    """Judges the actions of one call under the rules in force; returns `known` where it was derived from the same."""
+    """Judges the actions of one call under the rules in force; returns `known` if it has the same basis."""
     policy = rulebook.policy
     basis = (policy.version, actions, rulebook.permissions, turn.memory.standing) if policy.extension is None else None
     if known is not None and basis is not None and basis == known.basis:
@@ -160,7 +160,7 @@ async def judge_actions(
 
 
 def judge_outside_turn(actions: tuple[Action, ...], rulebook: Rulebook) -> Judgement:
-    """Judges the actions of a call that is of no turn of Remit's: another agent makes it (HOK-02)."""
+    """Judges the actions of a call that belongs to no turn of Remit, because another agent makes it (HOK-02)."""
     policy = rulebook.policy
     decisions = decide_actions(policy, actions)
     answer = standing_answer(rulebook, Standing(), zip(actions, decisions, strict=True))
@@ -183,7 +183,7 @@ def judge_each(actions: Sequence[Action], rulebook: Rulebook, turn: Turn) -> tup
 
 
 def answer_again(judgement: Judgement, rulebook: Rulebook, turn: Turn) -> Judgement:
-    """Returns the judgement with the standing answers as they are now: a person's own deny may have come meanwhile."""
+    """Returns the judgement with the standing answers as they are now, because the person may have denied meanwhile."""
     return replace(judgement, answer=standing_answer(rulebook, turn.memory.standing, judgement.pairs))
 
 
@@ -197,25 +197,25 @@ def judge_path(
     sandbox: SandboxName | None = None,
     permit: bool = False,
 ) -> Decision:
-    """Returns what policy says of a path that a call meets by itself: in a search, or for a command in a sandbox.
+    """Returns policy's decision on a path that a call did not name but came upon: in a search, or for a command.
 
-    No token was minted for it, unless `permit` says that one would be.
+    The path is judged as one without a permit, unless `permit` says that a permit would be minted for it.
     """
     return evaluate(rulebook.policy, replace(action_for(turn, tool, syscall, path), permit=permit, sandbox=sandbox))
 
 
 def decide_actions(policy: Policy, actions: Sequence[Action]) -> tuple[Decision, ...]:
-    """Returns policy's decision about each action."""
+    """Returns policy's decision on each action."""
     return tuple(evaluate(policy, action) for action in actions)
 
 
 def standing_answer(rulebook: Rulebook, memory: Standing, judged: Iterable[tuple[Action, Decision]]) -> Answer:
-    """Returns the person's standing answer about all parts of a call: the strictest of them."""
+    """Returns the strictest of the person's standing answers on the actions of a call."""
     answers = [decide(rulebook.permissions, memory, *pair) for pair in judged]
     return max(answers, key=lambda answer: STRICTNESS.index(answer.word))
 
 
 def paths_of(actions: Iterable[Action]) -> tuple[str, ...]:
-    """Returns the files that actions read or write, each once."""
+    """Returns the paths of the files that actions read or write, each once."""
     named = (each.path for each in actions if each.syscall in {"fs.read", "fs.write"} and each.path is not None)
     return tuple(dict.fromkeys(named))

@@ -1,4 +1,4 @@
-"""Where a file is that a call looked for in another folder (AGT-05)."""
+"""Finds files of the same name in other folders when a call names a file that does not exist (AGT-05)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_SECONDS = 0.25
 async def point_to_namesakes(
     refusal: ToolError, call: ToolCall, tool: AnyTool | None, workspace: Workspace, readable: Callable[[str], bool]
 ) -> None:
-    """Has a refusal of a file that is not there say where files of that name are, if they are `readable`."""
+    """Adds to the refusal of a file that does not exist where `readable` files of the same name are."""
     named = call.arguments.get(tool.file_argument) if tool is not None and tool.file_argument is not None else None
     if refusal.code is not ErrorCode.NOT_FOUND or not isinstance(named, str) or not named:
         return

@@ -1,7 +1,8 @@
-"""Runs several calls of one step: side by side where they cannot meet, else in the order they were made (AGT-02).
+"""Runs the calls of one step: in parallel if they touch different files, else in the order they were made (AGT-02).
 
-An intent and whatever may touch everything are barriers: what stands before them has ended when they begin, and what
-stands after them is looked at only when they have ended. So every call runs under the intent declared before it.
+A declaration of an intent, and a call that may change any file, are barriers: they begin when all calls before them
+have ended, and later calls are looked at only when they have ended. So every call runs under the intent declared before
+it.
 """
 
 from __future__ import annotations
@@ -26,28 +27,28 @@ from remit_server.scheduling.runner import DependencyFailed, Freezer, Runner
 from remit_server.scheduling.schedule import Limits, Task
 
 MAX_AT_ONCE = 8
-"""Calls that run at the same time; a read takes a thread and a few open files."""
+"""The most calls that run at the same time; each read takes a thread and a few open files."""
 MAX_AGE_S = 30.0
-"""Seconds after which a call counts as one of the next higher priority; those of a step are all of one."""
+"""Seconds of waiting after which a call gets the next higher priority. All calls of a step begin with the same one."""
 
 WHOLE_WORKSPACE = "."
 
 
 @dataclass(frozen=True, slots=True)
 class Touches:
-    """The relative paths that a call reads and writes; a folder stands for all that is below it."""
+    """The relative paths that a call reads and writes. A folder stands for everything below it."""
 
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
 
     @property
     def everything(self) -> bool:
-        """Whether it may change any file."""
+        """Whether the call may change any file."""
         return WHOLE_WORKSPACE in self.writes
 
 
 def touches(actions: Iterable[Action]) -> Touches:
-    """Returns what these actions touch. A command touches everything; one that only reads, reads everything."""
+    """Returns what these actions touch. A command writes everything, or reads everything if it only reads."""
     reads: set[str] = set()
     writes: set[str] = set()
     for action in actions:
@@ -55,18 +56,19 @@ def touches(actions: Iterable[Action]) -> Touches:
         reading = risk_of(action) == "low" if action.syscall == "process.exec" else action.syscall in READING
         (reads if reading else writes).add(path)
         if not reading:
-            # Whether it makes a repository of a folder is told from what else is there.
+            # Whether the write turns a folder into a git repository depends on the folder's other files, so the write
+            # counts as one of the whole folder.
             writes |= {folder or WHOLE_WORKSPACE for folder, _ in git_folders(path)}
     return Touches(frozenset(reads), frozenset(writes))
 
 
 def collide(one: Touches, other: Touches) -> bool:
-    """Returns whether the order of the two matters: one writes what the other reads or writes."""
+    """Returns whether the order of two calls matters, because one writes what the other reads or writes."""
     return _overlap(one.writes, other.reads | other.writes) or _overlap(other.writes, one.reads)
 
 
 def order(touched: Sequence[Touches]) -> tuple[tuple[int, ...], ...]:
-    """Returns for each call the positions of the earlier ones that it has to wait for: those that it collides with."""
+    """Returns for each call the positions of the earlier calls that it collides with and so has to wait for."""
     return tuple(
         tuple(earlier for earlier in range(later) if collide(touched[earlier], touched[later]))
         for later in range(len(touched))
@@ -76,9 +78,9 @@ def order(touched: Sequence[Touches]) -> tuple[tuple[int, ...], ...]:
 async def execute_all(
     dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn, results: list[CallResult | None]
 ) -> None:
-    """Executes the calls, each result at its call's place in `results`: those that ended are there however this ends.
+    """Executes the calls, and puts each result at its call's place in `results` as soon as the call has ended.
 
-    A refusal ends no other call. What ends the turn, be it a cancellation, RunDenied or a defect, stops all others:
+    A refusal stops no other call. A cancellation, a RunDenied or a defect ends the turn and stops all other calls:
     those that have begun are finished or audited as interrupted, the rest never begin.
     """
     calls = number_calls(calls)
@@ -91,7 +93,8 @@ async def execute_all(
 
 
 def number_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Says of each call which of the step's it is, besides intents: a question says how many more may ask (APP-03)."""
+    """Returns the calls numbered within the step, not counting declarations of intents. A question shows the number, so
+    that the person sees how many more calls may ask (APP-03)."""
     count = sum(not _declares(call) for call in calls)
     numbers = itertools.accumulate(int(not _declares(call)) for call in calls)
     return tuple(replace(call, number=number, count=count) for call, number in zip(calls, numbers, strict=True))
@@ -104,7 +107,8 @@ async def _execute_one(
 
 
 async def _find_stretch(dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn) -> list[Touches]:
-    """Returns what the first calls touch, up to the next barrier; a barrier is a stretch of its own."""
+    """Returns what each of the first calls touches, up to the next barrier. If the first call is a barrier, returns
+    that call's alone."""
     if _declares(calls[0]):
         return [Touches()]
     together = list(takewhile(lambda call: not _declares(call), calls))
@@ -120,9 +124,9 @@ async def _find_stretch(dispatcher: Dispatcher, calls: Sequence[ToolCall], turn:
 
 
 async def _run(waits: Sequence[Sequence[int]], start: int, run: Callable[[int], Awaitable[None]]) -> None:
-    """Runs each position, counted from `start`, once all that it waits for have ended.
+    """Runs each call, at positions counted from `start`, after all calls that it waits for have ended.
 
-    The first exception stops the others, and is raised when they have ended.
+    The first exception stops the other calls, and an exception is raised when they have ended.
     """
     if len(waits) == 1:
         await run(start)
@@ -143,7 +147,8 @@ async def _run(waits: Sequence[Sequence[int]], start: int, run: Callable[[int], 
 
 
 def _ending(errors: Sequence[BaseException]) -> BaseException:
-    """Returns the one of several that says how the run ends; a call that waited for one that failed says nothing."""
+    """Returns the exception that the run ends with: a RunDenied if there is one, else the first that is not a
+    DependencyFailed, which says only that a call waited for one that failed."""
     first = next((error for error in errors if not isinstance(error, DependencyFailed)), errors[0])
     return next((error for error in errors if isinstance(error, RunDenied)), first)
 

@@ -1,5 +1,5 @@
-"""The capability token that a call runs under: minted for exactly what was judged, used at once, revoked with the call
-(APP-07).
+"""The capability token that a call runs under: minted for exactly what was judged, used at once, and revoked when the
+call ends (APP-07).
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from remit_server.errors import ToolError
 from remit_server.harness.record.call_record import CallRecord
 
 SERVER = "server"
-"""The sandbox id of what the server itself carries out."""
+"""The sandbox id in tokens for actions that the server itself carries out."""
 MOST_CONNECTIONS = 10_000
-"""Uses that a call hands on to its sandbox: connections to hosts that were allowed."""
+"""Uses of a token that a call hands on to its sandbox, for connections to hosts that were allowed."""
 LONGEST_TURN_S = 3600.0
-"""Seconds that a command's token holds: the command may wait for its place, and be paused, as long as a turn may take.
-What runs under it ends before, and it with that.
+"""Seconds that a command's token is valid: as long as a turn may take, because the command may wait for its turn and be
+paused. The token is revoked when the command ends, which is earlier.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A token in the server's own hands. `handed` are those of `actions` that its sandbox does by itself, as judged."""
+    """A token that the server holds. `handed` are those of the `actions` that the sandbox takes by itself
+    (connections), with their decisions."""
 
     rulebook: Rulebook
     nonce: int
@@ -45,18 +46,18 @@ class Permit:
 
     @property
     def state(self) -> Ended:
-        """Whether it is in force now."""
+        """The state of the token now."""
         return self.rulebook.tokens.state(self.nonce, time.monotonic())
 
     def use(self) -> None:
-        """Spends it, at the moment of execution. Raises ToolError where the policy is another by now."""
+        """Spends one use for each action, right before execution. Raises ToolError if the token is no longer valid."""
         for action in self.actions:
             spend(self.rulebook, self.nonce, self.holder, action)
 
     def hand_on(self, sandbox_id: str, pid: int) -> HandedOn | None:
-        """Makes a token of this one for the process in a sandbox: what it does by itself, and nothing else (APP-12).
+        """Derives from this token one for the process in a sandbox, which covers only the `handed` actions (APP-12).
 
-        None where it does nothing by itself. Raises ToolError where this one is not in force any more.
+        Returns None if there are no such actions. Raises ToolError if this token is no longer in force.
         """
         if not self.handed:
             return None
@@ -72,7 +73,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class HandedOn:
-    """A token in the hands of one process in one sandbox; `judged` is what it covers, by host."""
+    """A token for one process in one sandbox. `judged` are the actions that it covers, by host."""
 
     rulebook: Rulebook
     nonce: int
@@ -80,9 +81,10 @@ class HandedOn:
     judged: Mapping[str, tuple[Action, Decision]]
 
     def connect(self, host: str, first: int) -> None:
-        """Spends one use on a connection from the sandbox whose first process the kernel says is `first`.
+        """Spends one use on a connection to `host`. `first` is the pid, as the kernel reports it, of the first process
+        of the sandbox that connects.
 
-        Raises ToolError where the token is another's, does not cover that, or is not in force.
+        Raises ToolError if the token belongs to another process, does not cover the host, or is not in force.
         """
         holder = Holder(self.holder.sandbox_id, first)
         known = self.judged.get(host)
@@ -90,16 +92,16 @@ class HandedOn:
 
     @property
     def state(self) -> Ended:
-        """Whether it is in force now."""
+        """The state of the token now."""
         return self.rulebook.tokens.state(self.nonce, time.monotonic())
 
     def revoke(self) -> None:
-        """Ends it, with its sandbox."""
+        """Revokes the token when its sandbox ends."""
         self.rulebook.tokens.revoke(self.nonce)
 
 
 def spend(rulebook: Rulebook, nonce: int, holder: Holder, action: Action) -> None:
-    """Spends one use of a token. Raises ToolError (`stale`) where it does not cover the action now."""
+    """Spends one use of a token. Raises ToolError (`stale`) if the token does not cover the action now."""
     invalid = rulebook.tokens.use(nonce, holder, action, rulebook.policy, time.monotonic())
     if invalid is not None:
         raise not_in_force(invalid)
@@ -116,11 +118,12 @@ def permitted(
     ttl_s: float = DEFAULT_TTL_S,
     begin: Callable[[], None] = lambda: None,
 ) -> Generator[Permit]:
-    """Mints a permit for one execution of what policy of `policy_version` has judged and a person `approved`, has it
-    begin, and spends the permit; revokes it at the end. All of that is noted in the record: nothing is carried out but
-    under a permit.
+    """Mints a permit for one execution of the actions that the policy `policy_version` has judged, calls `begin`,
+    spends the permit, and yields it; revokes it at the end. `approved` says whether a person approved them. Each of
+    these steps is noted in the record, because nothing may be carried out without a permit.
 
-    Raises ToolError where the policy in force is no longer the one that judged, or where it denied; `audit_broken`.
+    Raises ToolError: `stale` if the policy in force is no longer the one that judged, or if an action may not have a
+    permit; `audit_broken`.
     """
     if policy_version != rulebook.policy.version:
         raise not_in_force("other_policy")
@@ -152,7 +155,7 @@ def permitted(
 
 
 def not_in_force(why: str) -> ToolError:
-    """Returns the refusal of what was judged under rules that do not hold any more."""
+    """Returns the refusal of a call whose permit is not in force, for the reason `why`."""
     reasons = {"other_policy": "the policy was changed", "expired": "it took too long"}
     return ToolError(
         "not done",

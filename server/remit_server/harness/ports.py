@@ -1,4 +1,4 @@
-"""What the harness asks of whoever runs it: a place for events, and a person to ask (APP-02)."""
+"""What the harness needs from the runtime: a place for events, a history, and a person to ask (APP-02)."""
 
 from __future__ import annotations
 
@@ -20,43 +20,45 @@ AskingStyle = Literal["stream", "callback", "beforehand", "never"]
 
 
 class CannotAsk(ToolError):
-    """A question that cannot be put by the means of this transport: it is a deny, and not the person's."""
+    """A question that this transport cannot put. It counts as a deny, but not as the person's."""
 
     code = ErrorCode.APPROVAL_UNAVAILABLE
 
 
 class KeptHistory(History, Protocol):
-    """A session's history, as the harness adds to it."""
+    """A session's history, with what the harness adds to it."""
 
     async def keep(self, call_id: str, changes: Sequence[FileChange], undoes: Sequence[str] = ()) -> str:
-        """Keeps what files hold and will hold, before they change; returns the name of this change set.
+        """Keeps the contents of files before and after a change, before the files change; returns the change set's
+        name.
 
         Raises OSError.
         """
         ...
 
     def keep_left(self, change: str, paths: Sequence[str]) -> None:
-        """Keeps which files of a change set were left as they were."""
+        """Keeps which files of a change set were not changed after all."""
         ...
 
     async def keep_tests(self, tests: TestFiles) -> None:
-        """Keeps the files of tests that a proof is of. Where that cannot be done, the proof is not taken up again."""
+        """Keeps the test files that a proof is about. If that fails, a later server does not take the proof up
+        again."""
         ...
 
     async def agent_work(self, now: TestFiles) -> AgentWork:
-        """Returns what this session and all others of the workspace changed in these files of tests."""
+        """Returns what this session and all others of the workspace changed in these test files."""
         ...
 
     def keep_position(self, position: Position) -> None:
-        """Keeps where the session is about to stand in the workflow (FLW-12)."""
+        """Keeps the position in the workflow that the session is about to take (FLW-12)."""
         ...
 
     def positions(self) -> Sequence[WorkflowMoved]:
-        """Returns the last places that were kept, the oldest first."""
+        """Returns the last positions that were kept, the oldest first."""
         ...
 
     def tests(self, digest: str) -> TestFiles | None:
-        """Returns the files of tests of a digest; None where not all of them were kept."""
+        """Returns the test files with this digest, or None if not all of them were kept."""
         ...
 
 
@@ -77,7 +79,7 @@ class NothingKept(NoHistory):
         del tests
 
     async def agent_work(self, now: TestFiles) -> AgentWork:
-        """Returns that nobody knows."""
+        """Returns that it is not known."""
         del now
         return NOBODY_KNOWS
 
@@ -96,31 +98,31 @@ class NothingKept(NoHistory):
 
 
 class Keep(Protocol):
-    """Writes what was answered for good into the person's permission file."""
+    """Writes a permanent answer into the person's permission file."""
 
     async def __call__(self, rule: PermissionRule, decision: Literal["allow", "deny"]) -> str | None:
-        """Writes exactly this rule, and has it in force; where that cannot be done, why, in words."""
+        """Writes exactly this rule and puts it in force. Returns None, or in words why that failed."""
         ...
 
 
 class Asker(Protocol):
-    """How this client is asked for approvals.
+    """How a client is asked for approvals, by its style.
 
-    `stream`: it reads `approval_required` events and answers through `Runtime.answer`;
-    `callback`: the runtime calls `ask` and the transport puts the question by its own means;
-    `beforehand`: the same, and the answer was given before there was a question;
-    `never`: nobody can be asked, and what would be asked is shown and denied at once.
+    `stream`: the client reads `approval_required` events and answers through `Runtime.answer`;
+    `callback`: the harness calls `ask`, and the transport puts the question by its own means;
+    `beforehand`: like `callback`, but the person gave the answer before there was a question;
+    `never`: nobody can be asked, so each question is shown and denied at once.
     """
 
     @property
     def style(self) -> AskingStyle:
-        """How this client is asked."""
+        """The style in which this client is asked."""
         ...
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Puts the question (`callback` and `beforehand` style only); None means the person closed it, which is a deny.
+        """Puts the question (styles `callback` and `beforehand` only). None means that the person closed it: a deny.
 
-        Raises CannotAsk where not all of it could be shown.
+        Raises CannotAsk if not all of the question can be shown.
         """
         ...
 
@@ -131,7 +133,7 @@ class NobodyToAsk:
     style: AskingStyle = "never"
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """No answer, which is a deny."""
+        """Returns no answer, which is a deny."""
         del question
         return None
 

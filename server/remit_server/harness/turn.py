@@ -31,7 +31,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Stamp(TypedDict):
-    """What all events carry, as `Event` has it."""
+    """The fields of `Event`, which all events carry."""
 
     seq: int
     session_id: str
@@ -43,14 +43,14 @@ class Stamp(TypedDict):
 
 MAX_CALL_ID = 100
 MOST_FOUND = 12
-"""Tools of those that a model asked for that it is offered."""
+"""The most tools that a model is offered because it asked for them."""
 
 
 @dataclass(slots=True)
 class SessionMemory:
-    """What governance remembers of a session: what was read, which answers of the person still stand, and its place in
-    the workflow. `measured` is the coverage of the last run of all tests, None once anything changed after it. `found`
-    are tools that a model asked for."""
+    """What governance remembers of a session: the files that were read, the person's standing answers, and the position
+    in the workflow. `measured` is the coverage of the last run of all tests, or None if anything changed after it.
+    `found` are tools that a model asked for."""
 
     session_id: str
     read_digests: dict[str, str] = field(default_factory=dict[str, str])
@@ -60,7 +60,7 @@ class SessionMemory:
     found: tuple[str, ...] = ()
 
     def note_found(self, tools: Sequence[str]) -> None:
-        """Remembers tools that a model asked for, the last ones of them."""
+        """Remembers tools that a model asked for, and keeps only the last `MOST_FOUND`."""
         others = [name for name in self.found if name not in tools]
         self.found = (*others, *tools)[-MOST_FOUND:]
 
@@ -69,9 +69,10 @@ class SessionMemory:
 class EndedCall:
     """How one call of a turn ended.
 
-    `acts`: it was to do more than read. `works`: more than a step of the workflow, too. `own`: the person made it.
-    `error` says why it did not run, or was stopped, without secrets. `program` is how a program ended that it ran, in
-    words where that did not go well, empty where it did; None where it ran none.
+    `acts`: the call was to do more than read. `works`: it was to do more than a step of the workflow, too. `own`: it
+    came with the request and not from our model. `error` says, without secrets, why the call did not run or was
+    stopped. `program` says in words how a program that the call ran failed; it is empty if the program succeeded, and
+    None if the call ran no program.
     """
 
     acts: bool
@@ -82,16 +83,17 @@ class EndedCall:
 
 
 class SubAgents(Protocol):
-    """Works off what a turn hands to a sub-agent."""
+    """Runs the sub-agents that a turn hands work to."""
 
     async def run(self, work: str, turn: Turn) -> str:
-        """Returns what the sub-agent answers, whose turn this is. Raises RemitError, as a turn of its own does."""
+        """Does the work in `turn`, the sub-agent's own turn, and returns the answer. Raises RemitError if that
+        fails."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """The id of the call that handed a sub-agent its work, and the work as a person knows it by, in a line."""
+    """The id of the call that handed a sub-agent its work, and the work in one line, as a person is shown it."""
 
     call_id: str
     work: str
@@ -99,7 +101,7 @@ class HandedOver:
 
 @dataclass(slots=True)
 class Allowance:
-    """The steps that a turn may take in all; those of a sub-agent are of its parent's, too."""
+    """The number of steps that a turn may take. The steps of a sub-agent also count for its parent (`above`)."""
 
     most: int
     above: Allowance | None = None
@@ -107,12 +109,12 @@ class Allowance:
 
     @property
     def left(self) -> int:
-        """How many there are still to take."""
+        """The number of steps that are left."""
         own = self.most - self.taken
         return own if self.above is None else min(own, self.above.left)
 
     def take(self) -> None:
-        """Takes one."""
+        """Takes one step."""
         self.taken += 1
         if self.above is not None:
             self.above.take()
@@ -122,15 +124,17 @@ class Allowance:
 class Turn:
     """One running turn: its events, its step, and the intent of that step (which `begin_step` clears).
 
-    `own_call` says that what runs is a call that came with the request, not one of our model; `typed` that the person
-    typed this very command. `asks_as` says which
-    session its questions are of, where the person may wonder. `room_chars` are the characters that the model can read
-    of one result now, None where that does not matter; `careful` says that it writes no file over contents that
-    it has not read, and breaks the syntax of none. `reopens`: the person's message came to work under review.
-    `authority` is what is left to its model, and `narrowed_by` says what took the rest. A turn of a sub-agent is a part
-    of its `parent`'s: it has the same ids, answers and events, and what it was `handed`; what it has read is its own.
-    `sub_agents` works off what this turn hands over, None where it can hand over nothing. `send` takes each event to
-    the client, after what is `beside` it: the session's file, and whoever observes the turn.
+    `own_call`: the running call came with the request, and not from our model. `typed`: the person typed this very
+    command. `asks_as` returns a name of the session that questions show, or None if only one session is open.
+    `room_chars` are the characters that the model can read of one result now, or None if that is not limited.
+    `careful`: the model may not overwrite a file that it has not read, nor break a file's syntax. `reopens`: the
+    person's message came while work was under review. `authority` is what the turn's model may do, and `narrowed_by`
+    says what limited it.
+
+    A sub-agent's turn is a part of its `parent`'s turn: it has the same ids, answers and events. `handed` is what it
+    was handed, and `own_reads` what it has read itself. `sub_agents` runs the sub-agents of this turn, or is None if it
+    can have none. `send` sends each event to the client, after each of `beside` has taken it: the session's file, and
+    observers of the turn.
     """
 
     turn_id: str
@@ -169,7 +173,7 @@ class Turn:
     own_reads: dict[str, str] | None = None
 
     def hand_over(self, handed: HandedOver, authority: Authority) -> Turn:
-        """Returns the turn of a sub-agent of this one, which has this authority. It makes no sub-agents itself."""
+        """Returns the turn of a sub-agent of this turn, with this authority. It cannot have sub-agents itself."""
         return replace(
             self,
             authority=authority,
@@ -188,7 +192,7 @@ class Turn:
 
     @property
     def lineage(self) -> Iterator[Turn]:
-        """The turn itself, and those that it is a part of."""
+        """The turn itself, and then the turns that it is a part of."""
         turn: Turn | None = self
         while turn is not None:
             yield turn
@@ -196,16 +200,16 @@ class Turn:
 
     @property
     def conversation_id(self) -> str:
-        """What the model knows the conversation by: a sub-agent has one of its own."""
+        """The id of the conversation for the model; a sub-agent has a conversation of its own."""
         return self.session_id if self.handed is None else f"{self.session_id}/{self.handed.call_id}"
 
     @property
     def read_digests(self) -> dict[str, str]:
-        """For each file what was last read of it, by this session or, in a sub-agent, by that."""
+        """For each file the digest of what was last read of it, by the session, or by the sub-agent in its turn."""
         return self.memory.read_digests if self.own_reads is None else self.own_reads
 
     def note_read(self, data: Mapping[str, JsonValue]) -> None:
-        """Remembers what a read showed, where the result says which file at which content."""
+        """Remembers the digest of the file that a read showed, if the result names the file and the digest."""
         path, digest = data.get("path"), data.get("digest")
         if isinstance(path, str) and isinstance(digest, str):
             self.read_digests[path] = digest
@@ -221,9 +225,12 @@ class Turn:
             each.ended.append(ended)
 
     def place_for(self, syscall: str, tool: str | None) -> Position:
-        """Returns the place that a call is judged at. Where the person has said more to work under review, a change is
-        judged where it leads back to, for the first one goes on with the work; a run of tests is no such change. Tests
-        alone may be gone on with at any time, for the model cannot know beforehand that they pass.
+        """Returns the position in the workflow at which an action is judged.
+
+        That is the session's position, with one exception: a write to work under review is judged at the position that
+        a rejected review leads back to, because it continues the work. This holds if the person's message came while
+        the work was under review, or if only tests were written, because the model cannot know beforehand that they
+        pass. It does not hold for what a run of tests writes.
         """
         position = self.memory.position
         goes_on = position.state is State.REVIEWING and (self.reopens or position.is_tests_alone)
@@ -235,33 +242,36 @@ class Turn:
 
     @property
     def priority(self) -> int:
-        """Where its commands stand among those that wait for a sandbox: the person's own before a model's."""
+        """The priority of the turn's commands among those that wait for a sandbox; the person's come before a
+        model's."""
         return 2 if self.caller == "human" else 3
 
     @property
     def session_id(self) -> str:
-        """The session this turn belongs to."""
+        """The id of the session that this turn belongs to."""
         return self.memory.session_id
 
     def begin_steps(self, most: int) -> None:
-        """Begins with the work: of a sub-agent no step more is taken than it was handed, and than its parent has."""
+        """Sets how many steps the turn may take. A sub-agent may take no more than it was handed, and than its parent
+        has left."""
         own = most if self.authority.steps is None else min(most, self.authority.steps)
         self.allowance = Allowance(own, None if self.parent is None else self.parent.allowance)
 
     def reached_limit(self) -> str | None:
-        """Returns why no further step is taken, in words; None where one is."""
+        """Returns in words why the turn may take no further step, or None if it may."""
         if self.allowance.left <= 0:
             return f"this turn took {self.allowance.taken} steps without an answer"
         used, most = self.usage.prompt_tokens + self.usage.completion_tokens, self.authority.tokens
         return None if most is None or used < most else f"this turn took {used} tokens without an answer, of {most}"
 
     def begin_step(self) -> None:
-        """Begins a new request to the model: the intent of the one before no longer holds (AGT-06)."""
+        """Begins a new step, and clears the intent of the step before (AGT-06)."""
         self.step += 1
         self.clear_intent()
 
     def narrow(self, skill: str, intents: frozenset[Intent]) -> None:
-        """Leaves the rest of the turn's own model these intents alone, of those that it still has (TOOL-20)."""
+        """Leaves the turn's model only these intents, of those that it still has, for the rest of the turn
+        (TOOL-20)."""
         if self.caller != "model":
             return
         self.authority, self.narrowed_by = self.authority.meet(Wanted(intents=intents)), f"the skill `{skill}`"
@@ -269,11 +279,11 @@ class Turn:
             self.clear_intent()
 
     def clear_intent(self) -> None:
-        """Clears the intent; also on retry and on abort."""
+        """Clears the intent. Also called when a request to the model is retried."""
         self.intent = IntentState()
 
     def own_id(self, call_id: str) -> str:
-        """Makes the call's id one that no other call of this turn has: a model may use one twice."""
+        """Returns an id for the call that no other call of this turn has, because a model may use an id twice."""
         short = call_id[:MAX_CALL_ID] if self.handed is None else f"{self.handed.call_id}/{call_id}"[: 2 * MAX_CALL_ID]
         unique = short
         if short in self.call_ids:
@@ -283,15 +293,16 @@ class Turn:
         return unique
 
     def add_usage(self, usage: TokenUsage, context: int, window: int | None) -> None:
-        """Adds a step's tokens to the turn's, and shows those of its longest request beside the model's window, where
-        that is known.
+        """Adds a step's tokens to the turn's, and shows them with `context`, the tokens of its longest request, and the
+        model's window, if that is known.
         """
         for each in self.lineage:
             each.usage = each.usage.plus(usage)
         self.emit(UsageEvent(**self.stamp(), usage=usage, context=context, window=window))
 
     def stamp(self) -> Stamp:
-        """Returns the fields that every event carries, with the next number: for the event that is sent now."""
+        """Returns the fields that every event carries, with the next number. Call it only for an event that is sent
+        now."""
         *_, whole = self.lineage
         whole.seq += 1
         return {
@@ -304,11 +315,11 @@ class Turn:
         }
 
     def emit(self, event: E) -> E:
-        """Has whoever keeps or follows the turn take one event, then the client; returns it."""
+        """Gives one event to each of `beside`, then to the client; returns the event."""
         for take in (*self.beside, self.send):
             take(event)
         return event
 
     def warn(self, message: str) -> None:
-        """Tells the person of something that the turn goes on after."""
+        """Warns the person of something that does not end the turn."""
         self.emit(WarningEvent(**self.stamp(), message=message))

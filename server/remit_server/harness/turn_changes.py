@@ -1,4 +1,4 @@
-"""Sums up what a turn has written: each file from before the turn to now, in lines (AGT-15)."""
+"""Sums up what a turn has written: for each file the lines added and removed since before the turn (AGT-15)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from remit_server.tools.spec import FileChange
 from remit_server.workspace.line_diff import line_edits
 
 MAX_BYTES = 200_000
-"""Bytes of a file whose lines are counted; those of a larger one are not."""
+"""The most bytes of a file whose lines are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a file held at one moment: no file where `digest` is None, not known byte for byte where `data` is."""
+    """What a file held at one moment. `digest` is None if there was no file, `data` is None if its bytes are not
+    known."""
 
     digest: str | None = None
     data: bytes | None = None
@@ -26,7 +27,8 @@ NO_FILE = Side()
 
 @dataclass(slots=True)
 class TurnChanges:
-    """The files that a turn has written so far, each as it was before and as it is now; `moved` by the new path."""
+    """The files that a turn has written so far, each as it was before and as it is now. `moved` holds the old paths of
+    moved files by their new paths."""
 
     files: dict[str, tuple[Side, Side]] = field(default_factory=dict[str, tuple[Side, Side]])
     moved: dict[str, str] = field(default_factory=dict[str, str])
@@ -48,7 +50,8 @@ class TurnChanges:
         self.files[path] = (first, after)
 
     def summary(self, redact: Callable[[str], str] = str) -> tuple[FileOutcome, ...]:
-        """Returns the files that are not what they were, by path; `redact` takes a secret out of a name."""
+        """Returns the files that differ from before the turn, sorted by path. `redact` removes secrets from their
+        names."""
         named = (self._changed(path, before, after) for path, (before, after) in sorted(self.files.items()))
         return tuple(
             changed.model_copy(
@@ -70,12 +73,12 @@ class TurnChanges:
         return FileOutcome(path=path, how=how, added=added, removed=removed)
 
     def _is_now_elsewhere(self, path: str, after: Side) -> bool:
-        """Returns whether a file that is gone stands under another path now, which says so."""
+        """Returns whether a file that is gone was moved to another path, whose outcome names it already."""
         return after == NO_FILE and any(self._source(place) == path for place in self.moved)
 
     def _source(self, path: str) -> str | None:
-        """Returns where a file was before the turn that is new at its path; None where it was nowhere, or is not there
-        now."""
+        """Returns the path that the file at `path` had before the turn, or None if it was not moved there, did not
+        exist before the turn, or is gone."""
         before, after = self.files[path]
         source = self.moved.get(path)
         if source is None or before != NO_FILE or after == NO_FILE:
@@ -84,7 +87,8 @@ class TurnChanges:
 
 
 def _count(before: Side, after: Side) -> tuple[int | None, int | None]:
-    """Returns how many lines came and went; None where a side is no text, not known, or too large."""
+    """Returns how many lines were added and removed, or None for both if a side is not text, not known, or too
+    large."""
     old, new = _lines(before), _lines(after)
     if old is None or new is None:
         return None, None

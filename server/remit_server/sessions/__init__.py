@@ -1,7 +1,7 @@
-"""Sessions on disk: one JSON Lines file each, written as things happen and replayed from (SES-01).
+"""Sessions on disk: one JSON Lines file for each session, written as things happen, and replayed later (SES-01).
 
-Sessions on disk: records as lines of one file that one process at a time writes (`session_file.py`), written while
-a turn runs (`recorder.py`), what records come to (`replay.py`, pure), the folder with its list (`folder.py`), what
-turns and all sessions changed, and what those files and the tests of a proof held (`history.py`), and a
-session's messages, copied or looked through (`messages.py`). Absent: running anything of it.
+`session_file.py` reads and writes a file, which only one process at a time may write; `recorder.py` writes it while a
+turn runs; `replay.py` (pure) rebuilds the conversation from the records; `folder.py` lists the sessions; `history.py`
+keeps what turns changed, the contents of these files, and the tests of a proof; `messages.py` copies and searches a
+session's messages. Nothing here runs anything of a session.
 """

@@ -1,4 +1,4 @@
-"""A session as a page to read: Markdown, or HTML in one file that loads nothing; pure (SES-04)."""
+"""Turns a session into a page to read: Markdown, or HTML in one file that loads nothing; pure (SES-04)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ pre { background: #f4f4f4; padding: .5rem }
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the page: a heading, and a text or, as `code`, something to be shown as it is. A `note` is one line
+    """One part of the page: a heading and a text. The text is shown unformatted if `code` is true. A `note` is one line
     without a heading."""
 
     kind: str
@@ -54,12 +54,12 @@ class Part:
 
 
 def to_markdown(records: Sequence[SessionRecord]) -> str:
-    """Returns the session as Markdown. Characters that hide text are spelled out."""
+    """Returns the session as Markdown. Hidden characters are spelled out."""
     return "\n\n".join(_markdown(part) for part in parts(records)) + "\n"
 
 
 def to_html(records: Sequence[SessionRecord]) -> str:
-    """Returns the session as one HTML file without scripts or anything from elsewhere."""
+    """Returns the session as one HTML file without scripts and without anything that is loaded from elsewhere."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     lines = [
         "<!doctype html>",
@@ -85,10 +85,10 @@ def title_of(records: Sequence[SessionRecord]) -> str:
 
 
 def parts(records: Sequence[SessionRecord]) -> Iterator[Part]:
-    """Yields what a reader is shown of a session, in order. Messages have their numbers, by which it can be forked."""
+    """Yields the parts of a session that a reader is shown, in order. Messages have the numbers that a fork takes."""
     yield Part("title", title_of(records))
     number = 0
-    # A result that was written again counts as it was last.
+    # If a result was written more than once, only the last one counts.
     last = {(each.turn_id, each.id): at for at, each in enumerate(records) if isinstance(each, CallEnded)}
     for at, record in enumerate(records):
         number += is_message(record)
@@ -103,7 +103,7 @@ def _part(record: SessionRecord, number: int) -> Part | None:
     match record:
         case UserSaid():
             part = Part("you", f"{number} · {'You' if record.origin == 'person' else 'Remit'}", record.content)
-        case AssistantSaid(content=text):  # one that only calls has a number, too
+        case AssistantSaid(content=text):  # an answer without text, which only makes calls, has a number too
             part = Part("model", f"{number} · {record.model}", text)
         case CallMade():
             caller = {"model": "", "person": " (you)", "remit": " (Remit)", "sub_agent": " (sub-agent)"}[record.caller]

@@ -1,4 +1,4 @@
-"""The sessions of a workspace: a folder with one file each, found by id, name, number or `last` (SES-04)."""
+"""The folder with the sessions of a workspace, one file for each, found by id, name, number or `last` (SES-04)."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _INDEX: TypeAdapter[_Index] = TypeAdapter(_Index)
 
 @dataclass(frozen=True, slots=True)
 class SessionFolder:
-    """Where the sessions of one workspace are. Only its owner can read it."""
+    """The folder with the sessions of one workspace. Only its owner can read it."""
 
     path: Path
 
     @property
     def contents(self) -> Contents:
-        """What changed files held."""
+        """The store of the contents of changed files."""
         return Contents(self.path / "contents")
 
     def file_of(self, session_id: str) -> Path:
-        """Returns the file of a session, which is there or is to be made."""
+        """Returns the path of a session's file, or the path for a new one if there is none yet."""
         key = hashlib.sha256(session_id.encode(errors="replace")).hexdigest()[:12]
         there = sorted(self.path.glob(f"session-*-{key}.jsonl"))
         if there:
@@ -59,7 +59,7 @@ class SessionFolder:
         return self.path / f"session-{datetime.now(UTC):%Y%m%d-%H%M%S}-{key}.jsonl"
 
     def list(self) -> Sequence[SessionSummary]:
-        """Returns all sessions, the one that was used last first. A file that cannot be read is left out."""
+        """Returns all sessions, the last used one first. Files that cannot be read are left out."""
         known, found = self._read_index(), _Index()
         for path in self.path.glob("session-*.jsonl") if self.path.is_dir() else ():
             with contextlib.suppress(OSError, SessionError):
@@ -74,7 +74,8 @@ class SessionFolder:
         return sorted((each for _, _, each in found.values()), key=lambda each: each.last_used, reverse=True)
 
     def find(self, wanted: str) -> SessionSummary:
-        """Returns the session of an id, a name, a number of the list, or `last`. Raises SessionError."""
+        """Returns the session with an id, a name, a file name or a number of the list, or the `last` one. Raises
+        SessionError if there is none."""
         sessions = self.list()
         by_number = dict(enumerate(sessions, 1)).get(int(wanted)) if wanted.isdecimal() else None
         last = sessions[0] if sessions and wanted == LAST else None
@@ -85,8 +86,8 @@ class SessionFolder:
         raise SessionError(f"there is no session `{wanted}`", why, "see `remit session list`", code=ErrorCode.NOT_FOUND)
 
     def last_to_take_back(self, direction: Direction, turn_id: str | None = None) -> SessionSummary:
-        """Returns the session that was used last of those with changes to undo, or an undo to redo, in any turn or in
-        this one. Raises SessionError, also where none has."""
+        """Returns the last used session that has changes to undo, or an undo to redo, in any turn or in the turn
+        `turn_id`. Raises SessionError, also if there is none."""
         able = (each for each in self.list() if can_take_back(past_turns(replay(self.read(each))), direction, turn_id))
         if (found := next(able, None)) is not None:
             return found
@@ -101,9 +102,10 @@ class SessionFolder:
         )
 
     def last_conversation(self) -> SessionSummary:
-        """Returns the session that was used last of those with words of the person's, or a name. Raises SessionError.
+        """Returns the last used session that has a message of the person or a name. Raises SessionError if there is
+        none.
 
-        One that holds calls alone, such as those of `remit run-tool`, is no conversation.
+        A session that holds only calls, such as those of `remit run-tool`, is no conversation.
         """
         sessions = self.list()
         if found := next((each for each in sessions if each.title or each.name), None):
@@ -117,7 +119,7 @@ class SessionFolder:
         return read_session(self.path / session.file).records
 
     def append(self, session: SessionSummary, record: SessionRecord) -> None:
-        """Adds a record to a session in which nobody works now. Raises SessionError."""
+        """Adds a record to a session. Raises SessionError, also if another process works in the session."""
         file = SessionFile(self.path / session.file)
         file.acquire()
         try:
@@ -129,7 +131,8 @@ class SessionFolder:
             file.close()
 
     def rename(self, session: SessionSummary, name: str, now: str) -> None:
-        """Gives a session a name. Raises SessionError where that is none, or somebody works in it."""
+        """Gives a session a name. Raises SessionError if the name cannot be used, or if another process works in the
+        session."""
         self.append(session, name_record(name, now))
 
     def fork(
@@ -140,14 +143,15 @@ class SessionFolder:
         return self.write_new(new_id, [*fork(self.read(session), new_id, now, upto), *named])
 
     def delete(self, session: SessionSummary) -> None:
-        """Deletes a session in which nobody works now, and what only it had kept. Raises SessionError."""
+        """Deletes a session, and the kept contents that only it needs. Raises SessionError, also if another process
+        works in the session."""
         self._remove(self.path / session.file)
         self.forget_contents()
 
     def prune(self, days: int, most: int, now: float | None = None) -> Sequence[str]:
         """Deletes sessions not used for `days` days (0: for ever), and the oldest beyond `most`; returns their files.
 
-        Sessions in which somebody works are left. Never raises.
+        Sessions in which another process works are not deleted. Never raises.
         """
         old: list[Path] = []
         with contextlib.suppress(OSError):
@@ -165,7 +169,7 @@ class SessionFolder:
         return gone
 
     def forget_contents(self) -> None:
-        """Removes the kept contents of which no session speaks any more."""
+        """Removes the kept contents that no session refers to any more."""
         digests: set[str] = set()
         for path in self.path.glob("session-*.jsonl"):
             with contextlib.suppress(SessionError):
@@ -177,7 +181,7 @@ class SessionFolder:
         self.contents.forget_all_but(digests)
 
     def write_new(self, session_id: str, records: Sequence[SessionRecord]) -> Path:
-        """Writes a new session whole. Raises SessionError where it cannot be written, or is there already."""
+        """Writes a new session with all its records. Raises SessionError if it cannot be written, or if it exists."""
         file = SessionFile(self.file_of(session_id))
         try:
             if not file.acquire().anew or file.end:
@@ -209,7 +213,8 @@ class SessionFolder:
             return {}
 
     def _write_index(self, index: _Index) -> None:
-        """Writes what saves reading all files the next time; nothing depends on it."""
+        """Writes the index, which saves reading all files the next time. Nothing depends on it, so failures are
+        ignored."""
         temporary = self.path / f".{INDEX}-{os.getpid()}"
         with contextlib.suppress(OSError):
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -219,14 +224,14 @@ class SessionFolder:
 
 
 def _listings(positions: Iterable[WorkflowMoved]) -> Iterator[str]:
-    """Yields the listings of tests that places in the workflow go by."""
+    """Yields the digests of the listings of tests that positions in the workflow refer to."""
     for each in positions:
         red = each.position.red
         yield from filter(None, (each.position.before, red and red.locked))
 
 
 def summarise(records: Sequence[SessionRecord], file: str) -> SessionSummary | None:
-    """Returns a line of the list; None for a file that does not say which session it is."""
+    """Returns a session's entry in the list, or None if the file does not say which session it is."""
     start = next((each for each in records if isinstance(each, SessionStart)), None)
     if start is None:
         return None
@@ -249,7 +254,8 @@ def summarise(records: Sequence[SessionRecord], file: str) -> SessionSummary | N
 
 
 def name_record(name: str, now: str) -> Named:
-    """Returns what names a session. Raises SessionError where that would be found as another one, or is too long."""
+    """Returns the record that names a session. Raises SessionError if the name is empty, too long, a number or
+    `last`."""
     wanted = " ".join(name.split())
     if not wanted or len(wanted) > MAX_NAME or wanted.isdecimal() or wanted == LAST:
         why = f"`{wanted[:MAX_NAME]}` already means another session" if wanted else "it is empty"
@@ -260,6 +266,6 @@ def name_record(name: str, now: str) -> Named:
 
 
 def not_written(error: OSError) -> SessionError:
-    """Returns the error of a file that the disk does not take."""
+    """Returns the error for a session that could not be written to disk."""
     why = os_reason(error)
     return SessionError("the session could not be written", why, "free some space, or check the folder's rights")

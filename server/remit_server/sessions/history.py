@@ -1,8 +1,8 @@
-"""What the turns of one session changed, as their records and the kept contents have it (SES-05).
+"""What the turns of one session changed, from the session's records and the kept contents (SES-05).
 
-What all sessions of a workspace changed in its files of tests, by which a test of the person's is told (FLW-04).
-What files held is kept as bytes by their digest (SES-05), of the files of tests that a proof is of each text once, with
-their listing (FLW-12).
+Also finds what all sessions of a workspace changed in its test files, to tell the person's own tests from those of
+agents (FLW-04). Contents of files are kept as bytes by their digest (SES-05). The test files that a proof is about are
+kept the same way, with a listing of their paths and digests (FLW-12).
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ _SAID_WITHIN_S = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A folder that only its owner can read. Nothing in it is redacted: it could not restore a file then."""
+    """A folder with contents of files, which only its owner can read. Nothing in it is redacted, because a redacted
+    file could not be restored."""
 
     folder: Path
 
     def keep(self, digest: str, data: bytes, *, durable: bool = True) -> None:
-        """Keeps bytes under their digest, once; unless `durable`, a power cut may lose them. Raises OSError."""
+        """Keeps bytes under their digest, unless they are kept already. Without `durable`, a power cut may lose them.
+
+        Raises OSError."""
         path = self._path(digest)
         with contextlib.suppress(FileNotFoundError):
-            os.utime(path)  # it is spoken of anew: nobody removes it meanwhile
+            os.utime(path)  # the new time keeps `forget_all_but` from removing the file before a record refers to it
             return
         for folder in (self.folder, path.parent):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -63,7 +66,7 @@ class Contents:
             raise
 
     def get(self, digest: str) -> bytes | None:
-        """Returns the bytes of a digest; None where they were not kept, or are others by now."""
+        """Returns the bytes of a digest, or None if they were not kept or have been altered."""
         try:
             data = self._path(digest).read_bytes()
         except OSError:
@@ -71,9 +74,9 @@ class Contents:
         return data if digest_bytes(data) == digest else None
 
     def forget_all_but(self, digests: Iterable[str]) -> int:
-        """Removes what no session speaks of; returns how many there were. Never raises.
+        """Removes all contents but those of these digests; returns how many were removed. Never raises.
 
-        What was kept in the last hour stays: whoever keeps it has yet to say so.
+        Contents that were kept in the last hour stay, because a record may refer to them only later.
         """
         kept, oldest = {self._path(digest) for digest in digests}, time.time() - _SAID_WITHIN_S
         gone = 0
@@ -93,14 +96,14 @@ _LISTING: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
 
 
 def keep_tests(store: Contents, tests: TestFiles) -> None:
-    """Keeps all of them, the listing last. Raises OSError."""
+    """Keeps all test files, and their listing last. Raises OSError."""
     for path, text in tests.texts.items():
         store.keep(tests.digests[path], text.encode(errors="surrogateescape"), durable=False)
     store.keep(tests.digest, tests.listing)
 
 
 def read_tests(store: Contents, digest: str) -> TestFiles | None:
-    """Returns the files of a listing; None where it or one of them was not kept, or is another by now."""
+    """Returns the files of a listing, or None if the listing or a file was not kept or has been altered."""
     texts: dict[str, str] = {}
     for path, of_file in (_listed(store, digest) or {}).items():
         data = store.get(of_file)
@@ -112,7 +115,7 @@ def read_tests(store: Contents, digest: str) -> TestFiles | None:
 
 
 def digests_of(store: Contents, digest: str) -> Iterator[str]:
-    """Yields the digest of a listing, and those that it lists."""
+    """Yields the digest of a listing, and the digests that it lists."""
     yield digest
     yield from (_listed(store, digest) or {}).values()
 
@@ -137,43 +140,43 @@ def past_turns(replayed: Replay) -> Sequence[PastTurn]:
 
 @dataclass(slots=True)
 class SessionHistory:
-    """The changes of one session: kept before they are made, and looked up to take them back."""
+    """The changes of one session, which are kept before they are made, so that they can be undone."""
 
     recorder: Recorder
     store: Contents
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     async def keep(self, call_id: str, changes: Sequence[FileChange], undoes: Sequence[str] = ()) -> str:
-        """Keeps what files hold and will hold; returns the name of this change set. Raises OSError."""
+        """Keeps the contents of files before and after a change; returns the change set's name. Raises OSError."""
         files = await asyncio.to_thread(lambda: [self._keep_one(change) for change in changes])
         change = f"{call_id}/{next(self._numbers)}"
         self.recorder.keep_changes(change, call_id, files, undoes)
         return change
 
     def keep_left(self, change: str, paths: Sequence[str]) -> None:
-        """Keeps which files of a change set were left as they were."""
+        """Keeps which files of a change set were not changed after all."""
         self.recorder.keep_unchanged(change, paths)
 
     async def keep_tests(self, tests: TestFiles) -> None:
-        """Keeps the files of tests that a proof is of; what the disk does not take is missed when it is looked for."""
+        """Keeps the test files that a proof is about. A failure is ignored here; `tests` then returns None."""
         with contextlib.suppress(OSError):
             await asyncio.to_thread(keep_tests, self.store, tests)
 
     async def agent_work(self, now: TestFiles) -> AgentWork:
-        """Returns what this session and all others of the workspace changed in these files of tests."""
+        """Returns what this session and all others of the workspace changed in these test files."""
         known, own = self.recorder.replayed, self.recorder.file.path
         return await asyncio.to_thread(read_agent_work, own, known, self.store, now)
 
     def keep_position(self, position: Position) -> None:
-        """Keeps where the session is about to stand in the workflow (FLW-12)."""
+        """Keeps the position in the workflow that the session is about to take (FLW-12)."""
         self.recorder.keep_position(position)
 
     def positions(self) -> Sequence[WorkflowMoved]:
-        """Returns the last places that were kept, the oldest first."""
+        """Returns the last positions that were kept, the oldest first."""
         return tuple(self.recorder.replayed.positions)
 
     def tests(self, digest: str) -> TestFiles | None:
-        """Returns the files of tests of a digest; None where not all of them were kept."""
+        """Returns the test files with this digest, or None if not all of them were kept."""
         return read_tests(self.store, digest)
 
     def turns(self) -> Sequence[PastTurn]:
@@ -181,12 +184,12 @@ class SessionHistory:
         return past_turns(self.recorder.replayed)
 
     def mark(self) -> str:
-        """Returns a name for the last change by now."""
+        """Returns a mark for the last change so far; empty if there is none."""
         changes = self.recorder.replayed.changes
         return _name(changes[-1]) if changes else ""
 
     def changes_since(self, mark: str) -> Sequence[PastChange] | None:
-        """Returns the changes after a mark, in order; None where it is not known."""
+        """Returns the changes after a mark, in order, or None if the mark is not known."""
         records = self.recorder.replayed.changes
         names = ["", *map(_name, records)]
         if mark not in names:
@@ -194,7 +197,7 @@ class SessionHistory:
         return [*changes_in(records[names.index(mark) :], self.recorder.replayed)]
 
     def contents(self, digest: str) -> bytes | None:
-        """Returns what a file held; None where that was not kept."""
+        """Returns the contents with this digest, or None if they were not kept."""
         return self.store.get(digest)
 
     def _keep_one(self, change: FileChange) -> ChangedFile:
@@ -218,8 +221,8 @@ def _name(record: FilesChanged) -> str:
 
 
 def _rights(change: FileChange) -> tuple[bool, bool] | None:
-    """Returns whether the file could be executed before, and can be afterwards; None where nothing is to be
-    restored."""
+    """Returns whether the file was executable before and is afterwards, or None if an undo need not restore its
+    mode."""
     was = change.before is not None and is_executable(change.before.mode)
     if change.after is None:
         return (True, False) if was else None
@@ -232,8 +235,8 @@ _OF_CHANGES = ("changes", "not_changed")
 
 
 def read_agent_work(own: Path, known: Replay, store: Contents, now: TestFiles) -> AgentWork:
-    """Returns the changes to files that are tests now: those of the session whose file is `own`, as it is `known`, and
-    those of all others in its folder. A session that cannot be read leaves it in doubt.
+    """Returns the changes to the test files `now`: those of the session whose file is `own` and whose replay is
+    `known`, and those of all other sessions in its folder. If a session cannot be read, the result says so in `doubt`.
     """
     sessions = [known]
     for path in sorted(own.parent.glob("session-*.jsonl")):
@@ -250,7 +253,7 @@ def read_agent_work(own: Path, known: Replay, store: Contents, now: TestFiles) -
 
 
 def changes_in(records: Iterable[FilesChanged], replayed: Replay) -> Iterator[PastChange]:
-    """Yields the changes of these records that were made."""
+    """Yields the changes of these records that were really made."""
     for record in records:
         left = replayed.unchanged.get((record.turn_id, record.id), frozenset[str]())
         for file in record.files:
@@ -259,8 +262,8 @@ def changes_in(records: Iterable[FilesChanged], replayed: Replay) -> Iterator[Pa
 
 
 def _made(session: Replay, store: Contents, now: Mapping[str, str]) -> Iterator[AgentChange]:
-    """Yields what the session brought in: not what it took back, which was there before. Of a text that was not kept
-    nothing is taken to have been there before, and all that is there now afterwards.
+    """Yields the changes of test files by the session, without its undos, which only restore older texts. If a text was
+    not kept, the text before counts as empty, and the text after as the present one.
     """
     for change in changes_in((each for each in session.changes if not each.reverts), session):
         if change.path in now:

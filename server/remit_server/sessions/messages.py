@@ -1,5 +1,5 @@
-"""A session's messages, counted from 1: copied up to one as the beginning of another session, and looked through for
-words; pure (SES-04).
+"""A session's messages, counted from 1: copies them up to a message as the beginning of a new session, and searches
+them for words; pure (SES-04).
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from remit_server.sessions.session_file import SessionError
 
 
 def is_message(record: SessionRecord) -> bool:
-    """Returns whether a record is a message of the person's or the model's; these are counted, from 1."""
+    """Returns whether a record is a message of the person or the model. Only these are counted, from 1."""
     return isinstance(record, UserSaid | AssistantSaid)
 
 
 def fork(records: Sequence[SessionRecord], session_id: str, now: str, upto: int | None = None) -> list[SessionRecord]:
-    """Returns the records of a new session: the first `upto` messages (None: all), and what the last one led to.
+    """Returns the records of a new session: the first `upto` messages (None: all), and the records that follow the
+    last.
 
-    It begins the workflow anew: what one session proved opens nothing in another (FLW-12).
+    The new session begins the workflow anew, because proofs of one session must not count in another (FLW-12).
 
-    Raises SessionError where there are not so many.
+    Raises SessionError if there are fewer messages.
     """
     start = next((each for each in records if isinstance(each, SessionStart)), None)
     total = sum(map(is_message, records))
@@ -55,19 +56,19 @@ def fork(records: Sequence[SessionRecord], session_id: str, now: str, upto: int 
             break
         if not isinstance(record, SessionStart | SessionEnd | Named | WorkflowMoved):
             kept.append(record)
-    # The turn of the message that is not copied had begun before it.
+    # Leave out the beginning of a turn whose first message is not copied.
     while isinstance(kept[-1], TurnStarted):
         kept.pop()
     return kept
 
 
 AROUND = 60
-"""Characters of text that are shown on both sides."""
+"""Characters of text that are shown on each side of a hit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Where the words stand: the number of the message, whose it is, and the text around them on one line."""
+    """A place with the words: the number of its message, who wrote it, and the text around the words on one line."""
 
     message: int
     who: str
@@ -75,8 +76,8 @@ class Hit:
 
 
 def search(records: Sequence[SessionRecord], words: str) -> Iterator[Hit]:
-    """Yields one hit for each record that has all the words, wherever they stand in it and in any case of letters; a
-    call has those of its tool's name, too. The text is shown around the first word that stands in it."""
+    """Yields one hit for each record that has all the words, in any order and in upper or lower case. For a call, the
+    tool's name counts too. The shown text is the one around the first of the words that stands in the text."""
     wanted, number = words.casefold().split(), 0
     for record in records:
         number += is_message(record)

@@ -55,7 +55,7 @@ from remit_server.wall_clock import timestamp, utc_now
 
 @dataclass(slots=True)
 class _Turn:
-    """The turn that is being written. Times are monotonic seconds; `ended` holds what each call was last said to be,
+    """The turn that is being written. Times are monotonic seconds. `ended` holds the last written result of each call,
     `sub_intents` the intents of sub-agents."""
 
     id: str
@@ -74,10 +74,10 @@ class _Turn:
 
 @dataclass(slots=True)
 class Recorder:
-    """One session's file, and what of it is known here.
+    """Writes one session's file, and holds what is known of its contents.
 
-    `redact` takes secrets out of what is written. `problems` are for the person to be told: lines that could not be
-    read, and that what happens could not be written.
+    `redact` removes secrets from what is written. `problems` are messages for the person: lines that could not be read,
+    and records that could not be written.
     """
 
     file: SessionFile
@@ -93,9 +93,10 @@ class Recorder:
     _losing: bool = False
 
     def begin(self, turn_id: str, model: ModelConfig) -> Conversation | None:
-        """Takes the file for a turn; returns the conversation where others went on with it, or it was not read yet.
+        """Locks the file for a turn. Returns the conversation if it was not read yet, or if others added to the file;
+        else None.
 
-        Raises SessionError where another process works in it.
+        Raises SessionError if another process works in the session.
         """
         found = self.file.acquire()
         conversation = None
@@ -121,14 +122,14 @@ class Recorder:
         return conversation
 
     def look(self) -> bool:
-        """Reads what the file holds of the session by now, where there is one; the next turn reads it again."""
+        """Reads the session's file, and returns whether there is one that can be read. The next turn reads it again."""
         with contextlib.suppress(SessionError):
             self.replayed = replay(read_session(self.file.path).records)
             return True
         return False
 
     def end(self, result: RunResult) -> None:
-        """Writes how the turn ended, and lets others have the file."""
+        """Writes how the turn ended, and releases the file for other processes."""
         turn = self._turn
         if turn is None:
             return
@@ -148,9 +149,10 @@ class Recorder:
         self.file.release()
 
     def close(self, reason: str) -> None:
-        """Writes that this process leaves the session, where it took part and nobody else works in it."""
+        """Writes that this process leaves the session, if it wrote to it and no other process works in it; closes the
+        file."""
         if self.messages and self.file.fd >= 0:
-            with contextlib.suppress(RemitError):  # whoever holds it goes on with it
+            with contextlib.suppress(RemitError):  # if another process holds the file, the session has not ended
                 self.file.acquire()
                 self._write(SessionEnd(timestamp=_now(), reason=reason, message_count=self.messages))
                 self.file.release()
@@ -178,7 +180,7 @@ class Recorder:
         self.messages += 1
 
     def take(self, event: Event) -> None:
-        """Writes what of an event no message of the conversation holds."""
+        """Writes those parts of an event that no message of the conversation holds."""
         turn = self._turn
         if turn is None or event.turn_id != turn.id:
             return
@@ -203,7 +205,7 @@ class Recorder:
                     )
                 )
             case ToolCallEvent() if event.tool_call_id not in turn.made:
-                # A call of the model that is named so is among those that it made.
+                # The model's own calls are in `made`, so a call named `REVIEW` here is the harness's.
                 caller: Literal["person", "remit"] = "remit" if event.tool == REVIEW else "person"
                 self._keep_call(turn, event.tool_call_id, event.tool, event.arguments, caller)
             case ToolResultEvent():
@@ -220,7 +222,7 @@ class Recorder:
                 pass
 
     def _take_of_sub_agent(self, turn: _Turn, event: Event) -> bool:
-        """Takes what a sub-agent does; returns False for what is kept as of the turn itself."""
+        """Writes an event of a sub-agent. Returns False for an event that is written like one of the turn itself."""
         match event:
             case UsageEvent(usage=usage):
                 turn.usage = turn.usage.plus(usage)
@@ -265,12 +267,12 @@ class Recorder:
             )
 
     def keep_unchanged(self, change: str, paths: Sequence[str]) -> None:
-        """Writes which files of a change set were left as they were after all."""
+        """Writes which files of a change set were not changed after all."""
         if self._turn is not None and paths:
             self._write(NotChanged(timestamp=_now(), turn_id=self._turn.id, id=change, paths=tuple(paths)))
 
     def keep_position(self, position: Position) -> None:
-        """Writes where the session is about to stand in the workflow."""
+        """Writes the position in the workflow that the session is about to take."""
         if self._turn is not None:
             kept = KeptPosition.model_validate(keep(position))
             moved = WorkflowMoved(timestamp=_now(), turn_id=self._turn.id, position=kept, changed=position.changed)
@@ -351,7 +353,7 @@ class Recorder:
         self._write(answered)
 
     def _write(self, *records: SessionRecord) -> None:
-        """Appends records. What the disk does not take waits for the next time, and the person is told once."""
+        """Appends records. If that fails, they wait in memory for the next time, and the person is told once."""
         self.replayed.add(each for each in records if isinstance(each, SessionStart | FilesChanged | NotChanged))
         try:
             self.file.append(to_lines(records, self.redact))

@@ -1,4 +1,4 @@
-"""What a session's records come to: the conversation as the model is sent it, and the turns; pure, and nothing runs
+"""Rebuilds from a session's records the conversation as the model is sent it, and the turns; pure, runs nothing
 (SES-02).
 """
 
@@ -54,7 +54,7 @@ NOT_KEPT = "error cancelled: the session ended before this call's result was kno
 
 @dataclass(slots=True)
 class _Said:
-    """An answer of the model, whose calls follow it, and then what each, by its id, came to."""
+    """An answer of the model, with its calls and their results by the calls' ids."""
 
     text: str
     calls: list[ProposedCall] = field(default_factory=list[ProposedCall])
@@ -63,11 +63,11 @@ class _Said:
 
 @dataclass(slots=True)
 class Replay:
-    """What the records so far come to. `add` takes the next ones.
+    """The state of a session after its records so far. `add` takes the next records.
 
-    `model` is the one that answered last. `mode` is the one of the workflow that the person last chose, None where they
-    chose none (FLW-07); `positions` are the last places in it: of what was written before a crash, not all was audited
-    (FLW-12). `processes` are the commands that were started in the background (BG-06).
+    `model` is the model that answered last. `mode` is the workflow mode that the person last chose, or None (FLW-07).
+    `positions` are the last positions in the workflow; several are kept, because one that was written before a crash
+    may not have been audited (FLW-12). `processes` are the commands that were started in the background (BG-06).
     """
 
     start: SessionStart | None = None
@@ -100,7 +100,7 @@ class Replay:
         return Conversation(messages, condensed, self.pins)
 
     def forget_messages(self) -> None:
-        """Keeps everything but the messages, which the conversation has now."""
+        """Drops the messages, because the conversation has them now."""
         self._messages = []
 
     def _add(self, record: SessionRecord) -> None:
@@ -176,7 +176,7 @@ class Replay:
 
 
 def replay(records: Iterable[SessionRecord]) -> Replay:
-    """Returns what these records come to."""
+    """Returns the replay of these records."""
     found = Replay()
     found.add(records)
     return found
@@ -189,7 +189,7 @@ def _messages_of(said: SystemSaid | UserSaid | _Said) -> list[Message]:
         case UserSaid():
             return [UserMessage(said.content if said.sent is None else said.sent)]
         case _Said():
-            # Every call has an answer: a model must not see one left open.
+            # Give every call a result, because a model must never see an open call.
             answers = [ToolMessage(call.id, call.name, said.results.get(call.id, NOT_KEPT)) for call in said.calls]
             return [AssistantMessage(said.text, tuple(said.calls)), *answers]
         case _:
@@ -213,7 +213,7 @@ def sent_message(message: Message) -> SentMessage:
 
 
 def as_json(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Returns a call's arguments as JSON can hold them: a number that it does not have becomes its name."""
+    """Returns a call's arguments as valid JSON; NaN and infinities, which JSON lacks, become texts with their names."""
     held: dict[str, JsonValue] = json.loads(json.dumps(dict(arguments)), parse_constant=str)
     return held
 

@@ -1,6 +1,6 @@
-"""One session's file: records as lines, appended by one process at a time, repaired where a crash tore its last line.
+"""One session's file: records as lines, appended by one process at a time. A last line that a crash tore is repaired.
 
-Lines that cannot be read are told of, and skipped (SES-03).
+Lines that cannot be read are skipped and reported (SES-03).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from remit_server.errors import RemitError, os_reason
 
 _RECORDS: TypeAdapter[SessionRecord] = TypeAdapter(SessionRecord, config=ConfigDict(defer_build=True))
 Redact = Callable[[list[Any]], list[Any]]
-"""Takes secrets out of JSON values; gives as many back."""
+"""Returns the same number of JSON values, without secrets."""
 
 MAX_TOLD = 5
-"""Bad lines that are told of by number; the others are counted."""
+"""Bad lines that are reported by number; further ones are only counted."""
 
 
 def _as_it_is(values: list[Any]) -> list[Any]:
@@ -35,7 +35,7 @@ def _as_it_is(values: list[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no record of a session, counted from 1."""
+    """A line that is no record of a session, and why. Its number counts from 1."""
 
     number: int
     why: str
@@ -43,7 +43,8 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What a file holds: its records, and the lines that are none. `torn` are the bytes behind the last whole line."""
+    """The contents of a file: its records, and the lines that are none. `torn` is the number of bytes after the last
+    whole line."""
 
     records: tuple[SessionRecord, ...]
     bad: tuple[BadLine, ...] = ()
@@ -51,7 +52,7 @@ class Lines:
 
     @property
     def problem(self) -> str | None:
-        """Returns in words what was skipped; None where nothing was."""
+        """In words which lines were skipped, or None if none was."""
         if not self.bad:
             return None
         numbers = ", ".join(str(line.number) for line in self.bad[:MAX_TOLD])
@@ -60,10 +61,10 @@ class Lines:
 
 
 def to_lines(records: Iterable[SessionRecord], redact: Redact = _as_it_is) -> bytes:
-    """Returns the records as lines, without secrets wherever they stand, in keys that somebody else chose too.
+    """Returns the records as lines, without secrets in values or in nested keys.
 
-    What undo goes by (paths, digests) stays as it is: a file could not be found by another name. Half a surrogate pair,
-    which no UTF-8 can hold, becomes a question mark.
+    Records of changed files are not redacted, because undo has to find the files by their paths and digests. A lone
+    surrogate, which UTF-8 cannot hold, becomes a question mark.
     """
     return b"".join(_to_line(record, redact) for record in records)
 
@@ -71,14 +72,14 @@ def to_lines(records: Iterable[SessionRecord], redact: Redact = _as_it_is) -> by
 def _to_line(record: SessionRecord, redact: Redact) -> bytes:
     data = record.model_dump(mode="json")
     if not isinstance(record, FilesChanged | NotChanged):
-        # A record's own keys are ours, and are left as they are.
+        # Redact only the values: the record's own keys are field names.
         data = dict(zip(data, redact(list(data.values())), strict=True))
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n"
 
 
 def parse_lines(data: bytes, first: int = 1, *, of: Sequence[str] = ()) -> Lines:
-    """Parses a file, or its end from line `first` on; with `of` the lines alone that may be records of these types.
-    Never raises: what cannot be read is in `bad`.
+    """Parses a file, or its end from line `first` on. With `of`, parses only lines that may be records of these types.
+    Never raises; lines that cannot be read are in `bad`.
     """
     marks = [f'"type":"{kind}"'.encode() for kind in of]
     whole, newline, rest = data.rpartition(b"\n")
@@ -97,7 +98,7 @@ def parse_lines(data: bytes, first: int = 1, *, of: Sequence[str] = ()) -> Lines
 
 
 MOST_WAITING = 16 * 1024 * 1024
-"""Bytes that wait in memory while the disk is full."""
+"""The most bytes that wait in memory while the disk is full."""
 
 
 class SessionError(RemitError):
@@ -106,7 +107,7 @@ class SessionError(RemitError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a file holds that this process had not read. `anew`: all of it, from the first line on."""
+    """The lines that this process had not read yet. `anew` is true if these are all lines, from the first one on."""
 
     lines: Lines
     anew: bool
@@ -114,9 +115,9 @@ class Found:
 
 @dataclass(slots=True)
 class SessionFile:
-    """A file that this process may append to while it holds it. `end` is where its last whole line ends, as far as this
-    process has read or written; `lines` are the lines before that. What could not be written waits, until that is
-    `full`."""
+    """A file that this process may append to while it holds the lock. `end` is the end of the last whole line that this
+    process has read or written, and `lines` the number of lines up to there. Data that could not be written is kept in
+    `waiting`; `full` is true if that has no room for more."""
 
     path: Path
     fd: int = -1
@@ -126,9 +127,10 @@ class SessionFile:
     full: bool = False
 
     def acquire(self) -> Found:
-        """Locks the file against every other writer, and returns what others wrote since.
+        """Locks the file against all other writers, and returns what others have written since.
 
-        A file that was deleted is made anew. Raises SessionError (`busy`, or what the system says).
+        A file that was deleted is created again. Raises SessionError: `busy` if another process holds it, or the
+        system's error.
         """
         try:
             self._open()
@@ -146,12 +148,12 @@ class SessionFile:
             raise _unusable(self.path, error) from error
 
     def read_again(self) -> Lines:
-        """Returns all that the file holds, which this process has taken. Raises OSError."""
+        """Returns all lines of the file, which this process must hold. Raises OSError."""
         self.end = self.lines = 0
         return self._read_on().lines
 
     def release(self) -> None:
-        """Lets others write. What waits is tried once more."""
+        """Tries once more to write the data that waits, and unlocks the file."""
         if self.fd < 0:
             return
         with contextlib.suppress(OSError):
@@ -163,7 +165,8 @@ class SessionFile:
         self._close()
 
     def append(self, data: bytes) -> None:
-        """Appends whole lines, behind those that wait. Raises OSError where they wait now, or `waiting` is full."""
+        """Appends whole lines, after those that wait. Raises OSError if they could not be written: they wait now, or
+        are lost if `full`."""
         todo = self.waiting + data
         if not todo:
             return
@@ -171,7 +174,7 @@ class SessionFile:
             _write_all(self.fd, todo)
         except OSError:
             with contextlib.suppress(OSError):
-                os.ftruncate(self.fd, self.end)  # half a line is worse than none
+                os.ftruncate(self.fd, self.end)  # do not leave half a line
             self.full = len(todo) > MOST_WAITING
             self.waiting = self.waiting if self.full else todo
             raise
@@ -196,7 +199,7 @@ class SessionFile:
 
     def _read_on(self) -> Found:
         size = os.fstat(self.fd).st_size
-        if size < self.end:  # somebody cut it: what is there now counts
+        if size < self.end:  # somebody cut the file short, so read all of it again
             self.end = self.lines = 0
         anew = self.end == 0
         data = _read(self.fd, self.end, size)
@@ -208,7 +211,7 @@ class SessionFile:
         return Found(found, anew)
 
     def _mend(self, data: bytes, found: Lines) -> Lines:
-        """Ends a last line that is whole but for its end, and cuts one that is not."""
+        """Adds the missing line end if the last line is a whole record, else cuts that line off."""
         whole = parse_lines(data + b"\n", self.lines + 1)
         if len(whole.records) > len(found.records):
             _write_all(self.fd, b"\n")
@@ -224,7 +227,9 @@ class SessionFile:
 
 
 def read_session(path: Path, *, of: Sequence[str] = ()) -> Lines:
-    """Reads a file that somebody may be writing, with `of` its records of these types alone. Raises SessionError."""
+    """Reads a file that another process may be writing. With `of`, reads only records of these types.
+
+    Raises SessionError."""
     try:
         with open(_open_regular(path, os.O_RDONLY), "rb") as file:
             return parse_lines(file.read(), of=of)
@@ -233,7 +238,7 @@ def read_session(path: Path, *, of: Sequence[str] = ()) -> Lines:
 
 
 def _open_regular(path: Path, flags: int) -> int:
-    """Opens a file, and nothing that leads elsewhere or would let one wait. Raises OSError."""
+    """Opens a regular file. Follows no link, and does not wait on a pipe. Raises OSError."""
     fd = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)

@@ -1,4 +1,4 @@
-"""What a session took: messages, tokens, cost, tools, time; counted from its records alone, pure (SES-06)."""
+"""A session's figures: messages, tokens, cost, tools, time; counted from its records alone, pure (SES-06)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from remit_server.contract import (
 )
 
 CHARS_PER_TOKEN = 4
-"""Where no model counted. It is an estimate, and called one."""
+"""Used to estimate tokens from characters, because no model counted the messages one by one."""
 
 
 def count(records: Sequence[SessionRecord]) -> SessionStatistics:
@@ -73,7 +73,8 @@ def _messages(records: Iterable[SessionRecord]) -> MessageCounts:
 
 
 def _sizes(records: Sequence[SessionRecord]) -> SizeCounts:
-    """Of what the model was sent and said. A result that was written again counts as it was last."""
+    """Returns the sizes of the messages that the model was sent or wrote. If a result was written more than once, only
+    the last one counts."""
     said = [
         len(each.sent if isinstance(each, UserSaid) and each.sent is not None else each.content)
         for each in records
@@ -140,7 +141,7 @@ def _changed_files(records: Sequence[SessionRecord]) -> set[str]:
 
 
 def _spent(records: Sequence[SessionRecord], calls: Sequence[CallEnded]) -> TimeSpent:
-    """Returns where the time of turns went. A call's time has none of its questions in it, which is the person's."""
+    """Returns where the time of turns went. A call's time does not include the person's time to answer questions."""
     model = sum(each.duration_ms for each in records if isinstance(each, AssistantSaid))
     person = sum(each.waited_ms for each in records if isinstance(each, QuestionAnswered))
     ended = [each for each in records if isinstance(each, TurnEnded)]
@@ -156,7 +157,7 @@ def _spent(records: Sequence[SessionRecord], calls: Sequence[CallEnded]) -> Time
 def _span_ms(records: Sequence[SessionRecord]) -> float:
     if not records:
         return 0.0
-    # A copy begins later than what it was copied from.
+    # The first record need not be the earliest: the start of a forked session is later than the copied records.
     moments = [datetime.fromisoformat(each.timestamp) for each in records]
     return (max(moments) - min(moments)).total_seconds() * 1000
 

@@ -1,1 +1,1 @@
-"""What of a conversation is sent: budget, condensing, and what survives it (AGT-09)."""
+"""What part of a conversation is sent to the model: its budget, condensing, and what condensing keeps (AGT-09)."""

@@ -1,8 +1,8 @@
-"""A long conversation as a shorter one: a new prefix, then the newest messages as they are (AGT-09).
+"""Condenses a long conversation: a new prefix, then the newest messages as they are (AGT-09).
 
-Kept word for word are requests, changed files, results, refusals, and the intents that the session has declared
-(INT-07). They are read off the messages themselves, so that no model can leave one out, and a session that is taken
-up again has them too.
+The prefix lists requests, changed files, results, refusals, and the intents that the session has declared (INT-07).
+They are taken from the messages themselves, so that no model can leave one out, and a session that is taken up again
+has them too.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ _LEAST_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Characters that a condensed conversation may have: its prefix besides the system message, what follows, and the
-    step that is worked on where that is longer: its results were just read, and are never shortened within this."""
+    """Characters that a condensed conversation may have: its prefix besides the system message, and what follows.
+
+    The newest messages are not shortened up to the larger of `recent` and `newest`, because the current step's results
+    were just read."""
 
     prefix: int
     recent: int
@@ -43,8 +45,8 @@ class Room:
 
 
 def condense(conversation: Conversation, summary: str, room: Room) -> Condensed:
-    """Returns what is sent from now on. Pins, the intents that were declared (INT-07), and the request that
-    is worked on, are in it byte for byte."""
+    """Returns what is sent from now on. It holds the pins, the declared intents (INT-07) and the current request byte
+    for byte."""
     messages = conversation.messages
     system = [message for message in messages[:1] if isinstance(message, SystemMessage)]
     cut = choose_cut(messages, len(system), room.recent)
@@ -52,7 +54,7 @@ def condense(conversation: Conversation, summary: str, room: Room) -> Condensed:
     kept = (recall_intents(messages[:cut]), conversation.pins)
     text = _spell(summary, facts_of(messages[:cut]), *kept, room.prefix)
     newest = messages[cut:]
-    while newest and isinstance(first := newest[0], UserMessage):  # some templates take no two in a row
+    while newest and isinstance(first := newest[0], UserMessage):  # some templates refuse two user messages in a row
         request, newest = first if request is None else UserMessage(f"{request.text}\n\n{first.text}"), newest[1:]
     asked = "" if request is None else f"\n\nThe request that is worked on:\n{request.text}"
     prefix: tuple[Message, ...] = (*system, UserMessage(text + asked))
@@ -62,15 +64,17 @@ def condense(conversation: Conversation, summary: str, room: Room) -> Condensed:
 
 
 def choose_cut(messages: Sequence[Message], first: int, room: int) -> int:
-    """Returns where the newest messages begin that fit: with a request or an answer of the model's, never between a
-    call and its result; the last of those begins them even if it is too long."""
+    """Returns the position from which the newest messages fit into `room` characters.
+
+    It is always a request or an answer of the model, so a call is never parted from its result. If not even the last
+    of these fits, its position is returned."""
     begins = [n for n in range(first, len(messages)) if isinstance(messages[n], UserMessage | AssistantMessage)]
     fitting = [n for n in begins if count_chars(messages[n:]) <= room]
     return min(fitting, default=begins[-1] if begins else len(messages))
 
 
 def current_request(messages: Sequence[Message], cut: int) -> UserMessage | None:
-    """Returns the last request before `cut`, where none comes after: the one that is worked on."""
+    """Returns the request that is worked on if it stands before `cut`, or None if a request comes after `cut`."""
     if any(isinstance(message, UserMessage) for message in messages[cut:]):
         return None
     return next((message for message in reversed(messages[:cut]) if isinstance(message, UserMessage)), None)
@@ -92,7 +96,7 @@ def _spell(summary: str, facts: Facts, intents: str, pins: Sequence[str], room: 
 
 
 def _shortened(messages: Sequence[Message], room: int) -> list[Message]:
-    """Returns the messages with their longest texts cut, so that all of them fit."""
+    """Returns the messages with long texts cut to an equal share of `room`, so that all of them fit."""
     most = max(room // max(len(messages), 1), _LEAST_CHARS)
     return [_cut(message, most) for message in messages]
 
@@ -116,7 +120,7 @@ def _cut_call(call: ProposedCall, most: int) -> ProposedCall:
 
 
 _REFUSED = "error "
-"""How the text of a call begins that did not do what it was to do."""
+"""The beginning of the result of a call that failed or was refused."""
 
 _MOST_REQUESTS, _MOST_RESULTS, _MOST_REFUSALS, _MOST_FILES = 12, 6, 6, 40
 _REQUEST_CHARS, _LINE_CHARS = 600, 200
@@ -124,7 +128,7 @@ _REQUEST_CHARS, _LINE_CHARS = 600, 200
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Lines to keep, each by itself, the oldest first."""
+    """Lines to keep, by kind, the oldest first."""
 
     requests: tuple[str, ...]
     changed: tuple[str, ...]
@@ -133,7 +137,7 @@ class Facts:
 
 
 def facts_of(messages: Sequence[Message]) -> Facts:
-    """Returns what the messages say for certain."""
+    """Returns the facts that can be taken from the messages themselves."""
     requests = [_short(message.text, _REQUEST_CHARS) for message in messages if isinstance(message, UserMessage)]
     changed: dict[str, str] = {}
     results: dict[str, str] = {}
@@ -159,7 +163,7 @@ def facts_of(messages: Sequence[Message]) -> Facts:
 
 
 def answered_calls(messages: Sequence[Message]) -> Iterator[tuple[ProposedCall, bool]]:
-    """Yields each call that has an answer, and whether that refused it."""
+    """Yields each call that has an answer, and whether the answer is a refusal or an error."""
     for call, answer in _answered(messages):
         yield call, answer.startswith(_REFUSED)
 
@@ -183,12 +187,13 @@ def _short(text: str, most: int) -> str:
 
 
 MOST_KEPT = 12
-"""Declarations, each once; one that says the same as an earlier one takes its place as the newest."""
+"""How many different declarations are kept. One that is repeated counts as the newest."""
 _DECLARED = "Intents that were declared, the oldest first:"
 
 
 def recall_intents(messages: Sequence[Message]) -> str:
-    """Returns the last declarations with all that each said, byte for byte as JSON; empty where there is none."""
+    """Returns the last declarations of intents, each with all its arguments as JSON, or an empty text if there is
+    none."""
     found: dict[str, None] = {}
     for call, refused in answered_calls(messages):
         if canonical_tool(call.name) == SELECT_INTENT and not refused:

@@ -1,4 +1,4 @@
-"""A session's conversation: all of it, and what of it the model is sent (AGT-09)."""
+"""A session's conversation: all of its messages, and those that the model is sent (AGT-09)."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from remit_server.models.ports import Message
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """The messages before `upto` as they are sent now: the new prefix, the system message first."""
+    """The prefix that is sent in place of the messages before `upto`. It begins with the system message."""
 
     prefix: tuple[Message, ...]
     upto: int
 
 
 Entry = Message | Condensed
-"""What a conversation goes on by."""
+"""One thing that is added to a conversation."""
 
 
 def keep_nothing(entry: Entry, words: str | None) -> None:
-    """Keeps nothing of a conversation that is not saved."""
+    """Does nothing: the `keep` of a conversation that is not saved."""
 
 
 @dataclass(slots=True)
 class Conversation:
-    """What a session has said so far, oldest first; only ever appended to. Condensing changes what is sent, never this.
+    """All messages of a session so far, oldest first. Messages are only appended; condensing changes only what is sent.
 
-    `counted` is the model's last count, None until it counted. `pins` are sent as they are. `keep` is told of each
-    entry, and of the person's words where a message holds more than them.
+    `counted` is the model's last count, or None until it has counted. `pins` are sent as they are. `keep` gets each
+    entry, and for a message of the person the words that are their own.
     """
 
     messages: list[Message] = field(default_factory=list[Message])
@@ -39,15 +39,16 @@ class Conversation:
     counted: Count | None = None
     keep: Callable[[Entry, str | None], None] = keep_nothing
     _chars: list[int] = field(default_factory=list[int], init=False, repr=False, compare=False)
-    """Characters of each message, the first ones: what is said once is counted once."""
+    """Characters of each of the first messages, kept so that each message is counted only once."""
 
     def say(self, message: Message, words: str | None = None) -> None:
-        """Appends a message; `words` are the person's own ones in it, None for a message of Remit's."""
+        """Appends a message. `words` are the person's own words in it, or None for a message that Remit or the model
+        wrote."""
         self.messages.append(message)
         self.keep(message, words)
 
     def condense(self, condensed: Condensed) -> None:
-        """Sends this in place of the messages before its end."""
+        """Sends `condensed` from now on in place of the messages before its `upto`."""
         self.condensed = condensed
         self.keep(condensed, None)
 
@@ -60,12 +61,12 @@ class Conversation:
 
     @property
     def sent_chars(self) -> int:
-        """What the messages that the model is sent come to in characters."""
+        """The number of characters of the messages that the model is sent."""
         self._chars += [count_chars((message,)) for message in self.messages[len(self._chars) :]]
         if self.condensed is None:
             return sum(self._chars)
         return count_chars(self.condensed.prefix) + sum(self._chars[self.condensed.upto :])
 
     def rewind(self) -> None:
-        """Sends everything again."""
+        """Sends all messages again."""
         self.condensed = None

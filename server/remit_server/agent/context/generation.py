@@ -1,4 +1,4 @@
-"""How a model is asked to generate: what the person set, else what the model's own files say (AGT-10)."""
+"""The settings of a generation: what the person set, else what the model's own files say (AGT-10)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from remit_governance.values import Intent
 from remit_server.models.ports import Effort, GenerateRequest, Message, PathsOnOffer, ToolSpec
 
 MAX_TOKENS = 8_192
-"""Of one answer: a file of 500 lines can be written with it."""
+"""The tokens of one answer, enough to write a file of 500 lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Settings of a generation. None is the model's own way; `context_tokens` is a window smaller than the model's."""
+    """Settings of a generation. None means the model's own setting; `context_tokens` is a window smaller than the
+    model's."""
 
     max_tokens: int = MAX_TOKENS
     temperature: float | None = None

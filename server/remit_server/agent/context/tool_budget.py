@@ -1,4 +1,4 @@
-"""What of the tools is offered to a model with a small window (AGT-11)."""
+"""Chooses the tools that are offered to a model, so that they fit its window (AGT-11)."""
 
 from __future__ import annotations
 
@@ -22,41 +22,42 @@ Intents = Mapping[Intent, tuple[ToolSpec, ...]]
 
 MOST_TOOL_TOKENS = 4_000
 _SHARE = 0.2
-"""Of the window: what the descriptions of tools may take."""
+"""The share of the window that the descriptions of tools may take."""
 
 MOST_OWN_TOKENS = 600
 _OWN_SHARE = 0.05
-"""The same for tools of the person's own: where they need more, a model asks for those that it needs."""
+"""The same for the person's own tools. If they need more, a model has to ask for those that it needs."""
 
 MOST_SKILL_TOKENS = 400
-"""The same for what is told of skills: where a window has no room for that, it goes without."""
+"""The same for what is told of skills. If a window has no room for that, skills are left out."""
 
 IF_NAMED = tuple(name for name, tool in TOOLS.items() if tool.if_named)
-"""Not offered to a model that is offered everything: it edits exact texts."""
+"""Tools that are offered only if a profile names them. Other models edit exact texts instead."""
 
 LEADS_ON = frozenset(name for name, tool in TOOLS.items() if tool.workflow.strict_only)
-"""Where the workflow is enforced these are offered, and no step gets on without them."""
+"""Tools that are offered only where the workflow is enforced, and that the work cannot proceed without there."""
 FOLLOWED = frozenset(name for name, tool in TOOLS.items() if tool.workflow.follows in {Follows.TESTS, Follows.COMMIT})
-"""What the enforced workflow asks for besides."""
+"""The other tools that the enforced workflow asks for."""
 
 DROPPED_FIRST = tuple(
     name for _, name in sorted((tool.drop_rank, name) for name, tool in TOOLS.items() if tool.drop_rank is not None)
 )
-"""Which tools a small window goes without, the first of them first. What is left reads, writes and edits files, and
-leads on in the workflow where that is enforced."""
+"""The tools that are left out for a small window, in the order in which they are left out. The remaining tools read,
+write and edit files, and move the workflow on where it is enforced."""
 
 
 def context_cost(tool: ToolSpec) -> int:
-    """Returns the tokens that a tool's description takes, roughly."""
+    """Returns roughly how many tokens a tool's description takes."""
     spelled = json.dumps(shown_parameters(tool.parameters))
     return round((len(tool.name) + len(tool.description) + len(spelled)) * GUESSED_TOKENS_PER_CHAR)
 
 
 def fit_tools(intents: Intents, window: int | None, profile: Profile = LARGE, found: Collection[str] = ()) -> Intents:
-    """Returns what a model of this profile that reads `window` tokens is offered of the tools (MOD-21).
+    """Returns the tools that a model of this profile with a window of `window` tokens is offered (MOD-21).
 
-    Words on arguments go first, then tools. The same window gives the same offer: a session's prompt stays as it is.
-    Of the person's own tools it is offered all where there is room for them, else those that it has `found`.
+    To save room, the descriptions of arguments are left out first, then tools. The same window gives the same offer, so
+    that a session's prompt does not change. The person's own tools are offered all if there is room for them, else only
+    those that the model has `found`.
     """
     own = _own_tools(intents, window, found, profile)
     built_in = _fit_built_in(_without_tools(intents, tuple(_names(intents) - TOOLS.keys())), window, profile)
@@ -68,7 +69,7 @@ def fit_tools(intents: Intents, window: int | None, profile: Profile = LARGE, fo
 
 
 def _own_tools(intents: Intents, window: int | None, found: Collection[str], profile: Profile) -> frozenset[str]:
-    """Returns the names of the person's own tools that are told."""
+    """Returns the names of the person's own tools that the model is told of."""
     own = {tool.name: tool for tools in intents.values() for tool in tools if tool.name not in TOOLS}
     room = MOST_OWN_TOKENS if window is None else min(MOST_OWN_TOKENS, int(window * _OWN_SHARE))
     finder, reader = frozenset({FIND_TOOLS} & own.keys()), frozenset({READ_SKILL} & own.keys())
@@ -89,8 +90,9 @@ def _fit_built_in(intents: Intents, window: int | None, profile: Profile) -> Int
 
 
 def _chosen(intents: Intents, profile: Profile) -> Intents:
-    """Returns the profile's tools in its order, and those that the workflow asks for where it is enforced; of the
-    intents as few as open all of them."""
+    """Returns the profile's tools in the profile's order, and those that the workflow needs where it is enforced.
+
+    Leaves out each intent whose tools other intents open too."""
     offered = {tool.name: tool for tools in intents.values() for tool in tools}
     enforced = LEADS_ON | FOLLOWED if LEADS_ON & offered.keys() else frozenset[str]()
     names = [name for name in dict.fromkeys((*profile.tools, *offered)) if name in {*profile.tools, *enforced}]
@@ -107,7 +109,7 @@ def _chosen(intents: Intents, profile: Profile) -> Intents:
 
 
 def _told(tool: ToolSpec, profile: Profile) -> ToolSpec:
-    """Returns a tool with the arguments that a model of the profile is told of."""
+    """Returns a tool with only the arguments that a model of the profile is told of."""
     properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
     if tool.name not in profile.tools or not isinstance(properties, dict) or not isinstance(required, list):
         return tool

@@ -1,4 +1,4 @@
-"""Keeps what is sent within the model's window: measures it, and has it condensed (AGT-09)."""
+"""Keeps what is sent within the model's window: measures the conversation, and has it condensed (AGT-09)."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from remit_server.models.steps.telling import standing_messages
 Intents = Mapping[Intent, tuple[ToolSpec, ...]]
 
 _PREFIX_SHARE = 0.2
-"""Of the room for a prompt: what the condensed part may take, summary and facts together."""
+"""The share of the room for messages that the condensed prefix may take, summary and facts together."""
 NEWEST_STEP = 0.7
-"""Of the room for a prompt: what the results of the step that is worked on may take."""
+"""The share of the room for messages that the results of the current step may take."""
 _CALL_SHARE = 0.05
-"""What their calls may take."""
+"""The share that the calls of the current step may take."""
 WORTH_IT = 0.9
-"""A conversation is condensed to less than this share of its messages, or not at all."""
+"""A conversation that still fits is condensed only if less than this share of its characters remains."""
 LEAST_RESULT = 400
-"""Characters of one result that are told in any case."""
+"""Characters of one result that are always shown."""
 _HARDER = 0.6
-"""What is left of that each time that it was still too long."""
+"""The factor by which the room shrinks each time the prompt was still too long."""
 
 
 def smallest_window(provider: ModelProvider, generation: Generation) -> int | None:
-    """Returns the model's window in tokens, or the smaller one that was set; None where neither is known."""
+    """Returns the model's window in tokens, or the smaller one that was set, or None if neither is known."""
     return min((size for size in (provider.context_tokens, generation.context_tokens) if size), default=None)
 
 
 @dataclass(slots=True)
 class Window:
-    """One step's look at the window. `tightened` is how often the model said that it was sent too much."""
+    """The window as one step uses it. `tightened` counts how often the model refused a prompt as too long."""
 
     provider: ModelProvider
     generation: Generation
@@ -53,12 +53,12 @@ class Window:
     tightened: int = 0
 
     def budget(self, intents: Intents) -> Budget | None:
-        """Returns the budget of the model's window, or of the smaller one that was set; None where neither is known."""
+        """Returns the budget of the model's window, or of the smaller one that was set, or None if neither is known."""
         window = smallest_window(self.provider, self.generation)
         return self._budget(window, intents) if window else None
 
     async def fit(self, intents: Intents) -> None:
-        """Has the conversation condensed where it comes near the end of the window."""
+        """Condenses the conversation if it comes near the end of the window."""
         budget = self.budget(intents)
         tokens = self._tokens(intents)
         if budget is None or tokens <= budget.threshold:
@@ -67,7 +67,8 @@ class Window:
             await self._condense(budget, intents, ask=self.profile.sums_up)
 
     async def fit_after(self, error: PromptTooLong, intents: Intents) -> None:
-        """Condenses what the model did not read, by its own count. Raises the error where there is nothing to go by."""
+        """Condenses a prompt that the model refused, by the numbers in the error. Raises the error if no window is
+        known."""
         self.tightened += 1
         if error.tokens:
             self._note(error.tokens)
@@ -77,9 +78,9 @@ class Window:
         await self._condense(budget, intents, ask=False)
 
     def result_chars(self, intents: Intents, reply: AssistantMessage) -> int | None:
-        """Returns the characters that each result of a reply's tools may have; None where nothing limits them.
+        """Returns the characters that each result of a reply's calls may have, or None if nothing limits them.
 
-        There is always room for a share of the window: older messages are condensed for it.
+        A share of the window is always available, because older messages are condensed to make room.
         """
         budget = self.budget(intents)
         if budget is None:
@@ -91,7 +92,7 @@ class Window:
         return max(int(room) // max(tools, 1), LEAST_RESULT)
 
     def note_count(self, finished: Finished) -> None:
-        """Takes down the model's own count of what it was sent."""
+        """Notes the model's own count of the prompt's tokens."""
         if finished.context_tokens:
             self._note(finished.context_tokens)
 
@@ -104,13 +105,13 @@ class Window:
         return Budget.of(window, self.generation.max_tokens, standing)
 
     def _count(self, intents: Intents) -> Count:
-        """Returns the model's last count, or a guess until it has counted."""
+        """Returns the model's last count, or a guess if it has not counted yet."""
         return self.conversation.counted or self._guess(intents)
 
     def _guess(self, intents: Intents) -> Count:
         if self.profile.telling is Telling.RULES:
             return Count(0, round(tools_chars(intents) * GUESSED_TOKENS_PER_CHAR))
-        # The examples stand in place of the system message, and of the tools.
+        # The examples are sent in place of the system message and of the tools.
         system = self.conversation.messages[:1]
         told = standing_messages(self.profile, "", intents)
         return Count(count_chars(system), round(count_chars(told) * GUESSED_TOKENS_PER_CHAR))
@@ -138,14 +139,15 @@ class Window:
         return Room(int(budget.room * _PREFIX_SHARE * share), int(budget.recent * share), newest)
 
     def _would_shorten(self, budget: Budget, intents: Intents) -> bool:
-        """Returns whether condensing is worth it: what was sent before has to be read anew from where it differs."""
+        """Returns whether condensing is worth it, because the model has to read everything after the change anew."""
         now = self.conversation
         shorter = Conversation(now.messages, condense(now, "", self._room(budget, intents)))
         return count_chars(shorter.sent[1:]) < WORTH_IT * count_chars(now.sent[1:])
 
     async def _summary(self, budget: Budget, intents: Intents) -> str:
-        """Returns what the model says of the conversation, as its next answer, so that its prompt is read already;
-        nothing where it says nothing of use."""
+        """Returns the model's summary of the conversation, or an empty text if it cannot give one.
+
+        The summary is asked for as the next message, so that the model need not read the conversation again."""
         if not self.provider.reads_context:
             return ""
         messages = (*self.conversation.sent, UserMessage(ASK_FOR_SUMMARY))

@@ -1,4 +1,4 @@
-"""Asks the person: a question is opened for one digest, answered once, and anything but a clear yes in time is a no
+"""Asks the person. A question is bound to one digest and answered once; anything but a clear yes in time is a no
 (APP-02)."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from remit_server.wall_clock import timestamp
 AnsweredBy = Literal["person", "beforehand", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
 
 UNANSWERED = frozenset({ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_EXPIRED, ErrorCode.APPROVAL_UNAVAILABLE})
-"""Nobody said yes."""
+"""The error codes of a call that nobody approved."""
 REFUSALS = {
     "unknown": "there is no such question",
     "used": "this question was already answered",
@@ -52,14 +52,14 @@ NOT_FOR_PARTS = "a part can only be allowed once"
 
 
 class Withdrawn(ToolError):
-    """What a question was about is gone, or moved, while it waited."""
+    """The subject of a question is gone, or was moved, while the question was open."""
 
     code = ErrorCode.STALE
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer that counts, and what of the shown changes the person takes."""
+    """An accepted answer, and which of the shown changes the person takes."""
 
     accepted: Accepted
     review: Review
@@ -67,7 +67,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A call that waits for its answer about `changes`; `shown` is how many hunks of each file can be left out."""
+    """A call that waits for an answer about `changes`. `shown` is the number of parts of each file that can be left
+    out."""
 
     answer: asyncio.Future[Answered]
     shown: Mapping[str, int]
@@ -75,7 +76,7 @@ class Waiting:
 
 
 class ApprovalDesk:
-    """The open questions of a server, and who waits for their answers."""
+    """The open questions of a server, and the calls that wait for their answers."""
 
     def __init__(self, audit: AuditLog, ttl_s: float, keep: Keep) -> None:
         self._book = ApprovalBook()
@@ -85,7 +86,7 @@ class ApprovalDesk:
 
     @property
     def pending(self) -> int:
-        """How many questions are open."""
+        """The number of open questions."""
         return len(self._waiting)
 
     def asks(self, approval_id: str) -> bool:
@@ -93,7 +94,7 @@ class ApprovalDesk:
         return approval_id in self._waiting
 
     def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
-        """Takes an answer, once, in time, for that very question."""
+        """Takes an answer. It is accepted only once, in time, and for the question that it names."""
         waiting = self._waiting.get(answer.approval_id)
         if waiting is not None and (problem := _problem_of_parts(answer, waiting.shown)) is not None:
             self._record_refusal(answer, Refused("not_offered"))
@@ -109,12 +110,13 @@ class ApprovalDesk:
         return ApprovalReceipt(accepted=True)
 
     def changes(self, approval_id: str) -> Sequence[FileChange]:
-        """Returns the changes of files that an open question is about."""
+        """Returns the file changes that an open question is about."""
         waiting = self._waiting.get(approval_id)
         return () if waiting is None else waiting.changes
 
     def withdraw(self, approval_id: str, why: str) -> bool:
-        """Takes an open question back, for what it was about is no longer there: a no that is not the person's."""
+        """Withdraws an open question because its subject is gone; counts as a no, but not the person's. Returns whether
+        the question was open."""
         waiting = self._waiting.get(approval_id)
         if waiting is None or waiting.answer.done():
             return False
@@ -128,10 +130,10 @@ class ApprovalDesk:
     async def ask(
         self, subject: ApprovalSubject, shown: Question, record: CallRecord, changes: Sequence[FileChange] = ()
     ) -> Review:
-        """Asks about exactly `subject`, showing `shown`; returns only on a yes. Remembers what stands from now on.
+        """Asks about exactly `subject`, showing `shown`; returns only on a yes. Remembers a standing answer.
 
-        Raises RunDenied where nobody can be asked, else ToolError (`approval_denied`, `approval_expired`,
-        `approval_unavailable` where this question cannot be shown).
+        Raises RunDenied if nobody can be asked, else ToolError: `approval_denied`, `approval_expired`, `stale` if the
+        question was withdrawn, `approval_unavailable` if it cannot be shown.
         """
         turn = record.turn
         scopes = Offer(subject.standing, subject.always, subject.edits).scopes
@@ -151,7 +153,8 @@ class ApprovalDesk:
         return answered.review
 
     async def _remember(self, accepted: Accepted, turn: Turn) -> None:
-        """Remembers what stands from now on: the file's rule where it could be written, else the session's."""
+        """Remembers a standing answer: as a rule in the permission file if the person wants that and it can be written,
+        else for the session."""
         if accepted.always is not None:
             problem = await self._keep(accepted.always, accepted.decision)
             if problem is None:
@@ -164,7 +167,8 @@ class ApprovalDesk:
     async def _wait_for_answer(
         self, question: Pending, shown: Question, record: CallRecord, changes: Sequence[FileChange]
     ) -> Answered | None:
-        """Waits for the answer; however the wait ends, the question is closed and its end is shown and audited."""
+        """Waits for the answer, or returns None at the deadline. However the wait ends, the question is closed, and its
+        end is audited and shown."""
         waiting: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
         self._waiting[question.id] = Waiting(waiting, shown.parts, changes)
         answered: Answered | None = None
@@ -209,7 +213,7 @@ class ApprovalDesk:
                     await asking
 
     async def _ask(self, event: ApprovalRequired, waiting: asyncio.Future[Answered], turn: Turn) -> None:
-        """Asks by the transport's own means; a closed prompt, a lost client and a failing prompt are all a no."""
+        """Asks by the transport's own means. A closed prompt, a lost client and a failing prompt all count as a no."""
         no = ApprovalAnswer(approval_id=event.approval_id, decision="deny")
         try:
             answer = await turn.asker.ask(event)
@@ -217,7 +221,7 @@ class ApprovalDesk:
             if not waiting.done():
                 waiting.set_exception(error)
             return
-        except Exception:  # whatever broke, nobody said yes
+        except Exception:  # whatever failed, nobody said yes
             answer = None
         self.answer(answer or no)
 
@@ -247,7 +251,7 @@ class ApprovalDesk:
 
 @contextlib.asynccontextmanager
 async def one_question(record: CallRecord) -> AsyncGenerator[bool]:
-    """Has the calls of a turn ask one after the other. Yields whether this one had to wait for others."""
+    """Makes the calls of a turn ask one after the other. Yields whether this call had to wait for others."""
     waits, since = record.turn.asking.locked(), time.monotonic()
     async with record.turn.asking:
         record.note_waiting(time.monotonic() - since)
@@ -255,9 +259,9 @@ async def one_question(record: CallRecord) -> AsyncGenerator[bool]:
 
 
 def allow_edits(memory: SessionMemory, audit: AuditLog, *, allow: bool) -> None:
-    """Has a session's edits run without a question, or the person asked again: recorded before it holds (APP-15).
+    """Sets whether a session's edits run without a question. The change is recorded before it takes effect (APP-15).
 
-    Raises ToolError: then nothing has changed.
+    Raises ToolError if it cannot be recorded; then nothing has changed.
     """
     if memory.standing.edits is allow:
         return
@@ -271,7 +275,7 @@ def _answerer(turn: Turn) -> AnsweredBy:
 
 
 def nobody_can_be_asked() -> RunDenied:
-    """Returns the refusal of what would be asked: denied at once where this client cannot ask (APP-02)."""
+    """Returns the refusal of a call that needs an approval although this client cannot ask (APP-02)."""
     return RunDenied(
         "not done",
         "it needs approval, but nobody can be asked here",
@@ -281,7 +285,8 @@ def nobody_can_be_asked() -> RunDenied:
 
 
 def refuse_by_person(review: Review) -> ToolError:
-    """Returns the refusal of what a person said no to, with their words; a no to each part of it is one too."""
+    """Returns the refusal of a call that a person said no to, with their comments. Leaving out every part is a no
+    too."""
     words = [review.comment] if review.comment else []
     words += [each.comment for each in review.left_out if each.comment]
     return ToolError(

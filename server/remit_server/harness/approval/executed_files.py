@@ -1,5 +1,5 @@
-"""Finds files a command may execute and pins their digests, so that none is rewritten while its approval is pending
-(APP-01).
+"""Finds the files that a command may execute and binds their digests to its approval, so that none can be rewritten
+while the approval is pending (APP-01).
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ UNNAMED = (
     *("Makefile", "makefile", "GNUmakefile", "justfile", "package.json", "Cargo.toml", "build.rs"),
     *("pyproject.toml", "setup.py", "tox.ini", "noxfile.py", "conftest.py"),
 )
-"""Files that programs run without being told their names."""
+"""Files that programs execute although the command does not name them."""
 
 MAX_FOLDERS = 32
 MOST_TRIED = 1_500
-"""Names of files or folders that are there which a command may have: nobody has an overview of more."""
+"""The most names that may be bound for one command, because nobody could review more files."""
 MOST_READ = 16 << 20
-"""Bytes that are read of all files; of the others their number, size and times stand for what they hold."""
+"""The most bytes that are read of all files. Further files are bound by inode number, size and times, not content."""
 MOST_ENTRIES = 50_000
-"""Entries of folders that are looked through for names. In a folder with more, each name is looked for by itself."""
+"""The most entries of folders that are listed to find names. After that, each name is looked up by itself."""
 MOST_LOOKS = 20_000
 _SYNTAX = re.compile(r"""[\s;|&<>()`"'=,:]+""")
 _ABOVE = re.compile(r"(?:\.{1,2}/+)*")
 
 
 def find_executed_files(command: CommandPlan | StartPlan, workspace: Workspace) -> tuple[PathBinding, ...]:
-    """Returns the files that the command names, in the folder where it runs or in one it names, with their digests.
+    """Returns the files that the command names, with their digests, in its working folder and in folders that it names.
 
-    A name is looked for in the words as a shell splits them, and in what stands between any of its signs: one too many
-    costs nothing. Raises ToolError (`invalid_arguments`) where it names more than can be bound.
+    The command line is split both as a shell does and at every sign of shell syntax, because a name too many does no
+    harm. Raises ToolError (`invalid_arguments`) if the command names more files than can be bound.
     """
     words = _split_words(command.display)
     here = str(command.spec.cwd)
@@ -61,12 +61,12 @@ def find_executed_files(command: CommandPlan | StartPlan, workspace: Workspace) 
 
 
 Names = Mapping[str, Mapping[str, Sequence[str]]]
-"""Names by the dots that they begin with, and by their first component as `fold` spells it."""
+"""Relative names, grouped by the `./` or `../` they begin with, then by their first component as `fold` spells it."""
 
 
 @dataclass(slots=True)
 class _Search:
-    """The files that were found, and what looking for more may still take: it is counted before it is taken."""
+    """The files found so far, and how much may still be listed, looked up, bound and read."""
 
     workspace: Workspace
     bound: dict[str, PathBinding] = field(default_factory=dict[str, PathBinding])
@@ -85,7 +85,7 @@ class _Search:
                         self.bind(f"{place}{name}")
 
     def _there(self, folder: str, firsts: Mapping[str, Sequence[str]]) -> Iterable[str]:
-        """Returns which of the first components may be in a folder."""
+        """Returns those of the first components that may exist in a folder."""
         try:
             with os.scandir(folder) as entries:
                 found = {fold(entry.name) for entry in islice(entries, self.entries)}
@@ -101,13 +101,14 @@ class _Search:
         return os.path.lexists(path)
 
     def bind(self, name: str) -> None:
-        """Binds a file to its content; nothing where the name is none of a file of the workspace. Raises ToolError."""
+        """Binds a file to its content, unless `name` is no file of the workspace. Raises ToolError if too many names
+        were tried."""
         self.tries = self._left(self.tries - 1)
         try:
             path = self.workspace.resolve(name)
             self.bound[path.relative] = PathBinding(path.relative, before=self._pin(path))
         except ToolError:
-            return  # an option, a program, a word
+            return  # the word is no file: an option, a program or something else
 
     def _left(self, number: int) -> int:
         if number < 0:
@@ -125,7 +126,7 @@ class _Search:
             status = os.fstat(fd)
             if status.st_size <= min(self.bytes, MAX_FILE_BYTES):
                 self.bytes -= status.st_size
-                with suppress(ToolError):  # it grows meanwhile
+                with suppress(ToolError):  # the file may grow meanwhile
                     return image_at(fd, path, status.st_size).digest
             return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
         finally:
@@ -145,7 +146,7 @@ def _by_beginning(names: Iterable[str]) -> Names:
 def _is_folder(path: str) -> bool:
     try:
         return Path(path).is_dir()
-    except OSError:  # too long a name, or not ours to look at
+    except OSError:  # the name is too long, or we may not look at it
         return False
 
 

@@ -1,9 +1,9 @@
 """What a call proposes to do, and the digest that binds an answer to it (APP-01).
 
 Writes that make a folder a git repository, or change one that has no `.git` in its path, are marked (GIT-05). Git takes
-any folder with `HEAD`, `objects` and `refs` for a bare repository, and starts what its `config` and hooks name. Which
-of them comes last nobody knows beforehand: a write of one of git's own files is marked where a file `HEAD` and another
-of them lie side by side once it is done, with what is written beside it.
+any folder with `HEAD`, `objects` and `refs` for a bare repository, and starts programs that its `config` and hooks
+name. These files may be written in any order. So a write of one of git's own files is marked if, after all writes of
+the call, the folder holds a file `HEAD` and another of git's files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _BESIDE_HEAD = frozenset({"config", "config.worktree", "objects", "refs", "commo
 
 
 def mark_repositories(actions: Sequence[Action], root: Path) -> tuple[Action, ...]:
-    """Marks the actions that write a file of git's in what is, or becomes, a repository below `root`."""
+    """Returns the actions, with those marked that write one of git's files in a folder below `root` that is, or
+    becomes, a repository."""
     written = {action.path for action in actions if action.path and _is_write(action)}
     marked = {path for folder, parts in _by_folder(written).items() for path in _in_repository(root, folder, parts)}
     return tuple(
@@ -63,7 +64,8 @@ def _is_write(action: Action) -> bool:
 
 
 def _by_folder(paths: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Returns, for each folder that a path has a file of git's below, the path and that file's name or folder."""
+    """Returns, for each folder that may be a repository, the paths below it, each with its first part in that folder,
+    which is one of git's names."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for path in paths:
         for folder, name in git_folders(path):
@@ -72,11 +74,12 @@ def _by_folder(paths: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def git_folders(path: str) -> Iterator[tuple[str, str]]:
-    """Yields the folders above a path that would be repositories if it is a file of git's, and the name in each."""
+    """Yields each folder above a path that may be a repository because the path's next part is one of git's names, and
+    that name."""
     parts = normalise(path).split("/")
     for place, part in enumerate(parts):
         name = fold(part)
-        # A folder of that name is no `HEAD`.
+        # Git's `HEAD` is a file, so a folder of that name does not count.
         if name in GIT_NAMES and (name != _HEAD or place == len(parts) - 1):
             yield "/".join(parts[:place]), name
 
@@ -96,7 +99,7 @@ def _names(folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A call that policy has judged, and the plan it would carry out."""
+    """A call with its actions, and the plan that it would carry out."""
 
     tool: AnyTool
     arguments: BaseModel
@@ -105,18 +108,18 @@ class Proposal:
 
     @property
     def name(self) -> str:
-        """What it is about, in a word: the first path, or the tool."""
+        """The first path that the proposal is about, or the tool's name if there is none."""
         return next((a.path for a in self.actions if a.path), self.tool.name)
 
 
 def changes_of(plan: Plan) -> tuple[FileChange, ...]:
-    """Returns the changes of files that a plan is about."""
+    """Returns the file changes that a plan is about."""
     return plan.changes if isinstance(plan, WritePlan | CommitPlan) else ()
 
 
 def measure_actions(actions: tuple[Action, ...], plan: Plan, *, layers: bool = False) -> tuple[Action, ...]:
-    """Adds to the actions what only the plan knows: how large each file becomes that it writes, and whether what a
-    command writes is held back: the plan wants that, and the sandbox has `layers`."""
+    """Returns the actions with what only the plan knows: the size of each file that it writes, and whether a command's
+    writes are held back in a layer, which the plan must want and the sandbox must offer (`layers`)."""
     if isinstance(plan, CommandPlan | StartPlan):
         held = (plan.spec.writes or plan.spec.background) and layers
         where = plan.spec.template
@@ -136,7 +139,8 @@ def measure_actions(actions: tuple[Action, ...], plan: Plan, *, layers: bool = F
 
 
 def _commit_actions(actions: tuple[Action, ...], plan: CommitPlan) -> tuple[Action, ...]:
-    """Adds an action for each file that the commit changes: only the plan knows which."""
+    """Returns the actions, with one more for each file that the commit changes, because only the plan knows the
+    files."""
     (first, *_) = (action for action in actions if action.syscall == "git.commit")
     known = {action.path for action in actions if action.syscall == "git.commit"}
     more = (change.path.relative for change in plan.changes if change.path.relative not in known)
@@ -146,10 +150,10 @@ def _commit_actions(actions: tuple[Action, ...], plan: CommitPlan) -> tuple[Acti
 def subject_of(
     proposal: Proposal, turn: Turn, policy_version: str, workspace: Workspace, offer: Offer
 ) -> ApprovalSubject:
-    """Returns what the approval is about: arguments, bytes before and after, argv, cwd, environment, policy, intent.
+    """Returns the subject of the approval: arguments, bytes before and after, argv, cwd, environment, policy, intent.
 
-    For a command, also the contents of the workspace files it names, so that a script cannot be rewritten while its
-    approval is pending.
+    For a command, it includes the contents of the workspace files that the command names, so that a script cannot be
+    rewritten while its approval is pending.
     """
     paths, command = _bind_plan(proposal, workspace)
     return ApprovalSubject(
@@ -189,7 +193,7 @@ def _bind_plan(
             return find_executed_files(command, workspace), command
         case CommitPlan(changes=changes) as commit:
             files = tuple(_bind_change(c, *touched) for c in changes for touched in c.touched)
-            # Without a time, for only the commit itself has one: tree, parent, author and message to the letter.
+            # Binds tree, parent, author and message, but no time, because the time is set only when the commit is made.
             head = PathBinding(".git/HEAD", digest_of(commit.head), digest_of(commit.written("")))
             return (head, *files), None
         case ReadPlan() | DelegatePlan():

@@ -1,7 +1,6 @@
-"""The whole texts of the files that a question is about, as a person is shown them (LSP-14); pure.
+"""The whole texts of the files that a question is about, as the person is shown them in their editor (LSP-14); pure.
 
-They go to the person's own editor, who is to see what would be written: as in the question's diffs, hidden characters
-are spelled out and nothing else is left out.
+Hidden characters are spelled out, as in the question's diffs; otherwise the texts are exactly what would be written.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _LONE_LINE_END = re.compile(r"(?<!\r)\n|\r(?!\n)")
 
 @dataclass(frozen=True, slots=True)
 class ProposedText:
-    """One file's text before, and as it would be written with what the person takes of it so far."""
+    """One file's text before, and as it would be written without the parts that the person has left out so far."""
 
     path: str
     before: str
@@ -32,7 +31,7 @@ class ProposedText:
 
 
 def proposed_text(changes: Sequence[FileChange], path: str, left_out: Sequence[LeftOut]) -> ProposedText | None:
-    """Returns the texts of one file of a proposal; None where it is about no such file."""
+    """Returns the texts of one file of a proposal, or None if the proposal does not change that file."""
     change = next((each for each in changes if each.path.relative == path), None)
     if change is None:
         return None
@@ -41,7 +40,7 @@ def proposed_text(changes: Sequence[FileChange], path: str, left_out: Sequence[L
     after = before if taken is None else _decode(_bytes_after(taken), change)
     if before is None or after is None:
         return ProposedText(path, NOT_TEXT, NOT_TEXT)
-    if not any(map(_LONE_LINE_END.search, (before, after))):  # nothing to see in line ends that are all the same
+    if not any(map(_LONE_LINE_END.search, (before, after))):  # if all line ends are CRLF, do not spell them out
         before, after = before.replace("\r\n", "\n"), after.replace("\r\n", "\n")
     return ProposedText(path, _show(before), _show(after))
 

@@ -1,7 +1,6 @@
-"""What a person is shown of a proposal: a title, the whole of what would be done, and why they are asked
-(APP-03).
+"""What a person is shown of a proposal: a title, everything that would be done, and why they are asked (APP-03).
 
-For whoever shows text and nothing more it is plain text.
+`question_text` returns it as plain text, for transports that can show only text.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ from remit_server.tools.spec import (
 
 RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 MAX_TITLE = 120
-"""Characters of a command or a subject in a title. The whole stands below it."""
+"""The most characters of a command or a subject in a title. The question shows the whole below the title."""
 MAX_NAMED = 8
-"""Files that a title names."""
+"""The most changes that a title names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the person is shown, as `ApprovalRequired` has it; hostile characters are made visible."""
+    """What the person is shown, with the fields of `ApprovalRequired`; hostile characters are made visible."""
 
     tool_call_id: str
     tool: str
@@ -74,16 +73,16 @@ class Question:
 
     @property
     def parts(self) -> dict[str, int]:
-        """The number of parts by file that the person can take one by one; none where it is all or nothing."""
+        """The number of parts of each file that the person can take one by one; empty if it is all or nothing."""
         return {diff.path: max(1, diff.hunks) for diff in self.diffs} if self.by_hunk else {}
 
     def by_file(self) -> Question:
-        """Returns the question with files as its parts, and nothing smaller."""
+        """Returns the question with whole files as its parts, not hunks."""
         whole = tuple(diff.model_copy(update={"hunks": 0}) for diff in self.diffs)
         return replace(self, diffs=whole, by_hunk=len(whole) > 1)
 
     def asked(self, stamp: Stamp, opened: Pending, session_name: str | None, deadline: str) -> ApprovalRequired:
-        """Returns the event that asks it, once it is open under an id and a digest."""
+        """Returns the event that asks the question, which is open under the id and digest of `opened`."""
         return ApprovalRequired(
             **stamp,
             approval_id=opened.id,
@@ -126,7 +125,7 @@ def describe_question(
 ) -> Question:
     """Returns what the person is shown; hostile characters are made visible.
 
-    `programs` are the policy's: the risk that is shown is the one that rules see.
+    `programs` are the policy's own rows, so that the shown risk is the one that rules see.
     """
     plan = proposal.plan
     command = plan if isinstance(plan, CommandPlan | StartPlan) else None
@@ -169,9 +168,9 @@ def _diffs(plan: Plan) -> tuple[FileDiff, ...]:
 
 
 def reasons_to_ask(judgement: Judgement) -> tuple[ReasonPayload, ...]:
-    """Returns the reasons that carry the verdict; the milder ones beside them do not explain a question.
+    """Returns the reasons with the strictest verdict, because milder reasons do not explain a question.
 
-    Where the person's own configuration asks, that it does comes first.
+    If the person's own configuration asks, that is the first reason.
     """
     carrying = carrying_reasons(judgement.decision)
     if not judgement.asks or judgement.answer.source == "policy":
@@ -181,7 +180,7 @@ def reasons_to_ask(judgement: Judgement) -> tuple[ReasonPayload, ...]:
 
 
 def carrying_reasons(decision: Decision) -> tuple[ReasonPayload, ...]:
-    """Returns the reasons that carry the verdict, each once."""
+    """Returns the reasons whose verdict is the decision's, each once."""
     carrying = dict.fromkeys(r for r in decision.reasons if r.verdict is decision.verdict)
     return tuple(map(reason_payload, carrying))
 
@@ -225,7 +224,7 @@ def _describe_process(plan: StartPlan | StopPlan | PublishPlan) -> str:
 
 
 def _cut_for_title(text: str) -> str:
-    """Returns a text as far as a title has room for it, with the digest of the whole, which stands below."""
+    """Returns the first line of a text, cut for a title. If anything is cut, adds the digest of the whole text."""
     line = text.partition("\n")[0]
     cut = line if len(line) <= MAX_TITLE else line[:MAX_TITLE]
     if len(cut) == len(text):
@@ -235,7 +234,8 @@ def _cut_for_title(text: str) -> str:
 
 
 def _command_text(plan: Plan) -> str | None:
-    """Returns what is run, committed and by whom, or made of folders, in full; None where the diffs say it all."""
+    """Returns in full what is run, committed (and by whom), handed over, or done to folders, or None if there is
+    nothing to say besides the diffs."""
     match plan:
         case CommandPlan(display=display) | StartPlan(display=display):
             return visible(display)
@@ -289,7 +289,7 @@ def _for_the_session(question: ApprovalRequired) -> list[str]:
 
 
 def details_text(question: ApprovalRequired) -> str:
-    """Returns which rules ask, and what each answer would remember, as a rule where it writes one."""
+    """Returns which rules ask, and what each answer would remember or write into the permission file."""
     lines = [_one_line(question.title)]
     lines += [
         _one_line(f"Asked by: {reason.reason} (rule {reason.rule or reason.layer})") for reason in question.reasons
@@ -303,7 +303,7 @@ def details_text(question: ApprovalRequired) -> str:
 
 
 def summarise(question: ApprovalRequired) -> list[str]:
-    """Returns the title, the reason for the question, and the risk."""
+    """Returns the lines with the title, who asks and why, and the risk if it is high."""
     why = [_one_line(f"Why: {reason}") for reason in dict.fromkeys(each.reason for each in question.reasons)]
     where = [_one_line(f"In the session: {question.session_name}")] if question.session_name is not None else []
     who = [_one_line(f"Asked by a sub-agent: {question.asked_by}")] if question.asked_by is not None else []

@@ -1,7 +1,7 @@
-"""What of a proposal a person takes: hunks, and files, that they left out are not written (APP-09); pure.
+"""Applies a person's choice to a proposal: hunks and files that they left out are not written (APP-09); pure.
 
-A hunk is one of those that the shown diff has; its number counts from 0. What cannot be taken in parts is a file as a
-whole: one that is moved, made, removed, or no text.
+Hunks are those of the shown diff, counted from 0. A file that is moved, created, removed or not text can only be taken
+as a whole.
 
 Proposed changes are shown as unified diffs with hostile characters made visible (APP-03).
 """
@@ -34,7 +34,7 @@ _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One hunk: its old lines begin at character `at` of the old text; both sides with the context that is shown."""
+    """One hunk. Its old lines begin at character `at` of the old text; both sides include the shown context."""
 
     at: int
     old: str
@@ -42,12 +42,12 @@ class Hunk:
 
 
 def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
-    """Returns the hunks that `unified` shows of two texts."""
+    """Returns the hunks that `unified` shows for two texts."""
     starts = [0, *(end.end() for end in re.finditer("\n", before))]
     found: list[tuple[int, list[str], list[str]]] = []
     for line in islice(_compared(before, after, ("", "")), 2, None):
         if (header := _HUNK.match(line)) is not None and line.startswith("@@"):
-            # Where nothing is taken away, the number is that of the line before.
+            # If a hunk has no old lines, its header gives the number of the line before it.
             found.append((int(header[1]) - (header[2] != ",0"), [], []))
             continue
         _, old, new = found[-1]
@@ -70,12 +70,12 @@ def describe_file(change: FileChange) -> FileDiff:
 
 
 def name_mode(executable: bool) -> str:
-    """Names what a file becomes."""
+    """Returns the name of a file's new mode."""
     return "executable" if executable else "not executable"
 
 
 def unified(change: FileChange) -> str:
-    """Returns a unified diff with three lines of context; line ends other than LF are seen as such."""
+    """Returns a unified diff with three lines of context, in which line ends other than LF are visible."""
     relative = change.path.relative
     if change.before and change.before.left_out:
         return f"(too large to show: only its digest is shown, of {change.before.size} bytes)\n"
@@ -94,7 +94,7 @@ def unified(change: FileChange) -> str:
 
 
 def _compared(before: str, after: str, files: tuple[str, str]) -> Iterator[str]:
-    """Yield the lines of a unified diff."""
+    """Yields the lines of a unified diff."""
     old, new = _LINE.findall(before), _LINE.findall(after)
     yield from (f"--- {files[0]}\n", f"+++ {files[1]}\n")
     for edits in _near(line_edits(old, new)):
@@ -111,7 +111,7 @@ def _compared(before: str, after: str, files: tuple[str, str]) -> Iterator[str]:
 
 
 def _near(edits: Iterable[Edit]) -> Iterator[list[Edit]]:
-    """Yield the edits of one hunk each: those whose context would meet."""
+    """Yields the edits of each hunk; edits whose contexts would meet are in one hunk."""
     group: list[Edit] = []
     for edit in edits:
         if group and edit.old - group[-1].old_end > 2 * _CONTEXT:
@@ -123,8 +123,8 @@ def _near(edits: Iterable[Edit]) -> Iterator[list[Edit]]:
 
 
 def _span(start: int, end: int) -> str:
-    """Returns lines `start` to `end`, counted from 0, as a hunk's header says them: where there are none, the line
-    before."""
+    """Returns the lines `start` to `end`, counted from 0, as a hunk's header spells them. If there are none, the header
+    names the line before."""
     count = end - start
     return f"{start + 1}" if count == 1 else f"{start + bool(count)},{count}"
 
@@ -137,7 +137,7 @@ def _shown(lines: Iterable[str]) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A yes: what of the shown changes is left out, and what the person has to say."""
+    """The details of an answer: which of the shown changes the person left out, and their comment."""
 
     left_out: tuple[LeftOut, ...] = ()
     comment: str | None = None
@@ -145,7 +145,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A plan as the person took it; `accepted` of the `shown` hunks and whole files are in it."""
+    """A plan as the person accepted it, with `accepted` of the `shown` hunks and whole files."""
 
     plan: WritePlan
     accepted: int
@@ -153,7 +153,7 @@ class Taken:
 
 
 def describe_choices(plan: WritePlan) -> tuple[FileDiff, ...]:
-    """Returns the diffs of a plan that may be taken in parts, each with how many hunks it has."""
+    """Returns the diffs of a plan that may be taken in parts, each with its number of hunks."""
     return tuple(describe_file(each).model_copy(update={"hunks": len(hunks_of(each))}) for each in plan.changes)
 
 
@@ -168,13 +168,13 @@ def parts_of(change: FileChange) -> int:
 
 
 def hunks_of(change: FileChange) -> tuple[Hunk, ...]:
-    """Returns the hunks of a text that becomes another one; none of what is taken as a whole."""
+    """Returns the hunks of a change of a text file, or none if the change can only be taken as a whole."""
     texts = _texts(change)
     return () if texts is None else hunks_between(texts[0].content, texts[1].content)
 
 
 def not_shown(left_out: Sequence[LeftOut], shown: Mapping[str, int]) -> LeftOut | None:
-    """Returns the first part that was not shown; `shown` has each file's number of hunks."""
+    """Returns the first part that was not shown, or None. `shown` has each file's number of parts."""
     return next((each for each in left_out if each.path not in shown or (each.hunk or 0) >= _many(shown, each)), None)
 
 
@@ -183,7 +183,7 @@ def _many(shown: Mapping[str, int], part: LeftOut) -> int:
 
 
 def take(plan: WritePlan, left_out: Sequence[LeftOut]) -> Taken | None:
-    """Returns what is left of a plan; None where that is nothing."""
+    """Returns the plan without what was left out, or None if nothing remains."""
     changes = [(change, take_change(change, left_out)) for change in plan.changes]
     left = tuple(now for _, now in changes if now is not None)
     if not left:
@@ -212,7 +212,7 @@ def _texts(change: FileChange) -> tuple[Text, Text] | None:
 
 
 def _numbers(change: FileChange, left_out: Sequence[LeftOut]) -> frozenset[int]:
-    """Returns which parts of a change are left out."""
+    """Returns the numbers of the parts of a change that are left out."""
     mine = [each.hunk for each in left_out if each.path == change.path.relative]
     return frozenset(range(parts_of(change))) if None in mine else frozenset(cast("list[int]", mine))
 
@@ -222,7 +222,7 @@ def _accepted(change: FileChange, left_out: Sequence[LeftOut]) -> int:
 
 
 def take_change(change: FileChange, left_out: Sequence[LeftOut]) -> FileChange | None:
-    """Returns what is left of one change; None where that is nothing."""
+    """Returns a change without what was left out, or None if nothing remains."""
     numbers, texts = _numbers(change, left_out), _texts(change)
     if not numbers:
         return change
@@ -242,7 +242,7 @@ def _apply(before: str, hunks: Sequence[Hunk]) -> str:
 
 
 def _tell(left: Sequence[FileChange], left_out: Sequence[LeftOut], accepted: int, shown: int) -> Outcome:
-    """Says what was written in place of what the tool would have said of the whole."""
+    """Returns the outcome that says what was written; it replaces the tool's own, which is about the whole plan."""
     said = [f": {' '.join(each.comment.split())}" if each.comment else "" for each in left_out]
     lines = [
         f"written in part: the person accepted {accepted} of {shown} changes, and left out",

@@ -1,6 +1,6 @@
-"""The parts of a question as it is shown: what a person can leave out of it (APP-09); pure.
+"""The parts of a shown question that a person can leave out (APP-09); pure.
 
-Nothing slow is imported here: the language server imports it before `initialize` is answered.
+Nothing slow may be imported here, because the language server imports this file before it answers `initialize`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HUNK = re.compile(r"@@ -(\d+)(,\d+)? ")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A hunk of a shown diff, counted from 0; with `hunk` None a file that is taken as a whole."""
+    """A hunk of a shown diff, counted from 0, or a file that is taken as a whole if `hunk` is None."""
 
     path: str
     hunk: int | None
@@ -26,7 +26,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class HunkText:
-    """One hunk as it is shown; `line` is the first changed line in the text as it is, counted from 0."""
+    """One hunk as it is shown. `line` is its first changed line in the old text, counted from 0."""
 
     line: int
     text: str
@@ -41,7 +41,7 @@ def parts_of(question: ApprovalRequired) -> tuple[Part, ...]:
 
 
 def wire_parts(left_out: Mapping[Part, str | None]) -> tuple[LeftOut, ...]:
-    """Returns what is left out, as an answer carries it."""
+    """Returns the parts that are left out, as an answer carries them."""
     from remit_server.contract import LeftOut
 
     return tuple(LeftOut(path=part.path, hunk=part.hunk, comment=comment) for part, comment in left_out.items())
@@ -52,7 +52,7 @@ def hunk_texts(diff: str) -> Sequence[HunkText]:
     found: list[tuple[int, list[str]]] = []
     for line in diff.splitlines(keepends=True):
         if (header := _HUNK.match(line)) is not None:
-            # Where nothing is taken away, the number is that of the line before.
+            # If a hunk has no old lines, its header gives the number of the line before it.
             found.append((int(header[1]) - (header[2] != ",0"), [line]))
         elif found:
             found[-1][1].append(line)
@@ -75,7 +75,7 @@ def describe_part(question: ApprovalRequired, part: Part, left_out: Mapping[Part
 
 
 def describe_hunks(question: ApprovalRequired, left_out: Mapping[Part, str | None]) -> tuple[ReviewHunk, ...]:
-    """Returns the parts of a question with their texts; the whole diffs where it has one part only."""
+    """Returns the parts of a question with their texts, or whole files if the question can only be taken as a whole."""
     from remit_server.contract import ReviewHunk
 
     parts = parts_of(question) or tuple(Part(diff.path, None) for diff in question.diffs)

@@ -1,4 +1,4 @@
-"""Processes in the background: kept, told of, and ended with their session (BG-01).
+"""Processes in the background: holds them, reports on them, and ends them with their session (BG-01).
 
-`processes.py` keeps them, `printed.py` what they print.
+`processes.py` holds the processes, `printed.py` what they print.
 """

@@ -1,7 +1,7 @@
-"""The processes that a workspace's sessions have in the background, from their start to their certain end (BG-01).
+"""The background processes of a workspace's sessions, from their start to their certain end (BG-01).
 
-Each runs in a sandbox of its own, where the sandbox's task holds it: with that, with its session and with the server it
-ends. What it may do was judged when it was started, and it does nothing by itself outside.
+Each process runs in a sandbox of its own, in an asyncio task. It ends when that task, its session or the server ends.
+What it may do was judged when it was started, and it can change nothing outside its sandbox.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from remit_server.tools.background.start_process import LIFE_S
 log = logging.getLogger(__name__)
 
 MOST_RUNNING = 4
-"""Processes at the same time, in all sessions of a workspace, where nothing else is set."""
+"""Processes that may run at the same time, in all sessions of a workspace together, unless the person sets a limit."""
 MOST_LISTED = 20
-"""Processes of a session that are listed; of those that have ended the last ones."""
+"""Processes of a session that are listed: the newest ones."""
 _LOOK_S = 0.1
 _HIDDEN_S, _REST = 1.0, 20
-"""How often is looked for what it may not read: each second, and less often where a look takes long."""
+"""How often the hidden paths are checked: every `_HIDDEN_S` seconds, or after `_REST` times as long as a check took, if
+that is longer."""
 WITH_ITS_SERVER = Ending("with the server that ran it")
 _LAID_BARE = "a file that it may not read was written since it started; start it again"
 
@@ -45,20 +46,20 @@ ChangedTo = Literal["started", "ready", "published", "ended"]
 
 
 Launch = Callable[[Progress, Loopback], Coroutine[Any, Any, CommandOutput]]
-"""Runs the program in its sandbox until it ends: all that was found out for it before is bound in."""
+"""Runs a program in its sandbox until it ends; everything else that the start needs is already bound in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a process is kept from: each path with what was there when it began (BG-02). `look` finds out what it would
-    be kept from now."""
+    """The paths that are hidden from a process, each with the `identity` it had at the start (BG-02). `look` returns
+    the paths that would be hidden from it if it started now."""
 
     paths: Mapping[Path, object]
     look: Callable[[], Sequence[Path]]
 
     def is_bare(self) -> bool:
-        """Returns whether one of the paths holds something else by now, which is not hidden any more, or there is more
-        to be kept from it. What cannot be found out counts as more."""
+        """Returns whether the process might read something that it may not: a hidden path was replaced, so that it is
+        no longer hidden, or another path would have to be hidden now. An error while checking counts as yes."""
         try:
             changed = any(identity(path) != before for path, before in self.paths.items())
             return changed or not self.paths.keys() >= set(self.look())
@@ -68,8 +69,10 @@ class Kept:
 
 @dataclass(slots=True, eq=False)
 class Process:
-    """One process. `read` is how far its output was read, `why` what ends it where it does not end by itself. One that
-    was sent here is `sent`: its sandbox was made for a command, and its ports are not reached (BG-08)."""
+    """One process. `read` is the position up to which its output was read, `why` the reason if something else ends it.
+
+    `sent` is true for a command that was sent to the background: its sandbox was made for a command, so nothing can
+    reach its ports (BG-08)."""
 
     id: str
     command: str
@@ -87,14 +90,14 @@ class Process:
     task: asyncio.Task[None] | None = None
 
     def seen(self) -> ProcessSeen:
-        """Returns how it is now. Reads files of /proc."""
+        """Returns the state of the process now. Reads files of /proc."""
         return ProcessSeen(self.id, self.command, self.loopback.ports(), dict(self.published), self.ending)
 
 
 @dataclass(slots=True, eq=False)
 class Foreground:
-    """A command that its call waits for. `stays` says why it cannot go to the background, and `sent` is there once it
-    did."""
+    """A command that its call waits for. `stays` says why it cannot be sent to the background (empty if it can), and
+    `sent` gets its result when it is sent there."""
 
     display: str
     stays: str
@@ -106,8 +109,8 @@ class Foreground:
     sent: asyncio.Future[ProcessSeen] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     async def ended(self, printed: Progress, loopback: Loopback) -> CommandOutput:
-        """Waits until it has ended by itself, and ends it where that is cancelled."""
-        del printed, loopback  # those that it has are from when it began
+        """Waits until the command has ended, and cancels it if the waiting is cancelled."""
+        del printed, loopback  # the command has had its own ones since it began
         return await self.task
 
 
@@ -119,34 +122,34 @@ class Processes:
         self._most = most
 
     def of(self, session_id: str) -> SessionProcesses:
-        """Returns those of one session."""
+        """Returns the processes of one session."""
         if session_id not in self._sessions:
             self._sessions[session_id] = SessionProcesses(self)
         return self._sessions[session_id]
 
     @property
     def running(self) -> int:
-        """How many run now."""
+        """The number of running processes, in all sessions."""
         return sum(each.running for each in self._sessions.values())
 
     @property
     def most(self) -> int:
-        """How many may run."""
+        """The number of processes that may run at the same time."""
         return self._most()
 
     async def end(self, session_id: str) -> None:
-        """Ends all of a session, and forgets them."""
+        """Ends all processes of a session, and forgets them."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             await session.end()
 
     async def close(self) -> None:
-        """Ends all. Idempotent."""
+        """Ends all processes. Idempotent."""
         await asyncio.gather(*(each.end() for each in self._sessions.values()))
 
 
 class SessionProcesses:
-    """The processes of one session: what its tools see of them, and what the harness does with them."""
+    """The processes of one session, as its tools see them and as the harness starts and ends them."""
 
     def __init__(self, everywhere: Processes) -> None:
         self._everywhere = everywhere
@@ -160,22 +163,24 @@ class SessionProcesses:
     # What tools see.
 
     def all(self) -> tuple[ProcessSeen, ...]:
-        """Returns those that run, and the last ones that have ended."""
+        """Returns the newest processes, running or ended, at most `MOST_LISTED`."""
         seen = [*self._before, *(each.seen() for each in self._processes.values())]
         return tuple(seen[-MOST_LISTED:])
 
     def find(self, process: str) -> ProcessSeen:
-        """Returns the one with this id. Raises ToolError (`not_found`)."""
+        """Returns the process with this id. Raises ToolError (`not_found`) if there is none."""
         before = next((each for each in self._before if each.id == process), None)
         return before or self._get(process).seen()
 
     async def read(self, process: str, awaited: Awaited) -> NewOutput:
-        """Returns what is new of its output, once what is awaited came, it ended, or the time is over."""
+        """Returns the new output of a process as soon as what is awaited came, the process ended, or the time is over.
+
+        Raises ToolError (`not_found`) if there is no such process."""
         found = self._get(process)
         met = await _wait(found, awaited)
         data, lost = found.printed.since(found.read)
         found.read = found.printed.total
-        # After it was taken: what the look does not find was not there to be printed.
+        # Check only after taking the output: if the check finds nothing laid bare, nothing laid bare is in this output.
         await _end_if_bare(found)
         if found.why == _LAID_BARE:
             data, lost, met = b"", 0, False
@@ -183,7 +188,8 @@ class SessionProcesses:
         return NewOutput(found.seen(), text, lost, met)
 
     async def near(self, process: str) -> Near:
-        """Returns its ports, for a command to reach. Raises ToolError where it has ended, or listens on none."""
+        """Returns the ports of a process, for a command to reach. Raises ToolError if it has ended or listens on
+        none."""
         found = await self._running(process)
         _require_ports(found)
         if not (ports := found.loopback.ports()):
@@ -195,12 +201,12 @@ class SessionProcesses:
 
     @property
     def running(self) -> int:
-        """How many run now."""
+        """The number of running processes of this session."""
         return sum(each.ending is None for each in self._processes.values())
 
     @contextmanager
     def waiting_for(self, command: Foreground) -> Generator[None]:
-        """Has a command be one that can be sent to the background, as long as its call waits for it."""
+        """Lets a command be sent to the background as long as its call waits for it."""
         self._foreground.append(command)
         try:
             yield
@@ -208,7 +214,7 @@ class SessionProcesses:
             self._foreground.remove(command)
 
     def send_to_background(self) -> ProcessSeen:
-        """Has the command that began last go on in the background (BG-08). Raises ToolError where that is not to be."""
+        """Lets the command that began last go on in the background (BG-08). Raises ToolError if it cannot."""
         command = next((each for each in reversed(self._foreground) if not each.sent.done()), None)
         if command is None or command.task.done() or command.leave.now is None:
             raise _stays("no command runs now", "a command that waits for its turn has not begun")
@@ -222,8 +228,8 @@ class SessionProcesses:
     def begin(
         self, command: str, launch: Launch, kept: Kept, record: CallRecord, printed: Printed | None = None
     ) -> Process:
-        """Starts one, or takes one that runs already and has `printed` something. Raises ToolError where there are as
-        many as there may be, or it cannot be audited."""
+        """Starts a process, or takes over a running command, whose output so far is `printed`. Raises ToolError if as
+        many processes run as may, or if the start cannot be audited."""
         if self._everywhere.running >= (most := self._everywhere.most):
             raise ToolError(
                 "no process was started",
@@ -248,19 +254,21 @@ class SessionProcesses:
         return process
 
     def tell_ready(self, process: Process, met: bool, within_s: float) -> None:
-        """Tells the person whether what was waited for came."""
+        """Tells the person whether the process became ready within `within_s` seconds."""
         if process.ending is None:
             how = "is ready" if met else f"was not ready within {within_s:g} s, and goes on"
             self._tell(process, "ready", f"{process.id} {how}")
 
     async def stop(self, process: str) -> ProcessSeen:
-        """Ends one, with all that it started. Raises ToolError where there is none of this id."""
+        """Ends a process with all its child processes. Raises ToolError if no process has this id."""
         found = self._get(process)
         await _end(found, "it was stopped")
         return found.seen()
 
     async def publish(self, process: str, port: int, record: CallRecord) -> str:
-        """Has the machine's own loopback lead to a port of it, until it ends; returns the address. Raises ToolError."""
+        """Makes a port of a process reachable on this machine's loopback until the process ends; returns the address.
+
+        Raises ToolError if the process has ended, does not listen on the port, or cannot be reached."""
         found = await self._running(process)
         _require_ports(found)
         if port not in found.loopback.ports():
@@ -275,25 +283,25 @@ class SessionProcesses:
         return found.published[port]
 
     async def end(self) -> None:
-        """Ends all."""
+        """Ends all processes of the session."""
         await asyncio.gather(*(_end(each, "its session ended") for each in self._processes.values()))
 
     def take_up(self, commands: Sequence[str]) -> None:
-        """Lists those that an earlier server ran in this session, which ended with it."""
+        """Lists the processes that an earlier server ran in this session, as ended with that server."""
         if not self._count:
             self._count = len(commands)
             named = enumerate(commands, 1)
             self._before = [ProcessSeen(f"p{n}", command, ending=WITH_ITS_SERVER) for n, command in named]
 
     def attach(self, turn: Turn) -> None:
-        """Has a turn that begins tell what became of processes since the last one, and from now on."""
+        """Reports all changes since the last turn as events of this turn, and from now on each change as it happens."""
         self._turn = turn
         for process, state, means in self._untold:
             self._emit(turn, process, state, means)
         self._untold.clear()
 
     def detach(self) -> None:
-        """Keeps for the next turn what is to be told from now on."""
+        """Keeps all changes from now on for the next turn."""
         self._turn = None
 
     def _get(self, process: str) -> Process:
@@ -312,7 +320,7 @@ class SessionProcesses:
         return found
 
     async def _live(self, process: Process, launch: Launch) -> None:
-        """Runs it to its end, whatever that is, and tells how it ended."""
+        """Runs a process until it ends, and notes how it ended."""
         watching = asyncio.create_task(_watch(process))
         try:
             ending = _ending(await launch(process.printed.feed, process.loopback))
@@ -329,12 +337,12 @@ class SessionProcesses:
         process.ending = ending
 
     def _close(self, process: Process) -> None:
-        """Tells how it ended, once nothing of it is left."""
+        """Reports and audits how a process ended, after its task is done."""
         ending = process.ending = process.ending or Ending(process.why)
         process.published.clear()
         process.printed.finish()
         if process.why == _LAID_BARE:
-            # It may be in there. What was read before was looked at then.
+            # The output may hold what the process should not have read. Earlier output was checked when it was read.
             process.printed.forget()
         self._tell(process, "ended", f"{process.id} has ended: {ending.how}")
         try:
@@ -357,7 +365,7 @@ class SessionProcesses:
 
 
 def identity(path: Path) -> object:
-    """Returns what tells whether a path is still the same file or folder."""
+    """Returns a value that changes when another file or folder takes the path's place; None if nothing is there."""
     try:
         status = path.lstat()
     except OSError:
@@ -370,7 +378,7 @@ def _stays(why: str, fix: str) -> ToolError:
 
 
 def _require_ports(process: Process) -> None:
-    """Raises ToolError where its ports are not reached, whatever it listens on."""
+    """Raises ToolError if the ports of the process cannot be reached, because it was sent to the background."""
     if process.sent:
         why = "it was a command that was sent to the background, and its ports are not reached"
         fix = "stop it, and start it by `start_process`"
@@ -398,20 +406,20 @@ async def _end(process: Process, why: str) -> None:
 
 
 def _cancel(process: Process, why: str) -> None:
-    """Has it end. Once: what clears up after it is not to be cut short."""
+    """Cancels the process's task, but only once, because a second cancellation would cut its clean-up short."""
     if process.ending is None and not process.why and process.task is not None:
         process.why = why
         process.task.cancel()
 
 
 async def _end_if_bare(process: Process) -> None:
-    """Ends it before anything of it is handed on, where it may see what it should not."""
+    """Ends the process if it might read what it may not, before anything of it is handed on."""
     if process.ending is None and await asyncio.to_thread(process.kept.is_bare):
         await _end(process, _LAID_BARE)
 
 
 async def _watch(process: Process) -> None:
-    """Ends it soon after something that it may not read was put where it can."""
+    """Ends the process soon after a file that it may not read appears where it can read it."""
     bare, took = False, 0.0
     while not bare:
         await asyncio.sleep(max(_HIDDEN_S, took * _REST))
@@ -422,7 +430,7 @@ async def _watch(process: Process) -> None:
 
 
 async def _wait(process: Process, awaited: Awaited) -> bool:
-    """Waits for it; returns whether it came."""
+    """Waits for what is awaited; returns whether it came."""
     loop = asyncio.get_running_loop()
     until, begun, looked = loop.time() + awaited.within_s, process.read, -1
     while True:
@@ -446,7 +454,9 @@ def _text(process: Process, data: bytes) -> str:
 
 
 def _listen(port: int) -> socket.socket:
-    """Returns a socket on the machine's loopback, on the same port where it is free. Raises ToolError."""
+    """Returns a socket on this machine's loopback, on the same port if it is free, else on any free port.
+
+    Raises ToolError if there is none."""
     for wanted in (port, 0):
         with contextlib.suppress(OSError):
             return socket.create_server(("127.0.0.1", wanted))
@@ -455,7 +465,7 @@ def _listen(port: int) -> socket.socket:
 
 
 async def _serve(process: Process, listener: socket.socket, port: int) -> None:
-    """Serves until it is cancelled. Whoever connects is of our own user, or is let in nowhere."""
+    """Serves the published port until the task is cancelled. Only processes of our own user may connect."""
     with listener:
         async with process.loopback.serving(listener, port, is_own_user):
             await asyncio.get_running_loop().create_future()

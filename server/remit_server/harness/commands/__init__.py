@@ -1,1 +1,1 @@
-"""Keeps what a command may see within policy, and classifies what it changed."""
+"""Hides from a command what policy denies it to read, and classifies what the command changed."""

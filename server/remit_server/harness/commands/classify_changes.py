@@ -1,9 +1,7 @@
 """Classifies what a command changed, file by file: taken over, asked about, or dropped with the reason (BOX-05).
 
-Checks which files a command may have removed or emptied: never one whose content went to where it may not be.
-
-A command that moves a file leaves a new file and a removal. Where the one is dropped, so must be the other, or what the
-person had would be nowhere (BOX-05).
+Also holds back removals that would lose content. A command that moves a file leaves a new file and a removal. If the
+new file is dropped, the removal must be dropped too, or the person's content would be lost (BOX-05).
 """
 
 from __future__ import annotations
@@ -25,14 +23,15 @@ from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.ports import Documents
 
 MAX_LISTED = 20
-"""Paths of one kind that a model is told of."""
+"""The most paths of one kind that a model is told of."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandChanges:
-    """The changes a command left that could be taken over, why others cannot be, and what of those holds something.
+    """The changes of a command that could be taken over, the paths that cannot be, with the reason, and the `dropped`
+    contents of those paths.
 
-    Of folders only those that hold nothing are changes of their own: others come and go with their files.
+    Only empty folders are changes of their own; other folders are made and removed with their files.
     """
 
     changes: tuple[FileChange, ...]
@@ -44,7 +43,8 @@ class CommandChanges:
 def find_changes(
     left: Sequence[LayerChange], workspace: Workspace, documents: Documents, started_ns: int
 ) -> CommandChanges:
-    """Finds the changes of a command that began at `started_ns`: a file that somebody else changed since is theirs."""
+    """Finds the changes of a command that began at `started_ns`. A file that somebody else changed since then cannot be
+    taken over."""
     changes: list[FileChange] = []
     folders: list[FolderChange] = []
     refused: dict[str, str] = {}
@@ -63,7 +63,7 @@ def find_changes(
 
 
 def without_paths(found: CommandChanges, why: Mapping[str, str]) -> CommandChanges:
-    """Returns the changes without those of these paths, which are dropped with the reason."""
+    """Returns the changes without those of the paths in `why`, which are dropped with that reason."""
     gone = [change for change in found.changes if change.path.relative in why]
     dropped = (Dropped(change.path.relative, change.after) for change in gone if change.after)
     left = tuple(change for change in found.changes if change not in gone)
@@ -76,7 +76,7 @@ def _make_change(left: LayerChange, workspace: Workspace, documents: Documents, 
     if left.data is None:
         return FileChange(path, before, None) if before else None
     if before is not None and path.relative.endswith(".git/index") and stages_the_same(before.data, left.data):
-        return None  # `git describe --dirty`, which builds and test runners ask, notes when it looked at the files
+        return None  # builds and test runners run `git describe --dirty`, which only refreshes times in the index
     was = before is not None and is_executable(path.absolute.lstat().st_mode)
     if left.executable == was:
         return FileChange(path, before, left.data)
@@ -113,7 +113,7 @@ NOT_IN_GIT = "so nothing is staged or committed: call git_commit, which needs no
 KEPT_BY_A_RULE = "a rule of the person's policy that allows fs.write of such files keeps them"
 _IGNORED = "the project ignores it"
 _IN_GIT = re.compile(r"(?:^|/)\.git/(?:index|refs/heads/.+)$")
-"""Git's own files by which a command stages or commits."""
+"""Git's own files that a command changes when it stages or commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class JudgedChange:
 
     @property
     def file(self) -> FileChange | None:
-        """The change, where it is of a file."""
+        """The change if it is one of a file, else None."""
         return self.change if isinstance(self.change, FileChange) else None
 
     @property
@@ -135,12 +135,12 @@ class JudgedChange:
 
     @property
     def dropped(self) -> Dropped | None:
-        """What is dropped with it, where it is not taken over: content that would be nowhere."""
+        """The content that is dropped if this change is not taken over, or None if it has none."""
         return Dropped(self.path, self.file.after) if self.file and self.file.after else None
 
     @property
     def denial(self) -> str:
-        """Why it is denied, and by which rules."""
+        """Why the change is denied, and by which rules."""
         answer, decision = self.judgement.answer, self.judgement.decision
         rules = ", ".join(decision.rules) if decision.verdict is Verdict.DENY else answer.source
         return f"{answer.reason} ({rules or 'default deny'})"
@@ -148,7 +148,8 @@ class JudgedChange:
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedChanges:
-    """Changes that are taken over, changes that a person is asked about, and paths that are dropped, and why."""
+    """Changes that are taken over, changes that a person is asked about, and paths that are dropped, with the
+    reason."""
 
     allowed: tuple[JudgedChange, ...]
     asked: tuple[JudgedChange, ...]
@@ -158,9 +159,9 @@ class ClassifiedChanges:
 def classify_changes(
     judged: Sequence[JudgedChange], ignored: frozenset[str], dropped: Sequence[Dropped]
 ) -> ClassifiedChanges:
-    """Classifies changes by their judgements; `dropped` is what could not be taken over anyway.
+    """Classifies changes by their judgements. `dropped` are files that could not be taken over in any case.
 
-    A person is not asked about what the project ignores: caches and build output are dropped.
+    A person is not asked about files that the project ignores, such as caches and build output; these are dropped.
     """
     refused: dict[str, str] = {}
     for each in judged:
@@ -182,7 +183,7 @@ def classify_changes(
 def describe_merge(
     taken: Iterable[str], refused: Sequence[tuple[str, str]], folders: Sequence[FolderChange] = ()
 ) -> str:
-    """Says for a model what came of a command's changes; empty where it changed nothing."""
+    """Returns what a model is told of a command's changes, or an empty text if the command changed nothing."""
     parts: list[str] = []
     if names := list(taken):
         parts.append(f"changed in the workspace: {_list_paths(names)}")
@@ -201,7 +202,7 @@ def describe_merge(
 
 def _list_paths(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - MAX_LISTED} more" if len(paths) > MAX_LISTED else ""
-    # A name may hold line ends, or bytes that are no text: it is one name, and says nothing else.
+    # Make line ends and bytes that are not text visible, so that a name cannot pose as anything else.
     return ", ".join(visible(path, "show") for path in paths[:MAX_LISTED]) + more
 
 
@@ -212,14 +213,15 @@ _PERHAPS = "what it held may be in what was not taken over"
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A file of a command's that is not taken over; `data` is None where nobody looked."""
+    """A file of a command that is not taken over. `data` is its content, or None if that was not read."""
 
     path: str
     data: bytes | None
 
 
 def find_held_back(changes: Iterable[FileChange], dropped: Sequence[Dropped]) -> dict[str, str]:
-    """Returns the changes that must not be, each with the reason: they would take content away that is nowhere else."""
+    """Returns the paths whose changes must be held back, with the reason: they would remove content that may then exist
+    only in a dropped file."""
     if not dropped:
         return {}
     paths = {each.path for each in dropped}
@@ -239,7 +241,7 @@ def find_held_back(changes: Iterable[FileChange], dropped: Sequence[Dropped]) ->
 
 
 def _gone(data: bytes, after: bytes | None) -> bool:
-    """Returns whether a file has lost its content, and is not merely edited beside a copy of what it was."""
+    """Returns whether a file was removed or has lost most of its lines."""
     return after is None or not _mostly(data, set(_lines(after)))
 
 
@@ -253,6 +255,7 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def _mostly(data: bytes, lines: set[bytes]) -> bool:
-    """Returns whether half of its lines are among these: it may have been moved, and changed then."""
+    """Returns whether at least half of the lines of `data` are among `lines`, so that it may have been moved and then
+    edited."""
     own = _lines(data)
     return bool(own) and 2 * sum(line in lines for line in own) >= len(own)

@@ -1,5 +1,5 @@
-"""Finds what a command must not see of the workspace: files that policy denies reading, and ways to the outside
-(SEC-02).
+"""Finds the paths of the workspace that a command must not see: files that policy denies reading, and pipes, sockets
+and devices that lead outside (SEC-02).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAX_HIDDEN = 2_000
 
 @dataclass(frozen=True, slots=True)
 class DeniedReads:
-    """Which paths policy denies reading: `paths` are those that a rule may deny, as far as names tell, and `look` is
-    what it says of one. What no rule speaks of is the command's own business."""
+    """Which paths policy denies reading. `paths` says which paths a rule may deny, judged by their names alone, and
+    `look` returns policy's decision on one path. Paths that no rule names are not hidden."""
 
     paths: RulePaths
     look: Callable[[str], Decision]
 
     def denied(self, relative: str) -> bool:
-        """Returns whether a rule denies reading a path, relative to the workspace."""
+        """Returns whether a rule denies reading a path, which is relative to the workspace."""
         if not self.paths.concern(relative):
             return False
         decision = self.look(relative)
@@ -41,14 +41,14 @@ class DeniedReads:
 
 
 def find_hidden_paths(root: Path, reads: DeniedReads, folders: KnownFolders, name: str = "") -> tuple[Path, ...]:
-    """Returns the files and folders below `root` that a command is not to see, where `name` is the root's as a relative
-    path of the workspace.
+    """Returns the files and folders below `root` that a command must not see. `name` is the relative path by which
+    policy knows `root`, and empty for the workspace itself.
 
-    Pipes, sockets and devices are hidden too: they can be written to on a read-only mount, and what reads from them is
-    outside. Folders that have not changed since they were in `folders` are not looked at again.
+    Pipes, sockets and devices are hidden too, because they can be written to even on a read-only mount, and a process
+    outside may read from them. `folders` remembers folders, so that unchanged ones are not read again.
 
-    Raises ToolError (`limit_reached`) where not all of them can be found, OSError where the system fails for a moment:
-    what is not known is not shown.
+    Raises ToolError (`limit_reached`) if not all of them can be found, and OSError if the system fails for a moment, so
+    that the command does not run with an incomplete list.
     """
     hidden: dict[Path, None] = {}
     for path in chain(_walk(root, reads, folders, name), _other_names(root, hidden)):
@@ -62,7 +62,7 @@ def find_hidden_paths(root: Path, reads: DeniedReads, folders: KnownFolders, nam
 
 
 def _other_names(root: Path, hidden: Mapping[Path, None]) -> Iterator[Path]:
-    """Yields the other names of hidden files: asked for when all others are known."""
+    """Yields the other names (hard links) of hidden files. Must run after all hidden paths are known."""
     shut = {inode for path in tuple(hidden) for inode in _inodes(path)}
     for relative, _ in files_of(root, shut) if shut else ():
         path = root / relative
@@ -71,7 +71,7 @@ def _other_names(root: Path, hidden: Mapping[Path, None]) -> Iterator[Path]:
 
 
 def _inodes(path: Path) -> Iterator[int]:
-    """Yields the files with several names among what is hidden: the file itself, or those in the folder."""
+    """Yields the inode numbers of files with several names: the hidden file itself, or the files in a hidden folder."""
     is_folder = path.is_dir() and not path.is_symlink()
     files = [path / name for name, _ in files_of(path)] if is_folder else [path]
     for file in files:

@@ -1,5 +1,5 @@
-"""Lists the paths that a repository's history holds, for commands that could show what policy keeps from being read
-(POL-16)."""
+"""Lists the paths in a repository's history, because a command could show an old version of a file that policy denies
+reading (POL-16)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from remit_server.workspace.git_folder import MAX_INDEX_BYTES
 from remit_server.workspace.git_linked import Folders, find_folders, nested_repositories
 from remit_server.workspace.trees.known_folders import LookAgain
 
-# Each name once, of all commits that a ref or one of $@ leads to; those of what is staged come with them.
+# Prints each path once: those in all commits that can be reached from a ref or from one of $@, and those that are
+# staged.
 _PAST = f"{GIT} log --stdin --ignore-missing --all -m --no-renames --format= --name-only -z"
 _SCRIPT = f"{{ printf '%s\\n' \"$@\" | {_PAST}; {GIT} ls-files -z --full-name -- :/; }} | sort -zu"
 _MOST_REFS = 20_000
@@ -28,14 +29,14 @@ _MOST_OTHERS = 50
 _MOST_LOG_BYTES = 20_000_000
 _ID = re.compile(rb"(?<![0-9a-f])(?!0{40})[0-9a-f]{40}(?![0-9a-f])")
 _PRIORITY = 2
-"""Somebody waits for it before any command of theirs begins."""
+"""High, because a call waits for this list before its own command can begin."""
 
 Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(slots=True)
 class PastPaths:
-    """What was last found in a repository, for which state of its refs; and what was answered to whom."""
+    """The paths that were last found in the repositories, for the state of refs in `_stamp`, and the last answer."""
 
     _stamp: Stamp | None = None
     _paths: tuple[str, ...] | None = None
@@ -49,9 +50,10 @@ class PastPaths:
         ctx: ToolContext,
         sandbox: Sandbox,
     ) -> bool:
-        """Returns whether one of the paths is `denied`, which says the same as long as `by` is equal; also where git
-        cannot tell which there are. False where there is no repository that git could read. `survey` is of the
-        workspace's folders.
+        """Returns whether one of the paths in the history is `denied`; True if git cannot list them, False if there is
+        no repository.
+
+        `denied` must give the same answers as long as `by` is equal. `survey` lists the workspace's folders.
         """
         root = ctx.workspace.root
         folders = await asyncio.to_thread(find_folders, root)
@@ -75,13 +77,13 @@ class PastPaths:
 
 
 def _is_kept(path: str, prefix: str, denied: Callable[[str], bool]) -> bool:
-    """Returns whether a path of the repository is not to be seen: what lies outside the workspace never is."""
+    """Returns whether a path of the repository must not be seen. Paths outside the workspace must never be seen."""
     return not path.startswith(prefix) or denied(path.removeprefix(prefix))
 
 
 def other_repositories(root: Path, folders: Folders | None, survey: LookAgain) -> tuple[Folders, ...] | None:
-    """Returns the repositories of submodules, and those of their own in the workspace at `root`, whose repository is
-    `folders`; None where they are too many to be gone through."""
+    """Returns the other repositories in the workspace at `root`, whose own repository is `folders`: those of submodules
+    and independent ones. Returns None if they are too many to look at."""
     nested = nested_repositories(root, survey)
     if nested is None:
         return None
@@ -93,7 +95,8 @@ def other_repositories(root: Path, folders: Folders | None, survey: LookAgain) -
 async def _list_all(
     folders: Folders | None, others: Sequence[Folders], ctx: ToolContext, sandbox: Sandbox
 ) -> tuple[str, ...] | None:
-    """Returns the paths of the repository and of the others, as they are in it; None where git cannot tell."""
+    """Returns the paths in the history of all repositories, relative to the top of the workspace's own one, or None if
+    git cannot list them."""
     if len(others) > _MOST_OTHERS:
         return None
     found: tuple[str, ...] = ()
@@ -107,7 +110,7 @@ async def _list_all(
             return None
         found = paths
     for each in others:
-        # Where its files are is no matter for its past, and they may be gone.
+        # Run git at `root`: the history does not depend on the working tree, which may be gone.
         paths = await _list_paths(Repository(root, replace(each, top=root), ()), each, sandbox)
         if paths is None:
             return None
@@ -142,8 +145,8 @@ def _staged_elsewhere(git: Folders) -> tuple[str, ...]:
 
 
 def _ids(git: Folders) -> tuple[str, ...]:
-    """Returns the commits that no ref leads to, but a head of any working tree or a log of where refs were. Raises
-    OSError."""
+    """Returns the ids of commits in the heads of all working trees and in the logs of refs, because no ref may lead to
+    these commits any more. Raises OSError."""
     trees = (git.own, git.common, *_working_trees(git))
     found: dict[bytes, None] = {}
     for folder in dict.fromkeys(trees):
@@ -158,7 +161,7 @@ def _ids(git: Folders) -> tuple[str, ...]:
 
 
 def _working_trees(git: Folders) -> list[Path]:
-    """Returns the folders of the repository that its linked working trees have for themselves."""
+    """Returns the folders inside the repository that belong to its linked working trees."""
     try:
         return sorted(path for path in (git.common / "worktrees").iterdir() if path.is_dir() and not path.is_symlink())
     except OSError:
@@ -166,7 +169,7 @@ def _working_trees(git: Folders) -> list[Path]:
 
 
 def _stamps(git: Folders) -> Iterator[tuple[str, int, int]]:
-    """Yields what changes with the refs and the index."""
+    """Yields the paths, times and sizes of files that change when the refs or the index change."""
     paths = [git.own, git.own / "HEAD", git.common / "packed-refs"]
     for tree in (git.own, git.common, *_working_trees(git)):
         paths += [tree / "index", tree / "HEAD", tree / "ORIG_HEAD", tree / "FETCH_HEAD", tree / "logs" / "HEAD"]

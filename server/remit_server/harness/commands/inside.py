@@ -1,7 +1,6 @@
-"""What a command in its sandbox does by itself: under a token of its own that is bound to its process
-(APP-12).
+"""Checks and audits what a command does by itself in its sandbox: under a token that is bound to its process (APP-12).
 
-Notes what a command tried to reach: each attempt is audited before it goes on, and reported in a few words
+Each attempt to reach a host is audited before it goes on, and the attempts are reported to the model in a few words
 (BOX-03).
 """
 
@@ -41,12 +40,12 @@ _WAITS: Mapping[Wait, AuditKind] = MappingProxyType(
         "resumed": AuditKind.SANDBOX_RESUMED,
     }
 )
-"""What is audited; that it begins says the sandbox that is made then."""
+"""The audit events of waits. `started` needs none, because the sandbox is created and audited then."""
 
 
 @dataclass(slots=True)
 class Inside:
-    """One sandbox of one call, from when it is there to its end; `ended` is what its command came to."""
+    """One sandbox of one call, from its creation to its end. `ended` is the output of its command."""
 
     permit: Permit
     record: CallRecord
@@ -58,10 +57,10 @@ class Inside:
     _begun: bool = False
 
     def __enter__(self) -> None:
-        """The sandbox is about to be made."""
+        """Does nothing: the sandbox is audited in `begin`, when its process exists."""
 
     def begin(self, pid: int) -> None:
-        """Audits the sandbox, and binds a token to the process in it. Raises ToolError where either cannot be done."""
+        """Audits the sandbox, and binds a token to the process in it. Raises ToolError if either fails."""
         about = {"runtime": self.runtime, "template": self.template, "pid": str(pid)}
         self.record.record_sandbox(AuditKind.SANDBOX_CREATED, self.id, **about)
         self._begun = True
@@ -71,7 +70,8 @@ class Inside:
             self.record.record_capability(AuditKind.CAPABILITY_ISSUED, str(self._handed.nonce), **given)
 
     def note_wait(self, wait: Wait) -> None:
-        """Shows and audits that the command waits, or goes on. Never raises: whoever tells it has others to run."""
+        """Shows and audits that the command waits, or goes on. A failed audit is only logged, because the caller has
+        other commands to run."""
         self.record.show_wait(wait, MEANS[wait])
         kind = _WAITS.get(wait)
         try:
@@ -81,8 +81,8 @@ class Inside:
             log.exception("what sandbox %s waits for could not be audited", self.id)
 
     def admit(self, attempt: Attempt) -> None:
-        """Spends a use of the token on each connection that is allowed. Raises ToolError where it is not in force, or
-        the person's standing answers deny it by now (APP-06).
+        """Spends a use of the token on a connection that is allowed. Raises ToolError if the token is not in force, or
+        if the person's standing answers deny the connection by now (APP-06).
         """
         if attempt.allowed:
             if self._is_denied(attempt.target):
@@ -90,14 +90,14 @@ class Inside:
             self._token().connect(attempt.target, attempt.by.first if attempt.by else 0)
 
     def record_attempt(self, attempt: Attempt) -> None:
-        """Audits a connection that the command tries, and the token of one that is allowed. Raises ToolError."""
+        """Audits a connection that the command tries, and the use of the token if it is allowed. Raises ToolError."""
         if attempt.allowed:
             by = {"host": attempt.target, "pid": str(attempt.by.pid if attempt.by else 0)}
             self.record.record_capability(AuditKind.CAPABILITY_USED, str(self._token().nonce), **by)
         self.record.record_attempt(attempt)
 
     def in_force(self, host: str) -> bool:
-        """Returns whether a connection that the command made is still under a token that holds, and not denied
+        """Returns whether an open connection may go on: the token is in force, and nothing denies the host now
         (APP-13)."""
         held = self._handed is not None and self._handed.state == "in_force"
         return held and not self._is_denied(host)
@@ -117,7 +117,7 @@ class Inside:
         return self._handed
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Audits how it ended; the token of what was in it ends with it."""
+        """Audits how the sandbox ended, and revokes the token of its process."""
         if self._handed is not None:
             self.record.record_end_of_token(str(self._handed.nonce), self._handed.state)
             self._handed.revoke()
@@ -139,13 +139,13 @@ class Inside:
 
 
 def denied_since() -> ToolError:
-    """Returns the refusal of a connection that the person has denied since the command was judged."""
+    """Returns the refusal of a connection that the person denied after the command was judged."""
     fix = "leave it; a person can change the permissions"
     return ToolError("not done", "a person has denied it since it was judged", fix, code=ErrorCode.DENIED)
 
 
 MAX_DENIED = 100
-"""Different denied attempts of one command that are audited: what it asks for is up to it."""
+"""The most different denied attempts of one command that are audited, because a command may make any number."""
 
 MAX_REPORTED = 20
 
@@ -154,7 +154,7 @@ MAX_REPORTED = 20
 class Attempts:
     """The different attempts of one command, and how often each was made.
 
-    Each one needs `admit`, the first of its kind is audited by `record`; either may raise ToolError.
+    `admit` must admit each attempt, and `record` audits the first of its kind; either may raise ToolError.
     """
 
     admit: Callable[[Attempt], None]
@@ -162,7 +162,7 @@ class Attempts:
     seen: dict[Attempt, int] = field(default_factory=dict[Attempt, int])
 
     def note(self, attempt: Attempt) -> None:
-        """Lets it go on, and audits it the first time. Raises ToolError."""
+        """Admits an attempt, and audits it the first time. Raises ToolError if it must not go on."""
         self.admit(attempt)
         if attempt not in self.seen:
             if not attempt.allowed and self._count_denied() >= MAX_DENIED:
@@ -172,7 +172,7 @@ class Attempts:
         self.seen[attempt] = self.seen.get(attempt, 0) + 1
 
     def report(self) -> str:
-        """Says for a model what was allowed and what was denied; empty where nothing was tried."""
+        """Returns what a model is told of allowed and denied attempts, or an empty text if there were none."""
         lines = [f"network: {_describe(attempt, times)}" for attempt, times in self.seen.items()]
         more = len(lines) - MAX_REPORTED
         return "\n".join([*lines[:MAX_REPORTED], *([f"network: and {more} more"] if more > 0 else [])])

@@ -1,10 +1,10 @@
 """Shows the person what a running command prints, as it comes: whole lines without secrets (TOOL-03).
 
-The model sees none of it before the command has ended. The beginning is shown whole; of what comes after it too fast
-to be read, the last lines are, and how many are missing. Nothing is shown from the first zero byte on: that is for
-programs.
+The model sees nothing before the command has ended. The beginning of the output is shown whole. If later output comes
+too fast to be read, only the last lines are shown, with the number of those left out. Nothing is shown from the first
+zero byte on, because such output is not for people.
 
-What one stream of a command prints, as whole lines without private keys; pure (SEC-01, TOOL-03).
+`PrintedLines` splits one stream into whole lines and removes private keys; pure (SEC-01, TOOL-03).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _LONG_LINE = b"[... a long line ...]"
 
 @dataclass(slots=True)
 class PrintedLines:
-    r"""Takes what comes and returns the lines that are whole by then, each with `\n` at its end.
+    r"""Takes the chunks of a stream and returns the lines that are complete by then, each with `\n` at its end.
 
-    Lines in which no key begins are taken together, whatever their number: a flood of short lines costs what as many
-    bytes of long ones do.
+    Lines in which no key begins are handled together, so that a flood of short lines takes no longer than the same
+    number of bytes in long lines.
     """
 
     _part: bytes = b""
@@ -41,7 +41,7 @@ class PrintedLines:
     _in_body: bool = False
 
     def take(self, text: bytes) -> bytes:
-        """Takes more of it."""
+        """Takes the next chunk; returns the lines that are complete now, without keys."""
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         text = self._part + text
@@ -49,19 +49,19 @@ class PrintedLines:
         lines, part = text[:ends], text[ends:]
         if lines and self._too_long:
             lines, self._too_long = _LONG_LINE + lines[lines.index(b"\n") :], False
-        # Half a line may hold half a secret: it is given out when it is whole, or at the end.
+        # Keep half a line back until it is complete or the stream ends, because it may hold half a secret.
         self._too_long = self._too_long or len(part) > MAX_LINE
         self._part = b"" if self._too_long else part
         return self._without_keys(lines)
 
     def take_rest(self) -> bytes:
-        """Returns the line that has no end, where there is one: no more will come."""
+        """Returns the last line if it has no line end; called when no more output will come."""
         last = _LONG_LINE if self._too_long else self._part
         self._part, self._too_long = b"", False
         return self._without_keys(last + b"\n") if last else b""
 
     def _without_keys(self, lines: bytes) -> bytes:
-        """Returns whole lines but for keys: one has many lines, of which none alone looks like a secret."""
+        """Returns the lines without private keys. A key has many lines, of which none alone looks like a secret."""
         if not (self._in_body or self._key_lines or may_hold_key(lines)):
             return lines
         shown, at = list[bytes](), 0
@@ -79,13 +79,13 @@ class PrintedLines:
         return b"".join(shown)
 
     def _begin_key(self, line: bytes) -> bytes:
-        """Takes the line in which a key may begin; returns what is shown for it."""
+        """Takes a line in which a key may begin; returns what is shown in its place."""
         self._in_body = key_body_begins(line)
         self._key_lines = int(bool(line) and not self._in_body and _KEY_ENDS not in line)
         return _KEY if self._in_body or self._key_lines else line
 
     def _skip_key_line(self, lines: bytes, at: int) -> int:
-        """Passes over a line of a key with a marker; returns where the next one begins."""
+        """Skips a line of a key that ends with a marker; returns where the next line begins."""
         after = lines.index(b"\n", at) + 1
         self._key_lines = 0 if _KEY_ENDS in lines[at:after] else (self._key_lines + 1) % MAX_KEY_LINES
         return after
@@ -95,14 +95,14 @@ log = logging.getLogger(__name__)
 
 EVERY_S = 0.25
 SHOWN_WHOLE = 20_000
-"""Bytes of a command's output of which no line is left out: as much as its result shows."""
+"""Bytes at the beginning of a command's output of which no line is left out."""
 MAX_SHOWN = 4_000
-"""Bytes of one event after that."""
+"""The most bytes of one event after that."""
 
 
 @dataclass(slots=True)
 class LiveOutput:
-    """Takes what is printed and hands lines to `show`, cleaned by `redact`, at most four times a second."""
+    """Takes what a command prints and gives its lines, cleaned by `redact`, to `show`, at most four times a second."""
 
     show: Callable[[str], None]
     redact: Callable[[str], str]
@@ -114,7 +114,7 @@ class LiveOutput:
     _timer: asyncio.TimerHandle | None = None
 
     def feed(self, stream: StreamName, chunk: bytes) -> None:
-        """Takes more of one of the streams, in the event loop's own thread."""
+        """Takes more output of one stream. Must be called in the event loop's own thread."""
         if self._over:
             return
         text, end, _ = chunk.partition(b"\0")
@@ -124,7 +124,7 @@ class LiveOutput:
             self._timer = asyncio.get_running_loop().call_later(EVERY_S, self._show_lines)
 
     def finish(self) -> None:
-        """Shows what has not been shown yet: the command has ended, and prints no more."""
+        """Shows the output that has not been shown yet; called when the command has ended."""
         if self._timer is not None:
             self._timer.cancel()
         for printed in self._printed.values():
@@ -133,7 +133,8 @@ class LiveOutput:
             self._show_lines()
 
     def _keep(self, lines: bytes) -> None:
-        """Keeps whole lines for the next event, and of those that wait the last ones that fit it, or the very last."""
+        """Keeps whole lines for the next event. If they do not fit into it, keeps only the last ones that fit, but
+        always the very last."""
         self._kept += lines
         too_many = len(self._kept) - max(self._whole, MAX_SHOWN)
         if too_many <= 0:
@@ -157,20 +158,21 @@ class LiveOutput:
 
 
 def describe_omission(lines: int) -> str:
-    """Returns the line that stands for lines which came too fast to be shown."""
+    """Returns the line that is shown in place of lines that came too fast."""
     return f"[... {counted(lines, 'line')} not shown ...]"
 
 
 @contextmanager
 def show_live(show: Callable[[str], None], redact: Callable[[str], str]) -> Generator[Progress]:
-    """Yields where a command's output goes while it runs; shows the rest of it when it has ended, or was stopped."""
+    """Yields the function that takes a command's output while it runs. Shows the rest when the command has ended or was
+    stopped."""
     live = LiveOutput(show, redact)
     try:
         yield live.feed
     except BaseException:
         try:
             live.finish()
-        except Exception:  # the client is gone, which may be what stopped it
+        except Exception:  # the client is gone, which may be why the command was stopped
             log.warning("nobody was shown the last of what a command printed")
         raise
     live.finish()

@@ -1,4 +1,4 @@
-"""Where a command has no layer it can change nothing of the workspace, and that is said before and after (BOX-05)."""
+"""Says before and after a command that it cannot change the workspace, if the sandbox gives it no layer (BOX-05)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DENIED = re.compile(
     r"|(?:permission denied|operation not permitted)[:,](?: \w+)? '([^'\n]{1,256})'",
     re.IGNORECASE | re.MULTILINE,
 )
-"""As the C library's programs say it, and as Python's and Node's do."""
+"""The messages of programs that use the C library, and of Python and Node."""
 _MOST = 50
 
 
 def describe_read_only(actions: Sequence[Action], sandbox: str) -> tuple[str, ...]:
-    """Says before a command runs that what its line writes in the workspace will fail there; nothing where its writes
-    are held back in a layer, or none is known."""
+    """Returns a remark, before a command runs, that its writes in the workspace will fail. Returns none if its writes
+    are held back in a layer, or if no write is known."""
     lines = (parts_of(action).actions for action in actions if action.script is not None and not action.held)
     written = (each.path for parts in lines for each in parts if each.syscall == "fs.write")
     if not any(path and not path.startswith("/") and not in_scratch(path) for path in written):
@@ -33,8 +33,8 @@ def describe_read_only(actions: Sequence[Action], sandbox: str) -> tuple[str, ..
 
 
 def explain_refused(output: CommandOutput, spec: CommandSpec, sandbox: Sandbox) -> tuple[str, ...]:
-    """Says after a command ran that something failed for being inside, where that can be known (BOX-13); starts nothing
-    that was not started before."""
+    """Returns a remark, after a command ran, that the sandbox made something fail, if that can be known (BOX-13). Runs
+    nothing again."""
     said = output.stdout + output.stderr
     denied = _denied_paths(said)
     if _READ_ONLY not in said and not denied:
@@ -52,17 +52,18 @@ def explain_refused(output: CommandOutput, spec: CommandSpec, sandbox: Sandbox) 
 
 
 def _denied_paths(said: bytes) -> list[str]:
-    """Returns what programs say that they may not, each once."""
+    """Returns the names that programs reported as denied, each once."""
     found = (match[1] or match[2] for match in islice(_DENIED.finditer(said.decode(errors="replace")), _MOST))
     return [*dict.fromkeys(name.strip("'\"`\u2018\u2019") for name in found)]
 
 
 def _is_the_persons(path: Path, name: str) -> bool:
-    """Returns whether whoever runs Remit, as whom the command ran, could write there: no right of theirs lacked."""
+    """Returns whether the user who runs Remit could write there, so that the sandbox, not a missing right, refused
+    it."""
     try:
         if not path.exists():
             return os.access(path.parent, os.W_OK)
-        # Not executable: it may have been that which was denied.
+        # A file that is not executable may have been refused because the command tried to start it.
         started = "/" in name and path.is_file() and not os.access(path, os.X_OK)
         return os.access(path, os.W_OK) and not started
     except (OSError, ValueError):

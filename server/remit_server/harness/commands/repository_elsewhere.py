@@ -1,4 +1,4 @@
-"""What a command sees of a repository that lies outside the workspace: what it would see in a plain `.git`, to be read
+"""What a command may read of a git repository that lies outside the workspace: the same as in a plain `.git`
 (GIT-06)."""
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from remit_server.workspace.git_linked import GIT, find_folders
 from remit_server.workspace.trees.known_folders import KnownFolders, LookAgain
 
 _ACROSS_MOUNTS = {"GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
-"""The workspace is mounted by itself, and git would look no further up."""
+"""The workspace is a mount of its own in the sandbox, and without this git would not look above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Files and folders that a command may read outside the workspace, and what it may not see, there or inside.
+    """Files and folders outside the workspace that a command may read, and those there or inside that it may not see.
 
-    `index` is what it sees as the one of a repository that is above the workspace, and `above` are the folders between.
+    If the repository's top is above the workspace, `index` is the place and content of the index that the command sees,
+    and `above` are the folders from the top down to the workspace.
     """
 
     readable: tuple[Path, ...]
@@ -37,7 +38,7 @@ class Sight:
 
     @contextmanager
     def given_to(self, spec: CommandSpec) -> Generator[CommandSpec]:
-        """Gives the command what it sees, as long as it runs."""
+        """Yields the command with what it sees. The files that it sees exist only within this context."""
         readable = (*spec.readable, *self.readable)
         if self.index is None:
             yield replace(spec, hidden=self.hidden, readable=readable)
@@ -53,10 +54,10 @@ class Sight:
 
 
 def find_sight(root: Path, reads: DeniedReads, known: KnownFolders) -> Sight:
-    """Returns what a command in the workspace `root` sees of it and of its repository: of the repository what policy
-    lets it see by the names in a plain `.git`.
+    """Returns what a command in the workspace `root` sees of the workspace and of its repository. Policy judges the
+    repository's files by the names that they would have in a plain `.git`.
 
-    Raises ToolError and OSError as `find_hidden_paths` does.
+    Raises ToolError and OSError, as `find_hidden_paths` does.
     """
     hidden = find_hidden_paths(root, reads, known)
     folders = find_folders(root)
@@ -80,8 +81,8 @@ def find_sight(root: Path, reads: DeniedReads, known: KnownFolders) -> Sight:
 
 
 def past_objects(root: Path, actions: Iterable[Action], survey: LookAgain) -> tuple[Path, ...]:
-    """Returns git's objects, those of submodules and of repositories in folders too, where they hold what policy denies
-    reading and no command of git's was asked about."""
+    """Returns the folders of git objects to hide, of all repositories in the workspace: they hold files that policy
+    denies reading. Returns none if no action has such a history, or if the command line runs git itself."""
     past = [action for action in actions if action.history]
     commands = [part.command or () for a in past if a.script is not None for part in parts_of(a).actions]
     if not past or any(map(is_git, commands)):

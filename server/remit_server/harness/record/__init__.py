@@ -1,1 +1,1 @@
-"""Records what a call leaves behind; decides nothing."""
+"""Makes the call record: audit records, events and trace. Decides nothing."""

@@ -1,6 +1,6 @@
-"""What the audit log is told of turns, calls and judgements: each event is made here, and what cannot be recorded is
-not done (AUD-01). What leaves the harness of a call, here and for whoever is shown it, has no secrets, and is no longer
-than is read (SEC-01).
+"""Makes the audit events of turns, calls and judgements; what cannot be recorded is not done (AUD-01).
+
+Also removes secrets from what is recorded or shown of a call, and shortens it (SEC-01).
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ from remit_server.harness.turn import Turn
 from remit_server.tools.data_room import MAX_DATA, json_length
 
 MAX_ERROR = 16_000
-"""Characters of an error that the model sees: 4,000 tokens, roughly."""
+"""Characters of an error that the model sees, roughly 4,000 tokens."""
 
 
 def summarise(text: str, redactor: Redactor, keep: Literal["head", "middle"] = "middle") -> str:
-    """Returns what a record says of a text."""
+    """Returns a text as a record holds it: without secrets and shortened."""
     return truncate(redactor.redact(text), MAX_SUMMARY, keep)
 
 
 def summarise_arguments(redacted: JsonValue, redactor: Redactor) -> str:
-    """Returns what a record says of arguments. They are redacted once more as a whole, for what is a secret only there;
-    each part is cut first, after its own redaction."""
+    """Returns arguments, whose parts are redacted already, as a record holds them.
+
+    Each part is shortened first. Then the whole is redacted again, because some secrets show only in the whole text."""
     return summarise(json.dumps(truncate_strings(redacted, 2 * MAX_SUMMARY), ensure_ascii=False), redactor)
 
 
 @lru_cache(maxsize=256)
 def reason_payload(reason: Reason) -> ReasonPayload:
-    """Returns a rule's reason as it crosses the wire."""
+    """Returns a rule's reason as it is sent to the client."""
     return ReasonPayload(
         rule=reason.rule,
         layer=reason.layer,
@@ -58,14 +59,14 @@ def reason_payload(reason: Reason) -> ReasonPayload:
 
 
 def redact_error(error: RemitError, redactor: Redactor) -> ErrorPayload:
-    """Returns an error as it crosses the wire, without secrets, and no longer than a result."""
+    """Returns an error as it is sent to the client: without secrets, each text at most `MAX_ERROR` characters."""
     payload = error.payload()
     texts = {name: redactor.redact(getattr(payload, name)) for name in ("message", "what", "why", "fix")}
     return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle") for name, text in texts.items()})
 
 
 def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool) -> ToolError:
-    """Returns the error of a call that was cut short, after it had `changed` these files."""
+    """Returns the error of a call that was cut short after it had changed the files in `changed`."""
     done = f"; it had changed {', '.join(f'`{path}`' for path in changed)} before" if changed else ""
     if cancelled:
         why, fix = f"it was cancelled{done}", "ask again to go on"
@@ -75,7 +76,7 @@ def describe_interruption(tool: str, changed: Sequence[str], *, cancelled: bool)
 
 
 def redact_data(data: Mapping[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:
-    """Redacts a result's data; returns nothing where it is longer than `MAX_DATA`."""
+    """Returns a result's data without secrets, or an empty dict if the data is longer than `MAX_DATA`."""
     if json_length(dict(data)) > MAX_DATA:
         return {}
     return redactor.redact_json(dict(data))
@@ -87,12 +88,12 @@ ENDS: Mapping[Ended, AuditKind] = {
     "expired": AuditKind.CAPABILITY_EXPIRED,
     "revoked": AuditKind.CAPABILITY_REVOKED,
 }
-"""What is recorded of a token that is over, by the state that it was in then."""
+"""The event that records the end of a token, by the state that the token was in when it ended."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def append(audit: AuditLog, event: AuditEvent, refusal: type[RemitError] = ToolError) -> None:
-    """Records one event, durably unless it may wait. Raises a `refusal` (`audit_broken`) where that cannot be done."""
+    """Records one event, durably unless the event may wait. Raises a `refusal` (`audit_broken`) if that fails."""
     try:
         audit.write(event)
     except AuditError as error:
@@ -100,19 +101,19 @@ def append(audit: AuditLog, event: AuditEvent, refusal: type[RemitError] = ToolE
 
 
 def turn_event(kind: AuditKind, turn: Turn, metadata: Mapping[str, str] = _NOTHING) -> AuditEvent:
-    """Returns an event of a turn; one of a part of a turn says of which call it is a part."""
+    """Returns an event of a turn. If it is a sub-agent's turn, the event names the call that handed the work over."""
     parent = {} if turn.handed is None else {SUB_AGENT: turn.handed.call_id}
     return AuditEvent(kind, turn.caller, turn.session_id, turn.turn_id, turn.step, metadata={**metadata, **parent})
 
 
 def placed_event(kind: AuditKind, turn: Turn, position: Position, metadata: Mapping[str, str] = _NOTHING) -> AuditEvent:
-    """Returns an event of a turn whose session stands at this place of the workflow."""
+    """Returns an event of a turn, with the session's position in the workflow."""
     event = turn_event(kind, turn, metadata)
     return replace(event, session_mode=position.mode, state_machine_state=position.state)
 
 
 def run_event(kind: AuditKind, turn: Turn, policy_version: str, metadata: Mapping[str, str]) -> AuditEvent:
-    """Returns the record that a turn begins or has ended, which nobody in it causes."""
+    """Returns the event that a turn begins or has ended. It names no caller, because none causes it."""
     return AuditEvent(
         kind, session_id=turn.session_id, turn_id=turn.turn_id, policy_version=policy_version, metadata=metadata
     )
@@ -135,8 +136,9 @@ def intent_event(
 
 @dataclass(frozen=True, slots=True)
 class Worded:
-    """A judgement in the words of records: who decided, the rules, where the deciding one is written, and of the
-    actions the first that does more than read, else the first."""
+    """A judgement in the words of records: the decision, its rules, and where the deciding rule is written.
+
+    `syscall` is that of the first action that does more than read, or of the first action if all only read."""
 
     word: str | None = None
     rules: tuple[str, ...] = ()
@@ -147,7 +149,7 @@ class Worded:
 
     @classmethod
     def of(cls, judgement: Judgement) -> Worded:
-        """Puts a judgement into words, once for all records of a call."""
+        """Returns a judgement in the words of records, made once and used by all records of a call."""
         decision = judgement.decision
         deciding, rules = decision.deciding, decision.rules
         syscalls = [action.syscall for action in judgement.actions]

@@ -1,6 +1,6 @@
 """Records one call: two chained audit records, one `tool_result`, one line of the run's trace (AUD-01).
 
-It decides nothing; all it refuses is what cannot be recorded.
+It decides nothing; it refuses only what cannot be recorded.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ from remit_server.workspace.content.open_files import is_transient
 log = logging.getLogger(__name__)
 
 STEPS = ("workflow.", "session.")
-"""How system calls begin that change nothing but where the session stands."""
+"""The prefixes of syscalls that change only the session's workflow position or mode."""
 FOR_THE_SESSION: Mapping[str, Scope] = {"session": Scope.SESSION, "edits": Scope.EDITS}
-"""The scopes of answers that stand for a session, by what answered."""
+"""The scopes of standing answers that hold for one session, by the answer's source."""
 GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
 
 
@@ -68,11 +68,11 @@ GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
 class CallRecord:
     """What is known of one call so far, and where it is recorded. It decides nothing.
 
-    `tool` is its name as it is shown, `shown` its arguments without secrets, `waited` the seconds a person took.
-    `changed` are the relative paths that have been changed, as the merger adds them; `rebased` says which changes
-    went into a text that had changed, `folders` which folders were made or removed, `parts` which changes a person
-    took in part. `review` is the call that reviews what this one collected, `collects` are the calls whose edits this
-    one reviews.
+    `tool` is the tool's name as it is shown, `shown` the arguments without secrets, `waited` the seconds that the call
+    waited for a person's answers. `changed` are the relative paths of changed files, which the merge adds. `rebased`
+    says which changes went into a text that had changed meanwhile, `folders` which folders were made or removed,
+    `parts` which changes a person approved only in part. `review` is the call that reviews what this call collected,
+    `collects` are the calls whose edits this call reviews.
     """
 
     call: ToolCall
@@ -100,7 +100,7 @@ class CallRecord:
 
     @classmethod
     def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> CallRecord:
-        """Announces the call; nothing has been decided."""
+        """Returns the record of a call that begins, and shows the call to the client; nothing has been decided yet."""
         tool = redactor.redact(visible(call.name, "show"))
         shown = redactor.redact_json(dict(call.arguments))
         record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool, shown)
@@ -121,7 +121,7 @@ class CallRecord:
         self.policy_version = judgement.policy_version
 
     def note_policy(self, version: str) -> None:
-        """Notes which policy judges what the call has changed."""
+        """Notes the version of the policy that judges what the call has changed."""
         self.policy_version = version
 
     def note_permit(self, capability_id: str) -> None:
@@ -130,13 +130,13 @@ class CallRecord:
         self.record_capability(AuditKind.CAPABILITY_ISSUED, capability_id)
 
     def record_capability(self, kind: AuditKind, capability_id: str, **metadata: str) -> None:
-        """Audits what becomes of a token. Those of calls that only read are named by the call's two records alone."""
+        """Audits an event of a token. Writes nothing if the call only reads: its two records name the token anyway."""
         if self.reads_only:
             return
         self._append(replace(self._event(kind, metadata), capability_id=capability_id))
 
     def record_end_of_token(self, capability_id: str, state: Ended) -> None:
-        """Audits how a token ends that is in this state; it is over, whether that can be recorded or not (APP-13)."""
+        """Audits the end of a token that is in `state`. A failure is only logged: the token ends anyway (APP-13)."""
         kind = ENDS[state]
         why = {"why": "the policy was changed"} if state == "revoked" else {}
         try:
@@ -145,11 +145,11 @@ class CallRecord:
             log.exception("the end of the token of call %s could not be audited", self.call.id)
 
     def record_sandbox(self, kind: AuditKind, sandbox: str, **metadata: str) -> None:
-        """Audits what becomes of a sandbox."""
+        """Audits an event of a sandbox."""
         self._append(self._event(kind, {"sandbox": sandbox, **metadata}))
 
     def record_process(self, kind: AuditKind, process: str, **metadata: str) -> None:
-        """Audits what becomes of a process in the background."""
+        """Audits an event of a process in the background."""
         self._append(self._event(kind, {"process": process, **metadata}))
 
     def record_retry(self, why: str) -> None:
@@ -158,24 +158,25 @@ class CallRecord:
 
     @property
     def reads_only(self) -> bool:
-        """Whether all that was judged is reading."""
+        """Whether all judged actions only read."""
         actions = self.judgement.actions if self.judgement else ()
         return all(action.syscall in READING for action in actions)
 
     def note_collected(self, review: str) -> None:
-        """Notes that the call writes nothing, and which later one reviews its edits (APP-10)."""
+        """Notes that the call's edits are collected, and the id of the later call that reviews them (APP-10)."""
         self.review = review
 
     def note_batch(self, calls: tuple[str, ...]) -> None:
-        """Notes whose edits the call reviews."""
+        """Notes the calls whose edits this call reviews."""
         self.collects = calls
 
     def note_waiting(self, seconds: float) -> None:
-        """Notes time that is no part of running: others were asked."""
+        """Notes time that does not count as running time, because a review ran meanwhile."""
         self.waited += seconds
 
     def record_standing_answer(self) -> None:
-        """Audits and shows that a review was answered in advance, where it was: so the person sees why nobody asks."""
+        """Audits and shows that a standing answer settled a required review, so that the person sees why nobody
+        asks."""
         judged = self.judgement
         if judged is None or judged.decision.verdict is not Verdict.REQUIRE_REVIEW:
             return
@@ -191,21 +192,21 @@ class CallRecord:
         )
 
     def record_start(self) -> None:
-        """Audits the intent to run, durably, before anything runs. Raises ToolError where that cannot be done."""
+        """Audits durably that the call is about to run, before anything runs. Raises ToolError if that fails."""
         if self.start_recorded:
             return
         self._record_intent()
         self.start_recorded = True
 
     def note_rebase(self, shown: Plan, now: Plan) -> None:
-        """Notes which changes go into a text that has changed since they were prepared or shown."""
+        """Notes which changes go into a text that has changed since the changes were prepared or shown."""
         if isinstance(shown, WritePlan) and isinstance(now, WritePlan):
             pairs = zip(shown.changes, now.changes, strict=True)
             moved = ((old.digest, *new.touched[-1]) for old, new in pairs if old != new)
             self.rebased += [f"{path.relative}: {was} as {before} to {after}" for was, path, before, after in moved]
 
     def note_part(self, shown: WritePlan, taken: WritePlan) -> None:
-        """Notes the digests that a person's choice gives the files, where they are others than the shown ones."""
+        """Notes the digest of each file that differs from the shown one because the person took only a part."""
         before = {change.path.relative: change.digest for change in shown.changes}
         now = {change.path.relative: change.digest for change in taken.changes}
         self.parts += [f"{path}: {was} as {now.get(path)}" for path, was in before.items() if was != now.get(path)]
@@ -218,9 +219,9 @@ class CallRecord:
     def record_answer(
         self, decision: str, by: str, scope: str, rule: str | None = None, left_out: str | None = None
     ) -> None:
-        """Audits how the question ended, and how long that took: waiting is no part of running.
+        """Audits how the question ended and how long that took, and does not count the waiting as running time.
 
-        `rule` is what the answer writes, `left_out` which parts were not taken.
+        `rule` is the permission rule that the answer adds, `left_out` names the parts that were not taken.
         """
         more = {"rule": rule, "left_out": self._summarise(left_out) if left_out else None}
         metadata = {"decision": decision, "by": by, "scope": scope, **{k: v for k, v in more.items() if v}}
@@ -238,18 +239,18 @@ class CallRecord:
             self._append(self._event(AuditKind.MERGE_REJECTED, {"refused": dropped}))
 
     def record_commit(self, branch: str, parent: str | None, commit: str, tree: str) -> None:
-        """Audits what a commit came to. Raises ToolError where that cannot be done."""
+        """Audits the commit that was made. Raises ToolError if that fails."""
         found = {"branch": self._summarise(visible(branch, "show")), "parent": parent or "none"}
         self._append(self._event(AuditKind.COMMITTED, found | {"commit": commit, "tree": tree}))
 
     def record_attempt(self, attempt: Attempt) -> None:
-        """Audits what a command tried to reach. Raises ToolError where that cannot be done."""
+        """Audits that a command tried to reach a host. Raises ToolError if that fails."""
         kind = AuditKind.NETWORK_ALLOWED if attempt.allowed else AuditKind.NETWORK_DENIED
         host = self._summarise(visible(attempt.target, "show"))
         self._append(replace(self._event(kind, {"host": host}), deny_reason=attempt.why or None))
 
     def show_output(self, text: str) -> None:
-        """Shows what a command has printed so far, redacted already."""
+        """Shows more output of a running command; `text` is redacted already."""
         self.turn.emit(ToolOutput(**self.turn.stamp(), tool_call_id=self.call.id, text=text))
 
     def show_wait(self, wait: Wait, means: str) -> None:
@@ -257,7 +258,7 @@ class CallRecord:
         self.turn.emit(CommandWaits(**self.turn.stamp(), tool_call_id=self.call.id, wait=wait, means=means))
 
     def finish(self, outcome: Outcome, most_chars: int) -> CallResult:
-        """Redacts and audits what the call came to, and shows it: what is shown and returned is the redacted text."""
+        """Redacts, audits, shows and returns the outcome of the call; only redacted text is shown and returned."""
         room = most_chars if self.turn.room_chars is None else min(most_chars, self.turn.room_chars)
         failure, code = outcome.failure, outcome.exit_code
         said = outcome.text if failure is None else f"{_error_text(failure)}\n{outcome.text}".rstrip("\n")
@@ -333,14 +334,14 @@ class CallRecord:
         )
 
     def _noted(self) -> dict[str, Sequence[str]]:
-        """Returns what the outcome's record says besides."""
+        """Returns what else the outcome's record says, by name."""
         review = (self.review,) if self.review else ()
         changes = {"changed": self.changed, "rebased": self.rebased, "parts": self.parts}
         return {**changes, "review": review, "collects": self.collects}
 
     def _note_end(self, error: ErrorPayload | None, program: str | None = None) -> None:
         actions = self.judgement.actions if self.judgement else ()
-        # What was only collected is done, or refused, by its review.
+        # A call whose edits were only collected does not act: its review writes or refuses them.
         acting = [each.syscall for each in actions if each.syscall not in READING and not self.review]
         works = any(not syscall.startswith(STEPS) for syscall in acting)
         self.turn.note_end(EndedCall(bool(acting), works, self.turn.own_call, error, program))
@@ -390,7 +391,7 @@ class CallRecord:
         )
 
     def _record_intent(self, deny_reason: str | None = None) -> None:
-        """Writes the one record that says what was judged, so that it can be judged anew."""
+        """Writes the record that holds what was judged, so that the judgement can be replayed."""
         judged = self.judgement
         actions, decision = (judged.actions, judged.decision) if judged else ((), None)
         kept = record_judgement(actions, decision, self.redactor.redact)
@@ -408,12 +409,12 @@ class CallRecord:
         append(self.audit, event)
 
     def _decision_word(self, code: ErrorCode | None = None) -> str:
-        """Who decided, in a word: policy's decision, else the gate or the check before it."""
+        """Returns policy's decision in a word, or, if policy was not asked, that the gate or another check refused."""
         return self.named.word or ("refused_by_gate" if code in GATE_CODES else "refused")
 
     def _payload(self, error: ToolError) -> ErrorPayload:
-        """Returns a failure as clients show it: without secrets, and its fix in words for a person who made the call.
-        What a model reads of that call is in words for a model."""
+        """Returns a failure as clients show it, without secrets. If a person made the call, the fix is worded for a
+        person; what the model reads of the same call stays worded for a model."""
         payload = redact_error(error, self.redactor)
         if self.turn.caller != "human":
             return payload
@@ -430,5 +431,5 @@ class CallRecord:
 
 
 def _error_text(error: ToolError) -> str:
-    """Returns a failure as a model reads it; by how it begins it is told from what a call returns."""
+    """Returns a failure as a model reads it. It begins with `error `, which tells it apart from a call's result."""
     return f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}"

@@ -1,4 +1,4 @@
-"""The stages of a call: the function that is each, in their order, and those for what has passed some before.
+"""The stages of a call in their order, with the function of each, and those of reviews and of a command's changes.
 
 stage      | a call        | the review of collected edits | what a command changed
 -----------|---------------|-------------------------------|-----------------------
@@ -16,5 +16,5 @@ execute    | execute       | execute                       |
 merge      | merge         | merge                         | write_judged
 record     | finish        | finish                        | record_merge
 
-`dispatcher.Dispatcher` runs the first two, `command_changes.merge_command` the third.
+`dispatcher.Dispatcher` runs the first two columns, `command_changes.merge_command` the third.
 """

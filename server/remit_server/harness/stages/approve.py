@@ -1,6 +1,5 @@
-"""Stage 6: the person is asked where policy or their own configuration wants it, about exactly what would be done
-(APP-01).
-"""
+"""Stage 6: asks the person, if policy or their own configuration wants it, about exactly what would be done
+(APP-01)."""
 
 from __future__ import annotations
 
@@ -27,12 +26,13 @@ from remit_server.harness.writes.rebase import rebase_plan
 from remit_server.tools.spec import DelegatePlan, ReadPlan, WritePlan
 
 MAX_QUESTIONS = 3
-"""How often a person is asked about one call whose files change while they decide."""
+"""How often a person is asked about one call if its files change while they decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """A plan that may be carried out: policy allows it, or the person's answer does, now (`by_person`) or before."""
+    """A plan that may be carried out: policy allows it, or the person did, just now (`by_person`) or by a standing
+    answer."""
 
     proposal: Proposal
     judgement: Judgement
@@ -40,33 +40,34 @@ class Approved:
 
     @property
     def reviewed(self) -> bool:
-        """Whether the person allowed what policy wanted reviewed."""
+        """Whether the person allowed the call, just now or by a standing answer, or policy allows it by itself."""
         return self.by_person or self.judgement.answer.word == "allow"
 
 
 async def approve(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Approved:
-    """Asks the person where that is due. What was shown is what may run.
+    """Asks the person if that is required. Only what was shown may run.
 
-    Raises ToolError: `approval_denied`, `approval_expired`, `approval_unavailable`, `denied`, and `stale` where
-    anything but the shown files has changed; RunDenied where nobody can be asked.
+    Raises ToolError: `approval_denied`, `approval_expired`, `approval_unavailable`, `denied`, and `stale` if anything
+    but the shown files has changed; RunDenied if nobody can be asked. In a dry run, raises `dry_run` for any plan with
+    effects.
     """
     if ctx.turn.dry_run and not isinstance(prepared.proposal.plan, ReadPlan | DelegatePlan):
         raise _only_shown(prepared, ctx)
     if not _asks(prepared):
         return _approve_unasked(prepared, record)
-    # The gate let nobody else call it; or they typed this very command, and are not asked whether they did.
+    # Do not ask if only the person can call this tool, or if they typed this very command.
     if prepared.proposal.tool.person_only or (answered_by_typing(prepared.judgement, ctx.turn) and not prepared.review):
         record.record_answer("allow", "person", Scope.ONCE)
         return Approved(prepared.proposal, prepared.judgement, by_person=True)
     async with one_question(record) as others_were_asked:
         if others_were_asked:
-            # What the person answered meanwhile may answer this as well.
+            # The person's answers meanwhile may have settled this question too.
             again = await judge_or_refuse(prepared.proposal.actions, ctx, record, prepared.judgement)
             prepared = replace(prepared, judgement=again)
             if not _asks(prepared):
                 return _approve_unasked(prepared, record)
         proposal, judgement = await _ask(prepared, ctx, record)
-    # A person's own deny that came meanwhile counts; a policy that did is another digest.
+    # Check for a standing deny that the person gave meanwhile. A changed policy shows in the digest.
     judgement = refuse_denied(answer_again(judgement, ctx.parts.rulebook, ctx.turn), record)
     return Approved(proposal, judgement, by_person=True)
 
@@ -82,7 +83,7 @@ def _reasons(prepared: Prepared, judgement: Judgement) -> tuple[ReasonPayload, .
 
 
 def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
-    """Returns what a dry run says in place of doing it, with the diffs for whoever draws them."""
+    """Returns the error by which a dry run says what it would do, with the diffs as data for clients that draw them."""
     offer = offer_for(prepared.judgement.pairs, ctx.parts.rulebook.permissions, ctx.parts.rulebook.here)
     shown = _describe(prepared.proposal, offer, _reasons(prepared, prepared.judgement), ctx)
     asked = "after a question" if _asks(prepared) else "without a question"
@@ -103,10 +104,10 @@ def _approve_unasked(prepared: Prepared, record: CallRecord) -> Approved:
 
 
 async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tuple[Proposal, Judgement]:
-    """Asks about exactly this proposal, and returns it as it can be carried out now, with how that is judged.
+    """Asks about exactly this proposal, and returns it as it can be carried out now, with its judgement.
 
-    Where a file has changed since it was shown, and the change does not fit as it was, the person is asked again about
-    what would be done now.
+    If a file has changed since it was shown, and the shown change no longer fits, the person is asked again about what
+    would be done now.
     """
     proposal, judgement, rulebook = prepared.proposal, prepared.judgement, ctx.parts.rulebook
     for _ in range(MAX_QUESTIONS):
@@ -137,9 +138,8 @@ async def _ask(prepared: Prepared, ctx: CallContext, record: CallRecord) -> tupl
 async def ask_by_file(
     proposal: Proposal, reasons: Sequence[ReasonPayload], ctx: CallContext, record: CallRecord
 ) -> Review:
-    """Asks one question about the files of a proposal, which can be left out, as wholes; no answer to it is remembered.
-
-    Raises ToolError on a no, as `approve` does.
+    """Asks one question about the files of a proposal, each of which can be left out as a whole. Offers no standing
+    answer. Raises ToolError on a no, as `approve` does.
     """
     shown = _describe(proposal, Offer(), reasons, ctx).by_file()
     subject = await _subject(proposal, Offer(), ctx)
@@ -153,7 +153,8 @@ def _describe(proposal: Proposal, offer: Offer, reasons: Sequence[ReasonPayload]
 
 
 async def _take(proposal: Proposal, review: Review, ctx: CallContext, record: CallRecord) -> Proposal:
-    """Returns the proposal as the person took it. Raises ToolError (`approval_denied`) where nothing of it is left."""
+    """Returns the proposal without what the person left out. Raises ToolError (`approval_denied`) if nothing
+    remains."""
     assert isinstance(proposal.plan, WritePlan), "only the parts of a write are offered"
     taken = take(proposal.plan, review.left_out)
     if taken is None:
@@ -165,7 +166,8 @@ async def _take(proposal: Proposal, review: Review, ctx: CallContext, record: Ca
 
 
 async def _fit(proposal: Proposal, asked: ApprovalSubject, offer: Offer, ctx: CallContext) -> Proposal | None:
-    """Fits the proposal into what was typed elsewhere meanwhile; None where nothing was, or it does not fit."""
+    """Returns the proposal fitted into what was typed elsewhere in the files meanwhile, or None if nothing was typed,
+    or if it no longer fits."""
     if not isinstance(proposal.plan, WritePlan):
         return None
     plan = rebase_plan(proposal.plan, ctx.parts.documents)

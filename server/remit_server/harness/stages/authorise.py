@@ -1,4 +1,5 @@
-"""Stage 7: a permit for exactly what was judged, and the audit of the intent to run; nothing has run before."""
+"""Stage 7: mints a permit for exactly what was judged, and audits that the call is about to run. Nothing runs
+before."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from remit_server.tools.spec import CommandPlan, DelegatePlan, StartPlan
 
 @dataclass(frozen=True, slots=True)
 class Authorised:
-    """A plan under a permit that is in force until the call has ended."""
+    """A plan with its permit, which is in force until the call has ended."""
 
     proposal: Proposal
     judgement: Judgement
@@ -28,17 +29,17 @@ class Authorised:
 
 
 def moved_on(name: str) -> ToolError:
-    """Returns the refusal of what was judged in another state of the workflow."""
+    """Returns the refusal of a call that was judged in another state of the workflow."""
     why = "the workflow has moved on since it was judged"
     return ToolError(f"`{name}` was not done", why, "make the call again", code=ErrorCode.STALE, retryable=True)
 
 
 @contextmanager
 def authorise(approved: Approved, ctx: CallContext, record: CallRecord) -> Generator[Authorised]:
-    """Mints the call's permit, audits that it is going to run, and spends the permit; revokes it at the end.
+    """Mints the call's permit, audits that the call is going to run, and spends the permit; revokes it at the end.
 
-    Raises ToolError: `stale` where the policy in force is no longer the one that judged, or the workflow has moved on
-    to where it is judged otherwise; `audit_broken`.
+    Raises ToolError: `stale` if the policy in force is no longer the one that judged, or if the workflow has moved to a
+    state in which the call is judged differently; `audit_broken`.
     """
     judgement = approved.judgement
     if judgement.actions != (now := actions_now(judgement.actions, ctx.turn)):

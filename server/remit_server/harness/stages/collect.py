@@ -1,4 +1,4 @@
-"""Between stages 5 and 6: an edit that a person is to review is collected, where they want a turn's edits together
+"""Between stages 5 and 6: collects edits that the person has to review, if they want to review a turn's edits together
 (APP-10).
 """
 
@@ -26,17 +26,19 @@ NOT_YET = "This is collected for the person's review at the end of the turn, and
 
 
 def comes_after_review(parsed: ParsedCall, turn: Turn) -> bool:
-    """Returns whether a call works with the files themselves, so that what is collected is reviewed before it."""
+    """Returns whether a call works with the files themselves, so that collected edits have to be reviewed before it."""
     return turn.collected.wants and not parsed.tool.sees_collected(parsed.arguments)
 
 
 def collects(prepared: Prepared, ctx: CallContext) -> bool:
-    """Returns whether a call's edits are collected: those that would be asked about, and those that go on from them.
+    """Returns whether a call's edits are collected: those that need a question, and those of files with collected
+    edits.
 
-    What nobody could be asked about is not, nor what came with the request: no turn of ours goes on after it.
+    Edits are not collected if nobody can be asked, or if the call came with the request, because no turn of our model
+    follows that could review them.
     """
     turn, plan = ctx.turn, prepared.proposal.plan
-    if prepared.proposal.tool.effect is Effect.CONTROL:  # what it leads to depends on what is written
+    if prepared.proposal.tool.effect is Effect.CONTROL:  # what the tool does next depends on what is really written
         return False
     if not turn.collected.wants or turn.own_call or turn.dry_run or turn.asker.style == "never":
         return False
@@ -46,8 +48,8 @@ def collects(prepared: Prepared, ctx: CallContext) -> bool:
 
 
 def needs_review_first(prepared: Prepared, ctx: CallContext) -> bool:
-    """Returns whether what is collected has to be written before this call: it changes the same files and cannot wait
-    with them, or is one more than a question can be about."""
+    """Returns whether the collected edits have to be reviewed before this call: because the call cannot be collected
+    and either needs a question or changes the same files, or because one review cannot include more."""
     plan, collected = prepared.proposal.plan, ctx.turn.collected
     if not isinstance(plan, WritePlan) or not collected.calls:
         return False
@@ -57,9 +59,9 @@ def needs_review_first(prepared: Prepared, ctx: CallContext) -> bool:
 
 
 async def collect(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Outcome:
-    """Collects the call's edits, and returns what the model is told. Nothing is written.
+    """Collects the call's edits, and returns the outcome for the model. Writes no file.
 
-    Raises ToolError where the file could not be written in any case.
+    Raises ToolError if a file could not be written in any case.
     """
     proposal, collected = prepared.proposal, ctx.turn.collected
     assert isinstance(proposal.plan, WritePlan), "`collects` said so"
@@ -79,7 +81,7 @@ async def collect(prepared: Prepared, ctx: CallContext, record: CallRecord) -> O
 
 
 def _can_wait(change: FileChange) -> bool:
-    """Returns whether a change is of a text that can be shown to later calls byte for byte as an editor's is."""
+    """Returns whether a change can be collected: a file with UTF-8 text, not moved, removed or given another mode."""
     if change.after is None or change.moved_from is not None or change.executable is not None:
         return False
     if change.before is not None and change.before.left_out:
@@ -92,7 +94,7 @@ def _can_wait(change: FileChange) -> bool:
 
 
 def _goes_on(plan: WritePlan, turn: Turn) -> bool:
-    """Returns whether a plan touches a file that something is collected for, or one that cannot be there beside it."""
+    """Returns whether a plan touches a file with collected edits, or a path that is above or below such a file."""
     touched = [path.relative for change in plan.changes for path, _, _ in change.touched]
     return any(_meet(path, other) for path in touched for other in turn.collected.paths())
 
@@ -103,7 +105,8 @@ def _meet(one: str, other: str) -> bool:
 
 
 def _require_writable(changes: tuple[FileChange, ...], ctx: CallContext) -> None:
-    """What can be seen now to fail later, when it would leave other files half done. Raises ToolError."""
+    """Raises ToolError if a change cannot be written later, because that would leave the review's other files half
+    done."""
     for change in changes:
         if change.before is not None and not change.before.mode & 0o222:
             raise _cannot(change.path, ErrorCode.READ_ONLY, "the file is marked read-only", "make it writable")

@@ -1,5 +1,5 @@
-"""Stage 9 of a command: what it changed is judged file by file, asked about in one question, and merged under a permit
-of its own, or dropped (BOX-05). `commands/classify_changes.py` says which is which.
+"""Stage 9 of a command: its changes are judged file by file, asked about in one question, and merged under a permit of
+their own, or dropped (BOX-05). `commands/classify_changes.py` decides which of these happens to a change.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ STOPPED = "the command was stopped, and may have been in the middle of it"
 
 
 async def merge_command(ended: CommandEnded, proposal: Proposal, ctx: CallContext, record: CallRecord) -> str:
-    """Takes over what policy and the person allow of what the command left; says what came of it, or nothing.
+    """Merges those of the command's changes that policy and the person allow; returns what the model is told, or an
+    empty text.
 
-    Of a command that was stopped nothing is taken over: a file may be half written.
+    Merges nothing of a command that was stopped, because a file may be half written.
     """
     output, remarks = ended.output, tuple[str, ...]()
     if not output.left:
@@ -67,7 +68,7 @@ async def merge_command(ended: CommandEnded, proposal: Proposal, ctx: CallContex
 
 
 async def _find(ended: CommandEnded, plan: Plan, ctx: CallContext) -> CommandChanges:
-    """Returns the changes that could be taken over in the state of the workflow."""
+    """Returns the command's changes, without those that the workflow's exemption does not cover."""
     workspace, documents = ctx.parts.workspace, ctx.parts.documents
     found = await asyncio.to_thread(find_changes, ended.output.left, workspace, documents, ended.started_ns)
     found = without_paths(found, await asyncio.to_thread(edits_beyond, found.changes, ctx.turn, workspace))
@@ -77,7 +78,7 @@ async def _find(ended: CommandEnded, plan: Plan, ctx: CallContext) -> CommandCha
 
 
 async def _judge(found: CommandChanges, proposal: Proposal, ctx: CallContext) -> ClassifiedChanges:
-    """Judges each change by itself, of which each is seen beside the others."""
+    """Judges each change by itself, and classifies all of them together."""
     judged = await asyncio.to_thread(_judge_each, (*found.changes, *found.folders), proposal, ctx)
     ignored = await asyncio.to_thread(find_ignored, ctx.parts.workspace, [each.path for each in judged])
     classified = classify_changes(judged, ignored, found.dropped)
@@ -94,7 +95,7 @@ def _judge_each(
 
 def _action(change: FileChange | FolderChange, proposal: Proposal, turn: Turn) -> Action:
     size = len(change.after or b"") if isinstance(change, FileChange) else 0
-    # Made in the sandbox, and merged under a permit of its own.
+    # The action names the sandbox because the change was made there, although the server merges it under a permit.
     where = {action.sandbox for action in proposal.actions if action.syscall == "process.exec"}
     action = action_for(turn, proposal.tool.name, "fs.write", change.path.relative)
     return replace(action, size=size, sandbox=next(iter(where), None))
@@ -103,7 +104,8 @@ def _action(change: FileChange | FolderChange, proposal: Proposal, turn: Turn) -
 async def _approve(
     classified: ClassifiedChanges, proposal: Proposal, ctx: CallContext, record: CallRecord
 ) -> tuple[list[JudgedChange], Refused]:
-    """Asks one question about all that are to be asked about; returns what may be merged, and what not, and why."""
+    """Asks one question about all changes that need one; returns the changes that may be merged, and the refused paths
+    with the reasons."""
     asked = [each for each in classified.asked if not answered_by_typing(each.judgement, ctx.turn)]
     wanted = [*classified.allowed, *(each for each in classified.asked if each not in asked), *asked]
     if not asked:
@@ -112,7 +114,7 @@ async def _approve(
     reasons = dict.fromkeys(reason for each in asked for reason in carrying_reasons(each.judgement.decision))
     try:
         review = await ask_by_file(replace(proposal, actions=actions, plan=plan), tuple(reasons), ctx, record)
-        # A person's own deny that came meanwhile counts.
+        # Check for a standing deny that the person gave meanwhile.
         again = ((each, answer_again(each.judgement, ctx.parts.rulebook, ctx.turn)) for each in wanted)
         wanted = [replace(each, judgement=judgement) for each, judgement in again]
         refused = {each.path: each.denial for each in wanted if each.judgement.denies}
@@ -128,10 +130,11 @@ async def _approve(
 async def _merge(
     taken: Sequence[JudgedChange], proposal: Proposal, ctx: CallContext, record: CallRecord
 ) -> tuple[str, ...]:
-    """Merges under a permit of its own; returns remarks. Raises ToolError, as `permitted` and `write_judged` do."""
+    """Merges the changes under a permit of their own; returns remarks. Raises ToolError, as `permitted` and
+    `write_judged` do."""
     if not taken:
         return ()
-    # Removals last: should one of the others fail, what was moved is still where it was.
+    # Remove files last, so that if another change fails, a file that was moved still exists at its old place.
     taken = sorted(taken, key=lambda each: each.file is None or each.file.after is None)
     judged = [pair for each in taken for pair in each.judgement.pairs]
     actions, version = tuple(action for action, _ in judged), record.policy_version
@@ -140,7 +143,7 @@ async def _merge(
 
 
 def plan_of(changes: Sequence[JudgedChange]) -> WritePlan:
-    """Returns these as a plan; of the folders that go, those inside others first."""
+    """Returns the changes as a plan. Folders are made from the outside in, and removed from the inside out."""
     found = (each.change for each in changes if isinstance(each.change, FolderChange))
     folders = sorted(found, key=lambda each: each.path.names)
     made, gone = [each for each in folders if each.made], [each for each in reversed(folders) if not each.made]

@@ -1,8 +1,8 @@
 """Stage 5a: what a commit has to meet before anybody is asked about it: the coverage budget (FLW-08), and the review of
 work in strict mode.
 
-A review is asked for by what the session did not change itself, and by what its failing test did not come before: that
-was written in another mode, or beside an exemption (FLW-10).
+A person has to review, for example, files that others changed too, and files that were changed before the test failed:
+in another mode, or under an exemption that is not for them (FLW-10).
 """
 
 from __future__ import annotations
@@ -43,16 +43,18 @@ from remit_server.workspace.content.files import digest_of
 from remit_server.workspace.history import PastChange, PastTurn
 
 PACKAGED_RULE = "commit"
-"""The rule that has commits reviewed where a person's own policy says nothing else."""
+"""The packaged rule that requires a review of commits."""
 UNTESTED = "no test was run since the last change"
 OTHER_FILES = "it is not exactly what your review was of"
 
 
 async def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Prepared:
-    """Returns what is no commit as it is; a commit with why the person has to look, or without a question.
+    """Returns a commit with the reasons why the person has to look at it, or as allowed without a question; any other
+    call as it is.
 
-    Only a question of the packaged rule is answered by the criteria, or by a review of exactly these files: what the
-    person's own rules ask is asked. Raises ToolError (`denied`) where the budget does not bear it.
+    The criteria, or an approved review of exactly these files, replace only the question of the packaged rule.
+    Questions of the person's own rules are still asked. Raises ToolError (`denied`) if the coverage budget forbids the
+    commit.
     """
     plan, position = prepared.proposal.plan, ctx.turn.memory.position
     if not isinstance(plan, CommitPlan):
@@ -73,7 +75,7 @@ async def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord
 
 
 def _hold_to_tests(plan: CommitPlan, position: Position, ctx: CallContext) -> None:
-    """Raises ToolError where tests alone are under review, and the commit has more than new files of tests (FLW-16)."""
+    """Raises ToolError if only tests are under review and the commit has more than new test files (FLW-16)."""
     if not position.is_tests_alone or position.before is None:
         return
     is_test, there = locked_files(ctx.parts.rulebook.policy.test_globs), position.before.texts
@@ -95,7 +97,7 @@ def _review_strict(
     prepared: Prepared, facts: CommitFacts, position: Position, ctx: CallContext, record: CallRecord
 ) -> Prepared:
     if not is_review(position):
-        # What was approved was something else, or its commit could not be made.
+        # The approved review was of other files, or its commit could not be made.
         return replace(prepared, review=(OTHER_FILES, *reasons_of_difference(facts)))
     reasons = reasons_to_look(facts, ctx.parts.workflow())
     if reasons:
@@ -125,10 +127,10 @@ def _packaged() -> str:
 def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
     counted = {change.path.relative: _count_lines(change) for change in plan.changes}
     position = ctx.turn.memory.position
-    strict = position.mode is Mode.STRICT  # elsewhere nobody asks what is left out, and it is a look at every file
+    strict = position.mode is Mode.STRICT  # other modes do not need `left_out`, which takes a look at every file
     everything = plan_of_all(ctx) if strict else None
     left_out = tuple(paths_left_out(plan, everything, position.passed_with)) if strict else ()
-    # Under an exemption no test has failed first, and such a file may leave out the tests that would.
+    # Under an exemption no test has failed first, and a file that configures tests may leave out those that would fail.
     decides_runs = locked_files(ctx.parts.rulebook.policy.test_globs) if position.is_exempt else _never
     foreign = foreign_paths(plan.changes, ctx.turn.history.turns())
     own = [change for change in plan.changes if change.path.relative not in foreign]
@@ -148,7 +150,7 @@ def _look_at(plan: CommitPlan, ctx: CallContext) -> CommitFacts:
 
 
 def _old_tests(everything: CommitPlan | None, position: Position) -> tuple[str, ...]:
-    """Returns the tests that failed before the code was written, where the last commit has each of them."""
+    """Returns the tests that failed before the code was written, if the last commit has all of them, else none."""
     red = position.red
     return () if red is None or everything is None else proven_as_committed(red, texts_before(everything, red.locked))
 
@@ -159,7 +161,7 @@ def _never(path: str) -> bool:
 
 
 def _count_lines(change: FileChange) -> int | None:
-    """Counts the lines that are taken away and put in; None where a diff does not show them."""
+    """Returns how many lines are removed and added, or None if a diff cannot show that."""
     lines = unified(change).splitlines()
     if not any(line.startswith("@@") for line in lines):
         return None if change.before is None or change.before.data != change.after else 0
@@ -167,7 +169,7 @@ def _count_lines(change: FileChange) -> int | None:
 
 
 def _is_sensitive(path: str, ctx: CallContext) -> bool:
-    """Tells whether any rule but the packaged default's has reading or writing the file denied or reviewed."""
+    """Returns whether any rule denies reading or writing the file, or a rule that is not packaged wants it reviewed."""
     actions = [
         replace(
             action_for(ctx.turn, WRITE_FILE.name, syscall, path), mode=Mode.EXPLORE.value, state=State.EXPLORING.value
@@ -183,12 +185,12 @@ def _is_sensitive(path: str, ctx: CallContext) -> bool:
 
 
 _Step = tuple[str | None, str | None]
-"""What a file held before a change of the session's, and behind it: digests, None where there was no file."""
+"""The digests of a file before and after a change of the session; None means that there was no file."""
 
 
 def foreign_paths(changes: Iterable[FileChange], turns: Sequence[PastTurn]) -> tuple[str, ...]:
-    """Returns the files of a commit in which anything is not the session's own: somebody else changed them since the
-    last commit, before it, between two changes of its or afterwards, or it never changed them.
+    """Returns the files of a commit that the session did not change alone: somebody else changed them at any time since
+    the last commit, or the session never changed them.
     """
     steps: dict[str, list[_Step]] = {}
     for path, step in _steps(turns):
@@ -206,8 +208,7 @@ def _steps(turns: Sequence[PastTurn]) -> Iterator[tuple[str, _Step]]:
 
 
 def _is_own(change: FileChange, steps: dict[str, list[_Step]]) -> bool:
-    """Returns whether changes of the session's lead from the last commit's bytes to these, each going on where one
-    ended."""
+    """Returns whether an unbroken chain of the session's changes leads from the last commit's bytes to these bytes."""
     committed = None if change.before is None else change.before.digest
     wanted = None if change.after is None else digest_of(change.after)
     for before, after in reversed(steps.get(change.path.relative, [])):
@@ -220,8 +221,8 @@ def _is_own(change: FileChange, steps: dict[str, list[_Step]]) -> bool:
 
 
 def unproven_paths(changes: Iterable[FileChange], position: Position, ctx: CallContext) -> tuple[str, ...]:
-    """Returns the files of a commit that differed from the last one before the tests failed, files of tests aside; or
-    all but those that its exemption is for. Where it is not known what they were then, each counts.
+    """Returns the files of a commit, except test files, that already differed from the last commit when the tests
+    failed; files of which that is not known count too. Under an exemption, returns all files that it is not for.
     """
     if position.exemption is not None:
         return tuple(path for path in map(_path, changes) if path not in position.exemption.paths)
@@ -237,8 +238,8 @@ def _path(change: FileChange) -> str:
 
 
 def _is_proven(change: FileChange, since: Sequence[PastChange] | None) -> bool:
-    """Returns whether a file was what the last commit has when the tests failed: whatever differs was made since
-    then."""
+    """Returns whether a file was the same as in the last commit when the tests failed, so that every difference was
+    made after that."""
     committed = None if change.before is None else change.before.digest
     path = _path(change)
     first = next((each for each in since or () if path in {each.path, each.moved_from}), None)

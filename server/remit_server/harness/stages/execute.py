@@ -1,4 +1,4 @@
-"""Stage 8: a read runs in process, a command in the sandbox; nothing of the workspace has changed after it."""
+"""Stage 8: runs a read in process and a command in the sandbox. The workspace has not changed yet after this stage."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ from remit_server.workspace.git_linked import KEPT_S
 
 @dataclass(frozen=True, slots=True)
 class CommandEnded:
-    """A command that ran as `spec` says from `started_ns` on: what it came to, what it left, and what it tried to
-    reach, in words."""
+    """A command that ran by `spec` from `started_ns` on: its outcome, its output with the changes it left, and in words
+    what it tried to reach."""
 
     spec: CommandSpec
     outcome: Outcome
@@ -59,7 +59,8 @@ class CommandEnded:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """A plan as far as it could go without changing the workspace: what ran came to `result`, or it is still to do."""
+    """A plan after everything that does not change the workspace. `result` is the result of what ran, or the plan
+    itself if it is still to be written."""
 
     proposal: Proposal
     judgement: Judgement
@@ -67,7 +68,7 @@ class Executed:
 
 
 async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) -> Executed:
-    """Runs what the plan runs. Raises ToolError, as a read or the sandbox does."""
+    """Carries out the plan, except for writes and commits. Raises ToolError, as a read or the sandbox does."""
     proposal, plan = authorised.proposal, authorised.proposal.plan
     result: Outcome | CommandEnded | WritePlan | CommitPlan
     match plan:
@@ -100,7 +101,7 @@ async def execute(authorised: Authorised, ctx: CallContext, record: CallRecord) 
 
 
 async def _find_sight(authorised: Authorised, spec: CommandSpec, ctx: CallContext, record: CallRecord) -> Sight:
-    """Returns what a command sees, and what it is kept from."""
+    """Returns what a command sees, and which paths are hidden from it."""
     proposal, parts, root = authorised.proposal, ctx.parts, ctx.parts.workspace.root
     reads = _denied_reads(authorised, spec, ctx)
     seen = await retry_read(lambda: asyncio.to_thread(find_sight, root, reads, parts.folders), record.record_retry)
@@ -118,7 +119,7 @@ def _denied_reads(authorised: Authorised, spec: CommandSpec, ctx: CallContext) -
 
 
 async def _start_process(authorised: Authorised, plan: StartPlan, ctx: CallContext, record: CallRecord) -> Outcome:
-    """Starts a process that goes on when the call has ended; one that is cut short ends with the call."""
+    """Starts a process that goes on after the call has ended. If the call is cut short, the process ends with it."""
     parts, spec, turn = ctx.parts, plan.spec, ctx.turn
     seen = await _find_sight(authorised, spec, ctx, record)
     inside = Inside(authorised.permit, record, parts.sandbox.name, spec.template)
@@ -144,7 +145,7 @@ async def _start_process(authorised: Authorised, plan: StartPlan, ctx: CallConte
 async def _run_command(
     authorised: Authorised, plan: CommandPlan, ctx: CallContext, record: CallRecord
 ) -> CommandEnded | Outcome:
-    """Runs a command to its end, or until the person sends it to the background."""
+    """Runs a command until it ends, or until the person sends it to the background."""
     parts = ctx.parts
     seen = await _find_sight(authorised, plan.spec, ctx, record)
     started_ns = time.time_ns()
@@ -158,7 +159,7 @@ async def _run_command(
         begun=inside.begin,
         in_force=inside.in_force,
     )
-    # What is shown of the workspace and its repository is for a command in it: another one sees its own folder.
+    # `seen` is about the workspace and its repository. A command that runs in another folder sees only that folder.
     given_by = seen.given_to(spec) if spec.workspace == parts.workspace.root else nullcontext(spec)
     printed, leave = Printed(), Leave()
 
@@ -187,7 +188,7 @@ async def _run_command(
 
 
 def _kept(authorised: Authorised, spec: CommandSpec, seen: Sight, ctx: CallContext) -> Kept:
-    """Returns what a process that is about to begin is kept from."""
+    """Returns the paths that are hidden from a process that is about to begin."""
     parts = ctx.parts
 
     def look() -> Sequence[Path]:
@@ -197,7 +198,7 @@ def _kept(authorised: Authorised, spec: CommandSpec, seen: Sight, ctx: CallConte
 
 
 async def _attend(command: Foreground, processes: SessionProcesses) -> CommandOutput | ProcessSeen:
-    """Waits until a command ends, or is sent to the background; ends it where that is cut short."""
+    """Waits until a command ends or is sent to the background. If the waiting is cut short, ends the command."""
     ends: tuple[asyncio.Future[Any], ...] = (command.task, command.sent)
     with processes.waiting_for(command):
         try:
@@ -211,6 +212,6 @@ async def _attend(command: Foreground, processes: SessionProcesses) -> CommandOu
 
 
 def _sent(process: ProcessSeen) -> Outcome:
-    """Returns what a call came to whose command the person sent to the background."""
+    """Returns the outcome of a call whose command the person sent to the background."""
     how = f"the person sent it to the background as {process.id}; what it has written and writes is thrown away"
     return Outcome(f"{how}; `read_process` tells what it prints", f"{process.id}: {how}", {"process": process.id})

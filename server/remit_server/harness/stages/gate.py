@@ -1,6 +1,6 @@
-"""Stages 1 to 3: the gate, which is the intent matrix and the tools that this run allows (INT-04); arguments parsed at
-the boundary, so that from here on a tool sees only its own type; and what the session's workflow has no use for now
-(FLW-03). What may be written is policy's to say.
+"""Stages 1 to 3: the gate, which checks the tool against the intent and the run (INT-04); the parsing of arguments, so
+that a tool sees only its own type; and the check that the session's workflow has a use for the tool now (FLW-03). Which
+files may be written is decided by policy.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from remit_server.tools.spec import AnyTool
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A call of a tool that the active intent and the run open; its arguments have not been looked at."""
+    """A call of a tool that the active intent and the run allow; its arguments have not been looked at."""
 
     tool: AnyTool
 
 
 def admit(ctx: CallContext) -> Admitted:
-    """Admits a call of a tool that the active intent and the run open.
+    """Admits a call of a tool that the active intent and the run allow.
 
-    Raises ToolError: `invalid_arguments` for what was no call, `intent_required`, `tool_not_allowed_for_intent`,
-    `tool_unavailable`, `unknown_tool`.
+    Raises ToolError: `invalid_arguments` if the model's text was no call, `intent_required`,
+    `tool_not_allowed_for_intent`, `tool_unavailable`, `unknown_tool`.
     """
     call, turn, parts = ctx.call, ctx.turn, ctx.parts
     if call.name == UNREADABLE_CALL:
@@ -65,7 +65,8 @@ def opened_tools(intent: Intent, turn: Turn, parts: Parts) -> tuple[str, ...]:
 
 
 def _offered(turn: Turn, tools: Mapping[str, AnyTool]) -> frozenset[str]:
-    """Returns the tools that this run has for whoever calls: the workflow's own lead somewhere in strict mode alone."""
+    """Returns the tools that this run has for the caller. Tools for the enforced workflow are left out except in strict
+    mode."""
     strict = turn.memory.position.mode is Mode.STRICT
     return frozenset(
         name
@@ -77,15 +78,15 @@ def _offered(turn: Turn, tools: Mapping[str, AnyTool]) -> frozenset[str]:
 
 
 def may_call(tool: AnyTool, turn: Turn) -> bool:
-    """Returns whether whoever calls now may call this tool at all: some are the person's alone, and only our own model
-    hands work over, not that of a sub-agent."""
+    """Returns whether the turn's caller may call this tool at all. Some tools are only for the person, and only our own
+    model may hand work over, but not as a sub-agent."""
     if tool.delegates and (turn.caller != "model" or turn.sub_agents is None):
         return False
     return turn.caller == "human" or not tool.person_only
 
 
 def outside(refusal: Refusal) -> ToolError:
-    """Returns what the gate refused, with the intents that open the tool as data."""
+    """Returns the gate's refusal as an error, with the intents that open the tool as data."""
     why = "every call has to fit the declared intent"
     error = ToolError(refusal.message, why, refusal.fix, code=ErrorCode(refusal.code))
     error.data = {"intents": list(refusal.openers)}
@@ -93,7 +94,8 @@ def outside(refusal: Refusal) -> ToolError:
 
 
 def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:
-    """Returns the refusal of what a model meant as a call: `arguments` say why it is none (`UNREADABLE_CALL`)."""
+    """Returns the refusal of a text that a model meant as a call. `arguments` say why it is none
+    (`UNREADABLE_CALL`)."""
     return ToolError(
         "this call could not be read, and nothing was done",
         str(arguments.get("why", "it is no call")),
@@ -105,7 +107,7 @@ def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:
 def unavailable(name: str, *, known: bool, instead: Sequence[str]) -> ToolError:
     """Returns the refusal of a call of `name`: this run leaves it out if it is `known`, else there is no such tool.
 
-    `instead` are the tools that the active intent and this run do open (INT-04).
+    `instead` are the tools that the active intent and this run allow (INT-04).
     """
     error = ToolError(
         f"`{name}` cannot be used now",
@@ -127,7 +129,7 @@ A = TypeVar("A", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """A tool, and arguments of its own type."""
+    """A tool, and the call's arguments as the tool's own type."""
 
     tool: AnyTool
     arguments: BaseModel
@@ -140,7 +142,7 @@ def parse(admitted: Admitted, ctx: CallContext) -> ParsedCall:
 
 
 def validate(name: str, model: type[A], arguments: Mapping[str, JsonValue]) -> A:
-    """Returns arguments as their own type. Raises ToolError (`invalid_arguments`)."""
+    """Returns the arguments as a `model`. Raises ToolError (`invalid_arguments`)."""
     try:
         return model.model_validate(dict(arguments))
     except ValidationError as error:
@@ -154,13 +156,14 @@ def _describe(error: ValidationError) -> str:
 
 
 def _where(problem: ErrorDetails) -> str:
-    """Returns the argument that a problem is in; what is wrong with all of them says where itself."""
+    """Returns the name of the argument with the problem, or an empty text if the problem is not in one argument."""
     place = ".".join(map(str, problem["loc"]))
     return f"`{place}`: " if place else ""
 
 
 def _problem(problem: ErrorDetails) -> str:
-    """Returns what is wrong in words; of what no pattern fits, the first character that may not stand where it does."""
+    """Returns in words what is wrong. If a value does not match its pattern, names the first character that is not
+    allowed where it stands."""
     if problem["type"] == "string_pattern_mismatch":
         value, pattern = str(problem["input"]), str(problem.get("ctx", {}).get("pattern"))
         fitting = re.match(pattern.removesuffix("$"), value)
@@ -172,12 +175,12 @@ def _problem(problem: ErrorDetails) -> str:
 
 
 def invalid(name: str, why: str, fix: str) -> ToolError:
-    """Returns the refusal of arguments."""
+    """Returns the refusal of a tool's arguments."""
     return ToolError(f"the arguments of `{name}` cannot be used", why, fix, code=ErrorCode.INVALID_ARGUMENTS)
 
 
 def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
-    """Returns the call where the state has a use for its tool. Raises ToolError (`tool_unavailable`)."""
+    """Returns the call if the workflow's state has a use for its tool. Raises ToolError (`tool_unavailable`) if not."""
     position, name, part = ctx.turn.memory.position, parsed.tool.name, parsed.tool.workflow
     if not part.only_in:
         return parsed

@@ -1,5 +1,5 @@
-"""Stage 9: the workspace changes, here and nowhere before: by the call's own writes, its commit, or what its command
-left (INT-01).
+"""Stage 9: the first stage that changes the workspace: by the call's own writes, its commit, or the changes that its
+command left (INT-01).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from remit_server.tools.spec import CommitPlan, Outcome, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
 
 MAX_TRIES = 3
-"""How often a merge is tried while the person types elsewhere in the file."""
+"""How often a write is tried if the person types elsewhere in the file meanwhile."""
 OTHER_LINES_CHANGED = "the person had changed other lines of it since; they are kept"
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What the call came to, not yet redacted; the model sees `most_chars` characters of it.
+    """The outcome of the call, not yet redacted. The model sees at most `most_chars` characters of it.
 
-    `written` are the paths that a command wrote, taken over or not.
+    `written` are the paths that a command wrote, whether they were merged or not.
     """
 
     outcome: Outcome
@@ -44,9 +44,10 @@ class Merged:
 
 
 async def merge(executed: Executed, ctx: CallContext, record: CallRecord) -> Merged:
-    """Changes the workspace as the plan and its permit say. A cancellation waits until what has begun is finished.
+    """Changes the workspace as the plan and its permit say. A cancellation waits until a write that has begun is
+    finished.
 
-    Raises ToolError: `stale` where a file is not what it was when it was approved; what had been changed stays noted.
+    Raises ToolError: `stale` if a file is not what it was when it was approved; the record then names what was changed.
     """
     written: tuple[str, ...] = ()
     match executed.result:
@@ -79,7 +80,8 @@ async def _commit(plan: CommitPlan, ctx: CallContext, record: CallRecord) -> Out
 
 
 async def _write(plan: WritePlan, executed: Executed, ctx: CallContext, record: CallRecord) -> Outcome:
-    """Merges the changes. What the person types elsewhere at that very moment is followed, a few times."""
+    """Writes the changes. If the person types elsewhere in a file at that very moment, fits the changes in and tries
+    again, up to `MAX_TRIES` times."""
     tool, judgement, notes = executed.proposal.tool.name, executed.judgement, tuple[str, ...]()
     for left in reversed(range(MAX_TRIES)):
         fitted = _fit_as_judged(plan, executed, ctx)
@@ -100,7 +102,8 @@ async def _write(plan: WritePlan, executed: Executed, ctx: CallContext, record: 
 
 
 def _fit_as_judged(plan: WritePlan, executed: Executed, ctx: CallContext) -> WritePlan:
-    """Fits the plan into what the buffers hold now, where policy decides the same about it; else it stays as it is."""
+    """Returns the plan fitted into the present buffers, if it fits and policy decides the same about it; else the plan
+    as it is."""
     fitted = rebase_plan(plan, ctx.parts.documents)
     if fitted is None or fitted.changes == plan.changes:
         return plan
@@ -110,5 +113,5 @@ def _fit_as_judged(plan: WritePlan, executed: Executed, ctx: CallContext) -> Wri
 
 
 def with_notes(data: Mapping[str, JsonValue], notes: Sequence[str]) -> Mapping[str, JsonValue]:
-    """Adds to a result's data what the harness adds to its text, where it adds something."""
+    """Returns a result's data with the notes that the harness adds to its text, if there are any."""
     return {**data, "notes": list(notes)} if notes else data

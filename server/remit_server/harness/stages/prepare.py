@@ -1,5 +1,5 @@
-"""Stages 4 and 5: policy and the person's standing answers, before anything of a call's files is read; then the tool
-reads what it must and returns a plan, which is judged once more with what only a plan can tell.
+"""Stages 4 and 5: first policy and the person's standing answers judge a call, before any of its files is read; then
+the tool reads what it needs and returns a plan, which is judged again with what only a plan can tell.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from remit_server.workspace.content.open_files import retry_read
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall:
-    """A call that nothing denies, and how it was judged; it may have to be asked about."""
+    """A call that nothing denies, and its judgement. The person may still have to be asked."""
 
     call: ResolvedCall
     judgement: Judgement
 
 
 async def judge(resolved: ResolvedCall, ctx: CallContext, record: CallRecord) -> JudgedCall:
-    """Judges the call's actions. Raises ToolError (`denied`), RunDenied where the deny is final."""
+    """Judges the call's actions. Raises ToolError (`denied`), or RunDenied if the deny is final."""
     return JudgedCall(resolved, await judge_or_refuse(resolved.actions, ctx, record))
 
 
 async def judge_or_refuse(
     actions: tuple[Action, ...], ctx: CallContext, record: CallRecord, known: Judgement | None = None
 ) -> Judgement:
-    """Judges actions under the rules in force and notes it; returns `known` where nothing that led to it has changed.
+    """Judges actions under the rules in force and notes the judgement; returns `known` if its basis has not changed.
 
-    Raises ToolError (`denied`), RunDenied where the deny is final.
+    Raises ToolError (`denied`), or RunDenied if the deny is final.
     """
     judgement = await judge_actions(actions, ctx.parts.rulebook, ctx.turn, known)
     return judgement if judgement is known else refuse_denied(judgement, record)
 
 
 def refuse_denied(judgement: Judgement, record: CallRecord) -> Judgement:
-    """Notes a judgement and returns it where it denies nothing. Raises ToolError, RunDenied where the deny is final."""
+    """Notes a judgement, and returns it if it denies nothing. Raises ToolError, or RunDenied if the deny is final."""
     record.note_judgement(judgement)
     denial = judgement.denial(record.tool, record.turn.memory.position)
     if denial is not None:
@@ -58,10 +58,10 @@ def refuse_denied(judgement: Judgement, record: CallRecord) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A plan that nothing denies; `judgement` is about the actions as the plan makes them.
+    """A plan that nothing denies. `judgement` is about the actions with what only the plan can tell.
 
-    `review` says why the person has to look at it, whatever policy allows; empty where only policy asks. `remarks` are
-    what they are told first where they are asked.
+    `review` are the reasons why the person has to look at the plan even if policy allows it. `remarks` are shown to the
+    person before the reasons of policy, if they are asked.
     """
 
     proposal: Proposal
@@ -72,12 +72,12 @@ class Prepared:
 
 
 async def prepare(judged: JudgedCall, ctx: CallContext, record: CallRecord) -> Prepared:
-    """Has the tool prepare its plan, and judges what the plan makes of the actions.
+    """Lets the tool prepare its plan, and judges the actions again with what the plan tells.
 
     Raises ToolError, as the tool's `prepare` does; `sandbox_unavailable` for a command that nothing isolates; `denied`.
     """
     call = judged.call
-    # It only reads, whatever the tool: nothing has been written that a second try could write twice.
+    # Preparing only reads, for every tool, so that trying it again cannot write anything twice.
     proposal = await retry_read(
         lambda: propose(call.tool, call.arguments, call.actions, call.tool_context, ctx), record.record_retry
     )
@@ -91,13 +91,13 @@ async def prepare(judged: JudgedCall, ctx: CallContext, record: CallRecord) -> P
 async def propose(
     tool: AnyTool, arguments: BaseModel, actions: tuple[Action, ...], tool_context: ToolContext, ctx: CallContext
 ) -> Proposal:
-    """Has the tool prepare a plan for what its files hold now. Raises ToolError, as its `prepare` does."""
+    """Lets the tool prepare a plan for the present contents of its files. Raises ToolError, as its `prepare` does."""
     plan = await tool.prepare(arguments, tool_context)
     return await with_plan(Proposal(tool, arguments, actions, plan), plan, ctx)
 
 
 async def with_plan(proposal: Proposal, plan: Plan, ctx: CallContext) -> Proposal:
-    """Returns the proposal with this plan, and its actions as only the plan can tell. Raises ToolError."""
+    """Returns the proposal with this plan, and its actions with what only the plan can tell. Raises ToolError."""
     actions = measure_actions(proposal.actions, plan, layers=await _has_layers(plan, ctx.parts))
     if isinstance(plan, WritePlan):
         actions = await asyncio.to_thread(mark_repositories, actions, ctx.parts.workspace.root)
@@ -105,9 +105,9 @@ async def with_plan(proposal: Proposal, plan: Plan, ctx: CallContext) -> Proposa
 
 
 async def _has_layers(plan: Plan, parts: Parts) -> bool:
-    """Returns whether what this plan's command writes goes to a layer, to be judged when it is known.
+    """Returns whether the writes of this plan's command go to a layer, and are judged after it has run.
 
-    Raises ToolError where nothing isolates, or keeps a process: nobody is asked about what cannot run.
+    Raises ToolError if nothing isolates the command, or keeps a process, so that nobody is asked about what cannot run.
     """
     if not isinstance(plan, CommandPlan | StartPlan):
         return False

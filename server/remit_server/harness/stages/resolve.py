@@ -1,4 +1,4 @@
-"""Stage 3: what a call touches, as actions that policy can judge: resolved paths, under every name that a file has."""
+"""Stage 3: turns a call into actions that policy can judge, with resolved paths, under every name that a file has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from remit_server.workspace.paths.hard_links import HardLinks
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCall:
-    """A call and the actions that it is made of. `tool_context` remembers where its paths lead."""
+    """A call and its actions. `tool_context` is what the tool may look at."""
 
     tool: AnyTool
     arguments: BaseModel
@@ -40,8 +40,8 @@ async def resolve(parsed: ParsedCall, ctx: CallContext) -> ResolvedCall:
 
 
 async def resolve_targets(parsed: ParsedCall, ctx: CallContext, *, ahead: bool = False) -> ResolvedCall:
-    """Resolves the call to the actions that its tool names, each file under the name that the call gave it. Of a
-    call that hands work over, `ahead` are those that the work may come to."""
+    """Resolves the call to the actions that its tool names, each file under the name that the call gave it. With
+    `ahead`, a call that hands work over is resolved to the actions that the work may take."""
     tool_context = make_tool_context(parsed.tool.name, ctx.turn, ctx.parts)
     tool = parsed.tool
     if ahead and tool.may_touch is not None:
@@ -53,7 +53,7 @@ async def resolve_targets(parsed: ParsedCall, ctx: CallContext, *, ahead: bool =
 
 
 def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
-    """Returns what a call of `tool` may look at, as policy says of the turn."""
+    """Returns what a call of `tool` in this turn may look at, with policy's limits."""
     links, rules, workflow = HardLinks(parts.workspace.root), parts.rulebook, parts.workflow()
     most: dict[RulePaths, bool] = {}
 
@@ -61,7 +61,7 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         own = rules.own_paths(syscall)
         if turn.authority.within or own.concern(path):
             return judge_path(rules, turn, tool, syscall, path).verdict is Verdict.ALLOW
-        if own not in most:  # one verdict about all paths that no rule names
+        if own not in most:  # all paths that no rule names have the same verdict
             most[own] = judge_path(rules, turn, tool, syscall, path).verdict is Verdict.ALLOW
         return most[own]
 
@@ -100,12 +100,12 @@ def _targets_in_thread(tool: AnyTool, arguments: BaseModel, tool_context: ToolCo
     try:
         return tool.targets(arguments, tool_context)
     except StopIteration as error:
-        # No thread can hand it over, and whoever waits for it would wait for ever.
+        # A StopIteration cannot be passed on from a thread, so the caller would wait for ever.
         raise RuntimeError(f"{tool.name} has no next one") from error
 
 
 def _action_of(target: Target, tool: AnyTool, turn: Turn, inside: SandboxName) -> Action:
-    """`inside` is the sandbox that the call will have, where it has one."""
+    """Returns the action on a target. `inside` is the sandbox that the call gets if it needs one."""
     path = target.path.relative if target.path else None
     action = action_for(turn, tool.judged_as or tool.name, target.syscall, path)
     return replace(
@@ -123,7 +123,7 @@ def _action_of(target: Target, tool: AnyTool, turn: Turn, inside: SandboxName) -
 
 
 async def _add_other_names(actions: tuple[Action, ...], ctx: CallContext) -> tuple[Action, ...]:
-    """Adds each read once more for every other name that its file has. Raises ToolError."""
+    """Returns the actions, with each read repeated for every other name (hard link) of its file. Raises ToolError."""
     links = HardLinks(ctx.parts.workspace.root)
     named = [(each, each.path) for each in actions if each.syscall == "fs.read" and each.path is not None]
     if not any(links.may_have_others(path) for _, path in named):
@@ -133,7 +133,8 @@ async def _add_other_names(actions: tuple[Action, ...], ctx: CallContext) -> tup
 
 
 async def _mark_history(resolved: ResolvedCall, ctx: CallContext) -> tuple[Action, ...]:
-    """Marks the actions that run something where git's history holds what policy denies reading."""
+    """Returns the actions, with those that run a command marked if git's history holds files that policy denies
+    reading."""
     actions, parts = resolved.actions, ctx.parts
     if not any(action.syscall == "process.exec" for action in actions):
         return actions

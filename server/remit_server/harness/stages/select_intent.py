@@ -1,4 +1,4 @@
-"""How an intent is declared: by a call of its own, before any other of the step (INT-03; TOOL-02)."""
+"""Declares a step's intent, by a call of its own before any other call of the step (INT-03; TOOL-02)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ class SelectIntent(Arguments):
 
 
 def select_intent(ctx: CallContext) -> str:
-    """Declares what the call names, and returns what the model is told of it. Raises ToolError, as `declare` does."""
+    """Declares the intent that the call names, and returns what the model is told. Raises ToolError, as `declare`
+    does."""
     declared = parse_intent(ctx.call.arguments, ctx.parts.rulebook.policy.work_items)
     declare(declared, ctx.call.id, ctx.turn, ctx.parts)
     return describe_selected(declared, ctx.turn, ctx.parts)
 
 
 def preview_selected(arguments: Mapping[str, JsonValue], turn: Turn, parts: Parts) -> str | None:
-    """Returns what a model is told when it declares an intent by these arguments (INT-09); None where it would be
+    """Returns what a model would be told if it declared an intent by these arguments (INT-09), or None if that would be
     refused."""
     try:
         declared = parse_intent(arguments, parts.rulebook.policy.work_items)
@@ -50,9 +51,9 @@ def preview_selected(arguments: Mapping[str, JsonValue], turn: Turn, parts: Part
 
 
 def parse_intent(arguments: Mapping[str, JsonValue], known: WorkItems | None) -> Declaration:
-    """Parses a declaration, whose work item is one of those that are `known`.
+    """Parses a declaration. `known` are the work items that it may name.
 
-    Raises ToolError where it declares none of the seven intents, or names another work item.
+    Raises ToolError if it declares none of the seven intents, or names another work item.
     """
     parsed = validate(SELECT_INTENT, SelectIntent, arguments)
     if parsed.intent not in Intent.__members__:
@@ -64,13 +65,13 @@ def parse_intent(arguments: Mapping[str, JsonValue], known: WorkItems | None) ->
 
 
 def is_left(intent: Intent, turn: Turn) -> bool:
-    """Returns whether whoever calls still has this intent: a skill may leave the turn's model fewer, and whoever hands
-    work over a sub-agent."""
+    """Returns whether the turn's caller still has this intent. A skill may leave the model fewer intents, and a
+    sub-agent may be handed fewer."""
     return turn.caller != "model" or intent in turn.authority.intents
 
 
 def refuse_narrowed(intent: Intent, turn: Turn) -> None:
-    """Raises ToolError (`tool_not_allowed_for_intent`) for an intent that the turn's model is not left."""
+    """Raises ToolError (`tool_not_allowed_for_intent`) if the turn's model no longer has this intent."""
     if is_left(intent, turn):
         return
     left = ", ".join(sorted(turn.authority.intents))
@@ -83,9 +84,10 @@ def refuse_narrowed(intent: Intent, turn: Turn) -> None:
 
 
 def declare(declared: Declaration, call_id: str, turn: Turn, parts: Parts) -> None:
-    """Rules 2 and 4: the step's intent is this one from here on. Audited before it holds (INT-03).
+    """Rules 2 and 4: sets the step's intent from here on. Audited before it takes effect (INT-03).
 
-    Raises ToolError where the turn's model is left others: by a skill (TOOL-20), or as a sub-agent (AGT-16).
+    Raises ToolError if the turn's model has only other intents left, because of a skill (TOOL-20) or as a sub-agent
+    (AGT-16).
     """
     refuse_narrowed(declared.intent, turn)
     previous, justification = turn.intent.active, declared.justification
@@ -104,7 +106,7 @@ def declare(declared: Declaration, call_id: str, turn: Turn, parts: Parts) -> No
 
 
 def describe_selected(declared: Declaration, turn: Turn, parts: Parts) -> str:
-    """Returns the tools that the intent opens, the rules of policy that name it, and its work item; redacted."""
+    """Returns, redacted, the tools that the intent opens, the rules of policy that name it, and its work item."""
     policy, opened = parts.rulebook.policy, opened_tools(declared.intent, turn, parts)
     lines = [f"intent {declared.intent} is active; it opens {', '.join(opened) or 'no tool'}"]
     lines += _rules(policy, declared.intent)
@@ -115,7 +117,8 @@ def describe_selected(declared: Declaration, turn: Turn, parts: Parts) -> str:
 
 
 def _rules(policy: Policy, intent: Intent) -> Iterator[str]:
-    """Yields the rules that speak of this intent by name; what holds for all is not repeated with each."""
+    """Yields the denying and asking rules that name this intent. Rules for all intents are left out, so that they are
+    not repeated with each."""
     rules = (rule for layer in policy.layers for rule in layer.rules if intent in (rule.intents or ()))
     stopping = [rule for rule in rules if rule.verdict in _STOPS]
     yield from (f"policy, {_STOPS[rule.verdict]}: {rule.reason} ({rule.name})" for rule in stopping[:MAX_RULES])

@@ -1,7 +1,7 @@
-"""Changes files and folders under the permit that is in force: for a call, a review, and what a command left.
+"""Changes files and folders under the permit in force: for a call, a review, or the changes that a command left.
 
-What the files hold is kept before they change, so that it can be taken back (SES-05). A file that is open is changed
-through the editor, else as a whole on disk (FILE-03).
+The old contents are kept before the files change, so that the change can be undone (SES-05). A file that is open is
+changed through the editor, any other file as a whole on disk (FILE-03).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from remit_server.workspace.ports import Documents
 
 @dataclass(frozen=True, slots=True)
 class JudgedWrite:
-    """A plan of a tool, and its actions as the policy of this version judged them."""
+    """A tool's plan, and its actions as the policy of this version judged them."""
 
     plan: WritePlan
     tool: str
@@ -38,11 +38,11 @@ class JudgedWrite:
 
 
 async def write_judged(judged: JudgedWrite, ctx: CallContext, record: CallRecord) -> tuple[str, ...]:
-    """Writes what was judged; returns remarks on files that cannot be read any more. What was changed is noted in the
-    record, also where it fails; a cancellation waits.
+    """Writes the plan; returns remarks on files that are no longer valid JSON. The record names the files that were
+    changed, even if the write fails. A cancellation waits until the write is finished.
 
-    Raises ToolError: `stale` where a file is not what it was when it was approved, or lies in a repository by now;
-    `limit_reached` where what the files hold cannot be kept. Nothing is changed then.
+    Raises ToolError: `stale` if a file is not what it was when it was approved, or lies in a git repository by now;
+    `limit_reached` if the old contents cannot be kept, and then nothing is changed.
     """
     if await asyncio.to_thread(mark_repositories, judged.actions, ctx.parts.workspace.root) != judged.actions:
         raise stale(next((action.path for action in judged.actions if action.path), judged.tool))
@@ -59,8 +59,8 @@ async def _write(judged: JudgedWrite, ctx: CallContext, record: CallRecord) -> N
 
 
 async def _write_files(judged: JudgedWrite, ctx: CallContext, record: CallRecord) -> None:
-    """Keeps what the files hold, merges, and traces each range that changed (INT-11); where that cannot be done, the
-    person is told."""
+    """Keeps the old contents, merges the changes, and traces each range that changed (INT-11). If tracing fails, the
+    person is warned."""
     parts, turn, call, plan = ctx.parts, ctx.turn, ctx.call, judged.plan
     try:
         kept = await turn.history.keep(call.id, plan.changes, plan.undoes)
@@ -88,17 +88,19 @@ async def _write_files(judged: JudgedWrite, ctx: CallContext, record: CallRecord
 
 @dataclass(frozen=True, slots=True)
 class Merger:
-    """Where approved changes go, and the log that outlives a crash between two of them."""
+    """Applies approved changes to the workspace and open documents; the log lets a merge survive a crash between two
+    changes."""
 
     workspace: Workspace
     documents: Documents
     log: MergeLog
 
     async def merge(self, changes: tuple[FileChange, ...], label: str, changed: list[str], policy_version: str) -> None:
-        """Applies the changes in order, adding each path to `changed` once it is. A file is changed whole, or not.
+        """Applies the changes in order, and adds each path to `changed` once it is done. A file is changed whole, or
+        not at all.
 
-        Raises ToolError `stale` where a file is no longer what it was when its change was approved; where that is seen
-        beforehand, nothing is changed. What was merged before a later one failed stays, and the error says so.
+        Raises ToolError `stale` if a file is no longer what it was when its change was approved. If that is seen
+        beforehand, nothing is changed; if a later change fails, the earlier ones stay, and the error says so.
         """
         await self.documents.look([change.path.relative for change in changes])
         if len(changes) == 1:

@@ -1,1 +1,1 @@
-"""The workflow around calls: what moves a session from state to state, and what that is judged by (FLW-06)."""
+"""The workflow around calls: moves a session from state to state, and judges the facts that allow it (FLW-06)."""

@@ -1,6 +1,6 @@
-"""Holds explore mode to the coverage budget, and counts what each commit does to it (FLW-08).
+"""Holds explore mode to the coverage budget, and counts what each commit does to the budget (FLW-08).
 
-The coverage account of a workspace, in a file of the person's state that no tool can write (FLW-08).
+Also reads and writes the workspace's coverage account, a file in the person's state that no tool can write (FLW-08).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _HELD_EFFECTS = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 
 def refuse_locked(resolved: ResolvedCall, ctx: CallContext) -> None:
-    """Raises ToolError where the call would change something in a locked explore mode. Measuring stays possible, what
-    no test can come before costs nothing, and a commit is held by what it costs itself.
+    """Raises ToolError if explore mode is locked and the call would change something. Runs of tests stay possible, so
+    do edits of files that need no test first, and a commit is held only for its own cost, in `hold_commit`.
     """
     tool = resolved.tool
     if tool.effect in _HELD_EFFECTS and tool.workflow.follows not in {Follows.TESTS, Follows.COMMIT} and _is_held(ctx):
@@ -56,15 +56,15 @@ def refuse_locked(resolved: ResolvedCall, ctx: CallContext) -> None:
 
 
 def refuse_mode(mode: Mode, ctx: CallContext) -> None:
-    """Raises ToolError where a locked explore mode is switched to."""
+    """Raises ToolError if the session would switch to explore or debug mode while explore mode is locked."""
     if mode is not Mode.STRICT and (refusal := _refusal_if_locked(f"{mode} mode", ctx)):
         raise refusal
 
 
 def hold_commit(paths: Iterable[str], ctx: CallContext) -> None:
-    """Holds a commit of explore mode to the budget, before anybody is asked about it. Raises ToolError.
+    """Raises ToolError if a commit in explore mode would exceed the budget, before anybody is asked about it.
 
-    What is held is no debt: nothing of it is committed. Files that no test can come before cost nothing.
+    A commit that is held adds no debt, because nothing is committed. Files that need no test first cost nothing.
     """
     account = _read(ctx) if _is_held(ctx) else None
     if account is None or not _needs_tests(paths, ctx):
@@ -78,7 +78,7 @@ def hold_commit(paths: Iterable[str], ctx: CallContext) -> None:
 
 
 def count_run(measured: Coverage, ctx: CallContext, *, is_committed: bool) -> None:
-    """Counts what a run of all tests measured, in any mode and by whomever. Raises ToolError."""
+    """Counts the coverage that a run of all tests measured, in any mode and for any caller. Raises ToolError."""
     if ctx.parts.coverage_file is None:
         return
     thresholds = ctx.parts.workflow().thresholds
@@ -90,7 +90,7 @@ def count_run(measured: Coverage, ctx: CallContext, *, is_committed: bool) -> No
 
 
 def count_commit(paths: Iterable[str], ctx: CallContext) -> str:
-    """Counts a commit that was made; returns what there is to say about the budget, else nothing. Raises ToolError."""
+    """Counts a commit that was made; returns a note about the budget, or an empty text. Raises ToolError."""
     position, measured = ctx.turn.memory.position, ctx.turn.memory.measured
     if ctx.parts.coverage_file is None or ctx.turn.caller == "human" or position.is_exempt:
         return ""
@@ -105,7 +105,7 @@ def count_commit(paths: Iterable[str], ctx: CallContext) -> str:
 
 
 def _count(measured: Coverage, ctx: CallContext) -> Account | None:
-    """Counts the measurement of a commit in the session's mode."""
+    """Counts the coverage of a commit by the rules of the session's mode; returns the account."""
     strict = ctx.turn.memory.position.mode is Mode.STRICT
 
     def change(before: Account | None) -> Account | None:
@@ -115,7 +115,7 @@ def _count(measured: Coverage, ctx: CallContext) -> Account | None:
 
 
 def _update(change: Callable[[Account | None], Account | None], ctx: CallContext) -> Account | None:
-    """Changes the account, audited before it is told. Raises ToolError."""
+    """Changes the account and returns it; the change is audited before the file is written. Raises ToolError."""
     assert ctx.parts.coverage_file is not None
 
     def recorded(before: Account | None) -> Account | None:
@@ -141,13 +141,14 @@ def _record(before: Account | None, after: Account, ctx: CallContext) -> None:
 
 
 def _is_held(ctx: CallContext) -> bool:
-    """Tells whether the budget holds this call: a model's, in explore or debug mode, not under an exemption."""
+    """Returns whether the budget applies to this call: not a person's, in explore or debug mode, without an
+    exemption."""
     position = ctx.turn.memory.position
     return ctx.turn.caller != "human" and position.mode is not Mode.STRICT and not position.is_exempt
 
 
 def _needs_tests(paths: Iterable[str], ctx: CallContext) -> bool:
-    """Tells whether one of the files is of no category that a test cannot come before."""
+    """Returns whether one of the files needs a test first, because it fits no category of files that need none."""
     globs = ctx.parts.rulebook.policy.exemptions
     costless: list[Category] = [category for category in CATEGORIES if category != "type_refactor"]
     return any(all(unfit_paths(category, (path,), globs) for category in costless) for path in paths)
@@ -158,7 +159,7 @@ def _read(ctx: CallContext) -> Account | None:
 
 
 def _refusal_if_locked(what: str, ctx: CallContext) -> ToolError | None:
-    """Returns the refusal of what a locked explore mode holds; None where it is not locked."""
+    """Returns the refusal of `what` if explore mode is locked, else None."""
     account = _read(ctx)
     if account is None:
         return None
@@ -183,7 +184,7 @@ MAX_BYTES = 4096
 
 
 class AccountForm(BaseModel):
-    """The file, as JSON."""
+    """The contents of the account's file, as JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -193,7 +194,7 @@ class AccountForm(BaseModel):
 
 
 def read_account(file: Path) -> Account | None:
-    """Returns the account; None where no commit of strict mode has measured coverage. Raises ToolError."""
+    """Returns the account, or None if no commit in strict mode has measured coverage yet. Raises ToolError."""
     try:
         with file.open("rb") as stream:
             data = stream.read(MAX_BYTES)
@@ -209,7 +210,9 @@ def read_account(file: Path) -> Account | None:
 
 
 def update_account(file: Path, change: Callable[[Account | None], Account | None]) -> Account | None:
-    """Replaces the account by what `change` makes of it, whoever else writes it; returns that. Raises ToolError."""
+    """Replaces the account by the result of `change`, under a lock against other processes; returns the new account.
+
+    Raises ToolError."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

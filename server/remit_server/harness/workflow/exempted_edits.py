@@ -1,6 +1,7 @@
-"""Holds files that an exemption opened to edits of what it is for: types, prose, pictures (FLW-09).
+"""Limits edits under an exemption to what the exemption is for: types, prose, pictures (FLW-09).
 
-Finds the examples of a document that a project runs, which no exemption for documents opens (FLW-09).
+Also finds the examples in documents that the project's tests run, because no exemption for documents covers these
+(FLW-09).
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ _DRAWING = re.compile(r"\.svg$", re.IGNORECASE)
 _PROGRAM = re.compile(
     r"<(?:[\w-]+:)?(?:script|foreignobject|handler)\b|\bon[a-z]+\s*=|javascript:|<!entity|\0", re.IGNORECASE
 )
-"""What runs, or brings in what runs, where a drawing is shown; and what can be read in more than one way."""
+"""Parts of a drawing that run a program, or load one, when the drawing is shown, and parts that are ambiguous."""
 
 
 def edits_beyond(changes: Iterable[FileChange], turn: Turn, workspace: Workspace) -> dict[str, str]:
-    """Returns by path why a change is none that the exemption is for, which holds the agent alone."""
+    """Returns the paths whose changes the exemption does not cover, each with the reason. The person's own changes are
+    never limited."""
     position = turn.memory.position
     exemption = position.exemption
     if turn.caller == "human" or exemption is None or position.state is not State.EXPLORING:
@@ -50,7 +52,7 @@ def edits_beyond(changes: Iterable[FileChange], turn: Turn, workspace: Workspace
 
 
 def refuse_beyond(changes: Iterable[FileChange], turn: Turn, workspace: Workspace) -> None:
-    """Raises ToolError (`denied`) where one of the changes is none that the exemption is for."""
+    """Raises ToolError (`denied`) if the exemption does not cover one of the changes."""
     exemption = turn.memory.position.exemption
     for path, why in edits_beyond(changes, turn, workspace).items():
         fix = FIX[exemption.category] if exemption else ""
@@ -97,7 +99,7 @@ def _more_programs(change: FileChange) -> str | None:
 
 
 def _programs(data: bytes | None) -> set[str]:
-    """Returns the lines with a program of a drawing."""
+    """Returns the lines of a drawing that hold a program."""
     text = html.unescape((data or b"").decode("latin-1"))
     return {line.strip() for line in text.splitlines() if _PROGRAM.search(line)}
 
@@ -110,13 +112,13 @@ _MOST_BYTES = 1_000_000
 _NAMES_RUNNERS = compile_globs(
     ("conf.py", "noxfile.py", "Makefile", "*.mk", "justfile", "setup.py", "requirements*.txt", "*.rs", "**/.github/**")
 )
-"""What names programs that run examples, beside tests and their configuration."""
+"""Files, besides tests and their configuration, that may name programs which run examples."""
 _PROGRAM_OF_EXAMPLES = re.compile(
     rb"sybil|mktestdocs|phmdoctest|byexample|skeptic|clitest|markdown-doctest|evaldown|doc[-_]comment|"
     rb"doc *= *include_str|"
     rb"pytest[-_](?:examples|codeblocks|markdown|readme|cram)|--(?:markdown-docs|codeblocks)|\bcram\b|\btxm\b|\bmdsh\b"
 )
-"""Programs that run the blocks of code of a document."""
+"""Programs that run the code blocks of a document."""
 _FENCE = re.compile(r"[ >\t]*(`{3,}|~{3,})")
 _DIRECTIVE = re.compile(r"[ \t]*\.\. ")
 _INDENTED = re.compile(r" {3,}|\t")
@@ -126,7 +128,8 @@ _INDENTED = re.compile(r" {3,}|\t")
 class Runner:
     """A way to run the examples of documents.
 
-    `named` is what names it in a project; `examples` returns what it reads of a document; `why` is told to a person.
+    `named` matches the runner's name in a project's files, `examples` returns the parts of a document that it runs, and
+    `why` is the reason that a person is told.
     """
 
     named: re.Pattern[bytes]
@@ -134,14 +137,15 @@ class Runner:
     why: str
 
     def runs_in(self, workspace: Workspace) -> bool:
-        """Returns whether the project's tests, or what configures them, name it."""
+        """Returns whether the project's tests, their configuration or its build files name this runner."""
         files = walk(workspace, WorkspacePath(".", workspace.root), Limits())
         texts = (_read(workspace, file) for file in files if is_locked_file(file) or _NAMES_RUNNERS(file))
         return any(self.named.search(text) for text in texts)
 
 
 def prompt_examples(data: bytes) -> object:
-    """Returns the `>>>` examples of a document, what runs and what is wanted of each; None if they cannot be read."""
+    """Returns the `>>>` examples of a document, each with its code and its expected output, or None if they cannot be
+    read."""
     try:
         found = doctest.DocTestParser().get_examples(data.decode())
     except ValueError:
@@ -150,7 +154,7 @@ def prompt_examples(data: bytes) -> object:
 
 
 def code_lines(data: bytes) -> object:
-    """Returns the lines of a document that could be taken for code: fenced, indented, of a directive or comment."""
+    """Returns the lines of a document that could be code: fenced, indented, or in a directive or comment."""
     text = data.decode("latin-1")
     found = [line for comment in re.findall(r"<!--.*?(?:-->|\Z)", text, re.DOTALL) for line in comment.splitlines()]
     fence = ""
@@ -190,4 +194,4 @@ RUNNERS = (
         "this project names a program that runs the code of documents, and it changes a line of code",
     ),
 )
-"""The ways, the most telling one first."""
+"""The known runners, the most specific first, because the first one that applies gives the reason."""

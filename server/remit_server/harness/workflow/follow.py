@@ -1,4 +1,4 @@
-"""Follows the workflow around a call that may run: before it, and with what it came to (FLW-06)."""
+"""Moves the workflow on around a call that may run: before the call, and by its outcome (FLW-06)."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ _WRITING = frozenset({State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TES
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What was known when a call began: the test files and those that are tested, where tests are run in strict mode;
-    what a commit changes.
+    """What was known when a call began: for a run of tests, the test files (in strict mode) and the tested files; for a
+    commit, the paths that it changes.
     """
 
     tests: TestFiles | None = None
@@ -69,7 +69,8 @@ class Begun:
 
 @asynccontextmanager
 async def following(proposal: Proposal, ctx: CallContext) -> AsyncGenerator[Begun]:
-    """Moves on before the call runs, and back where it does not come to its end. Raises ToolError."""
+    """Moves the workflow on before the call runs. If a run of tests is cut short, leaves `validating` again. Raises
+    ToolError."""
     audit, turn = ctx.parts.audit, ctx.turn
     match proposal.tool.workflow.follows:
         case Follows.TESTS:
@@ -93,14 +94,15 @@ async def following(proposal: Proposal, ctx: CallContext) -> AsyncGenerator[Begu
 async def follow_outcome(
     merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext, record: CallRecord
 ) -> Merged:
-    """Moves on by what the call came to, and says so in its result. Raises ToolError where a control tool is held."""
+    """Moves the workflow on by the call's outcome, and adds notes to its result. Raises ToolError if a control tool is
+    held."""
     before, follows = ctx.turn.memory.position.state, proposal.tool.workflow.follows
     said = await _move_on(merged, begun, proposal, ctx)
     unsaved = await name_unsaved(ctx) if follows is Follows.TESTS else ""
     if record.changed:
         note_changes(ctx, by_run=follows is Follows.TESTS)
     if follows is Follows.TESTS:
-        # What the run itself left behind is no later change.
+        # Set `measured` only now, because `note_changes` clears it, and the run's own files are no later change.
         measured = ctx.turn.memory.measured = _measured(merged, proposal, ctx)
         if measured is not None:
             count_run(measured, ctx, is_committed=await asyncio.to_thread(is_committed, ctx))
@@ -117,7 +119,8 @@ async def follow_outcome(
 
 
 async def _move_on(merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext) -> str:
-    """Moves on by what the call came to; returns what there is to say about it. Raises ToolError where it is held."""
+    """Moves the workflow on by the call's outcome; returns a note about it, or an empty text. Raises ToolError if the
+    move is held."""
     follows = proposal.tool.workflow.follows
     match follows:
         case Follows.TESTS:
@@ -157,20 +160,21 @@ async def _read_tests(ctx: CallContext) -> TestFiles:
 
 
 async def _digest_first(ctx: CallContext) -> Tested | None:
-    """Returns what is about to be validated: what somebody changes while it runs was not tested."""
+    """Returns the files that are about to be tested. Taken before the run, because what changes during the run was not
+    tested."""
     tested_in = {*_WRITING, State.REVIEWING, State.TEST_WRITING}
     return await digest_tested(ctx) if ctx.turn.memory.position.state in tested_in else None
 
 
 def _leave_review_if_changed(now: Tested | None, ctx: CallContext) -> None:
-    """Has tests that passed count on while the files are as they were, and be run anew where one is another."""
+    """Leaves the review if a file differs from when the tests passed, so that the tests have to pass again."""
     position = ctx.turn.memory.position
     if position.state is State.REVIEWING and now != Tested(position.passed_with, position.tree):
         move(Trigger.REJECTED, ctx.turn, ctx.parts.audit)
 
 
 async def _follow_tests(merged: Merged, begun: Begun, proposal: Proposal, ctx: CallContext) -> str:
-    """Judges a run of tests by what the state wants proven; says why where it proves nothing."""
+    """Judges a run of tests by what the present state needs proven; returns a note, such as why it proves nothing."""
     assert isinstance(proposal.arguments, RunTestsArguments)
     turn, audit, position = ctx.turn, ctx.parts.audit, ctx.turn.memory.position
     run = read_run(merged.outcome, proposal.arguments, position.mode)
@@ -204,7 +208,7 @@ async def _follow_tests(merged: Merged, begun: Begun, proposal: Proposal, ctx: C
 
 
 async def _written(merged: Merged, before: TestFiles, now: TestFiles, ctx: CallContext) -> str:
-    """Says which test files are others after a run, or which it wrote for itself while it ran; empty for none."""
+    """Returns a note on test files that differ after a run, or that the run itself wrote; empty if there are none."""
     if differing := before.differing(now):
         return f"test files changed while it ran: {name_some(differing)}"
     is_locked = locked_files(ctx.parts.rulebook.policy.test_globs)
@@ -214,8 +218,9 @@ async def _written(merged: Merged, before: TestFiles, now: TestFiles, ctx: CallC
 
 
 async def _follow_written_tests(run: TestRun, begun: Begun, before: TestFiles, now: TestFiles, ctx: CallContext) -> str:
-    """Judges a run in `test_writing`: a failing test opens the code, and tests of code that is there go to their review
-    where all pass (FLW-16). What fails as it was committed is handed over as long as no such test was written.
+    """Judges a run in `test_writing`. A failing test opens the code for writing. If all tests pass and only new tests
+    of existing code were written, these go to review (FLW-16). A test that already fails as committed opens the code
+    too, unless such new tests were written.
     """
     turn, audit = ctx.turn, ctx.parts.audit
     committed = None if begun.tested is None else begun.tested.committed_texts(now)
@@ -239,7 +244,8 @@ async def _follow_written_tests(run: TestRun, begun: Begun, before: TestFiles, n
 
 
 def _describe_red(red: Red, committed: Mapping[str, str] | None) -> str:
-    """Names the tests that opened the code; of old ones it is not known whether anybody means them."""
+    """Returns a note that names the tests that opened the code. If all of them are old, the note says what to do if
+    they are not meant."""
     if old := proven_as_committed(red, committed):
         other = "where this is not what has to pass, call revise_tests and write a test that fails"
         return f"red, as it is committed: {name_some(old)}; {other}"
@@ -271,7 +277,7 @@ async def _complete_plan(ctx: CallContext) -> None:
 
 
 async def _exempt(merged: Merged, proposal: Proposal, ctx: CallContext) -> None:
-    """Grants an exemption whose paths all fit. Raises ToolError where one does not: tests come first then."""
+    """Grants an exemption if all its paths fit the category. Raises ToolError if one does not."""
     assert isinstance(proposal.arguments, ExemptionArguments)
     category = proposal.arguments.category
     assert isinstance(merged.outcome.facts, ToExempt)
@@ -301,13 +307,14 @@ async def _exempt(merged: Merged, proposal: Proposal, ctx: CallContext) -> None:
 
 
 async def _has_tests_of_plan(ctx: CallContext) -> bool:
-    """Tells whether the test files are those that were there when the plan was complete."""
+    """Returns whether the test files are the same as when the plan was completed."""
     before = ctx.turn.memory.position.before
     return before is not None and not before.differing(await _read_tests(ctx))
 
 
 async def _revise_tests(ctx: CallContext) -> str:
-    """Goes back to the tests where all code is taken back; says what is not, where the person left some of it."""
+    """Returns to `test_writing` if all code was taken back. If the person kept some of it, returns a note on what is
+    left."""
     looks = make_tool_context(REVISE_TESTS.name, ctx.turn, ctx.parts)
     todo, left = await asyncio.to_thread(take_back_code, looks)
     said = move(
@@ -324,7 +331,7 @@ async def _revise_tests(ctx: CallContext) -> str:
 
 
 def _review(merged: Merged, proposal: Proposal, ctx: CallContext) -> None:
-    """Takes the person's answer to the review. Raises ToolError where nothing is under review."""
+    """Takes the person's answer to the review. Raises ToolError if nothing is under review."""
     assert isinstance(proposal.arguments, ReviewWorkArguments)
     if proposal.arguments.answer == "approve":
         assert isinstance(merged.outcome.facts, Reviewed)
@@ -345,7 +352,8 @@ def _require(
     *,
     untouched: bool = False,
 ) -> None:
-    """Moves on. Raises ToolError where the tables lead nowhere: another call was there before."""
+    """Takes a trigger. Raises ToolError if it leads nowhere from the present state, because another call moved
+    first."""
     said = move(trigger, ctx.turn, ctx.parts.audit, untouched=untouched, gaining=gaining)
     if isinstance(said, Held):
         why = said.needs or f"nothing leads on from `{said.state}` this way"
@@ -354,14 +362,14 @@ def _require(
 
 
 def _go_on(ctx: CallContext) -> None:
-    """Goes on with work under review, where the person has said more to it."""
+    """Leaves the review to continue the work, if the turn `reopens` it."""
     if ctx.turn.reopens and ctx.turn.memory.position.state is State.REVIEWING:
         move(Trigger.REJECTED, ctx.turn, ctx.parts.audit)
     ctx.turn.reopens = False
 
 
 def say_what_stays(refusal: ToolError, tool: AnyTool | None, turn: Turn) -> None:
-    """Has a refusal of `revise_tests` say that the tests stay locked (FLW-13)."""
+    """Adds to a refusal of `revise_tests` that the tests stay locked (FLW-13)."""
     if (
         tool is not None
         and tool.workflow.follows is Follows.REVISION
@@ -371,9 +379,9 @@ def say_what_stays(refusal: ToolError, tool: AnyTool | None, turn: Turn) -> None
 
 
 def note_changes(ctx: CallContext, *, by_run: bool = False) -> None:
-    """Notes that something was written. Outside strict mode the first change says that the plan is complete, and one
-    under review or before a commit goes on with the work; in strict mode it does once the person has said more, and of
-    tests alone at any time, unless a run left it.
+    """Notes that something was written. Outside strict mode, the first change completes the plan, and a change during a
+    review or before a commit continues the work. In strict mode, a change during a review continues the work only if
+    the person has said more, or if only tests are under review and no run of tests wrote the change.
     """
     turn, audit = ctx.turn, ctx.parts.audit
     turn.memory.measured = None

@@ -1,4 +1,4 @@
-"""Moves a session in its workflow: kept and audited before it holds, then shown (FLW-06, FLW-12)."""
+"""Moves a session in its workflow. A move is kept and audited before it takes effect, then shown (FLW-06, FLW-12)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def move(
     gaining: Callable[[Position], Position] = lambda position: position,
     why: str = "",
 ) -> Moved | Held:
-    """Takes a trigger where the tables lead it, with what the session is `gaining` there; `why` is for the record.
+    """Takes a trigger, and moves the session to where the tables lead, if anywhere. `gaining` adds to the new position
+    what was proven or granted; `why` is for the record.
 
-    Raises ToolError where that cannot be recorded: then nothing moved.
+    Raises ToolError if the move cannot be recorded; then nothing has moved.
     """
     proven = {
         "red": red, "green": green, "restored": restored, "tests_alone": tests_alone, "untouched": untouched
@@ -43,14 +44,14 @@ def move(
 
 
 def set_mode(mode: Mode, turn: Turn, audit: AuditLog) -> None:
-    """Holds the session to another mode from here on; its work begins anew. Raises ToolError."""
+    """Sets the session's mode, if it is another one, and begins its work anew. Raises ToolError."""
     before = turn.memory.position.mode
     if mode is not before:
         put(Position(mode), turn, audit, AuditKind.SESSION_MODE_CHANGE, {"from": before})
 
 
 def tighten_mode(mode: Mode, turn: Turn, audit: AuditLog) -> None:
-    """Holds the session to the mode that a run asks for. Raises RemitError where that would loosen it."""
+    """Sets the mode that a run asks for. Raises RemitError if that mode is less strict than the session's."""
     order = tuple(Mode)
     now = turn.memory.position.mode
     if order.index(mode) > order.index(now):
@@ -61,25 +62,26 @@ def tighten_mode(mode: Mode, turn: Turn, audit: AuditLog) -> None:
 
 
 def propose_commit(turn: Turn, audit: AuditLog) -> bool:
-    """Brings work outside of strict mode under review, for its commit is; tells whether no test was run of it (FLW-14).
+    """Puts work outside strict mode under review, because its commit is reviewed now; returns whether that skipped the
+    tests, because none was run since the last change (FLW-14).
 
-    Raises ToolError where that cannot be recorded.
+    Raises ToolError if the move cannot be recorded.
     """
     for trigger in (Trigger.MESSAGE, Trigger.PLAN_COMPLETED):
         move(trigger, turn, audit)
     if turn.memory.position.state is not State.EXPLORING:
         return False
-    turn.memory.position = replace(turn.memory.position, changed=True)  # by whomever: a commit is of changes
+    turn.memory.position = replace(turn.memory.position, changed=True)  # a commit has changes, whoever made them
     for _ in (State.VALIDATING, State.REVIEWING):
         move(Trigger.UNTESTED, turn, audit)
     return True
 
 
 def begin_message(turn: Turn, audit: AuditLog) -> None:
-    """Takes a message of the person: work begins. What is under review stays there, for they may want it committed as
-    it is, and goes back with the first change. What they have approved waits for its commit, or for `/reject`.
+    """Takes a message of the person, with which work begins. Work under review stays there until the first change,
+    because the person may want it committed as it is. Work that they approved waits for its commit or for `/reject`.
 
-    Raises ToolError where that cannot be recorded.
+    Raises ToolError if the move cannot be recorded.
     """
     match turn.memory.position.state:
         case State.REVIEWING:
@@ -94,7 +96,8 @@ def begin_message(turn: Turn, audit: AuditLog) -> None:
 
 
 def put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metadata: dict[str, str]) -> None:
-    """Has a session stand at a place: kept first, so that what is audited can be taken up again, and shown last."""
+    """Sets a session's position: keeps it first, so that every audited position can be taken up again, then audits it,
+    and shows it last."""
     turn.history.keep_position(position)
     append(audit, placed_event(kind, turn, position, {**metadata, "position": digest_position(position)}))
     turn.memory.position = position
@@ -102,6 +105,6 @@ def put(position: Position, turn: Turn, audit: AuditLog, kind: AuditKind, metada
 
 
 def show(turn: Turn) -> None:
-    """Says where the session stands."""
+    """Shows the client the session's state and mode."""
     position = turn.memory.position
     turn.emit(StateChanged(**turn.stamp(), state=position.state, mode=position.mode, means=describe(position)))

@@ -1,4 +1,4 @@
-"""What a run of tests told, as the workflow judges it (FLW-04)."""
+"""Turns the report of a run of tests into the values that the workflow judges (FLW-04)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ UNMET = (
 
 
 def read_run(outcome: Outcome, arguments: RunTestsArguments, mode: Mode) -> TestRun:
-    """Returns the run as a value: whole where nothing was left out by whoever asked for it, as another runner does.
+    """Returns the run as a value. It is whole if the call named no path and no filter, and used the project's own
+    runner.
 
-    Only strict mode doubts tests that source brings.
+    Only strict mode doubts a run because tests come from source files.
     """
     ran = facts_of_run(outcome)
     whole = not arguments.path and arguments.filter is None and ran.rival is None
@@ -27,13 +28,13 @@ def read_run(outcome: Outcome, arguments: RunTestsArguments, mode: Mode) -> Test
 
 
 def facts_of_run(outcome: Outcome) -> TestsRan:
-    """Returns what a run of tests came to, as the tool tells it."""
+    """Returns the facts about a run of tests that the tool put into its outcome."""
     assert isinstance(outcome.facts, TestsRan)
     return outcome.facts
 
 
 def read_coverage(outcome: Outcome, run: TestRun) -> Coverage | None:
-    """Returns the coverage of the code that a run of all tests measured; None where it did not (FLW-08)."""
+    """Returns the code coverage that a run of all tests measured, or None if it measured none (FLW-08)."""
     ran = facts_of_run(outcome)
     if run.doubt or run.unmet or not run.whole or ran.lines is None or not ran.lines[1]:
         return None
@@ -41,7 +42,7 @@ def read_coverage(outcome: Outcome, run: TestRun) -> Coverage | None:
 
 
 def _doubt(ran: TestsRan, exit_code: int | None) -> str:
-    """Says why report and runner do not tell the same, or not all."""
+    """Returns why the report is incomplete or contradicts the runner's exit code, or an empty text."""
     failed = any(case.ending in {"failed", "error"} for case in ran.cases)
     if ran.stopped or exit_code is None:
         return "it was stopped before its end"

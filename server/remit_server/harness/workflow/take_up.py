@@ -1,7 +1,7 @@
-"""Takes a session up again where it stood in the workflow, as the audit log has it (FLW-12).
+"""Takes a session up again at its last position in the workflow, as the audit log records it (FLW-12).
 
-What is kept is worth as much as the audit record of the transition that led there says: the record names the digest of
-the place, with all that was proven. Whatever differs from that begins anew, in the strictest mode that anything names.
+A kept position counts only if its digest, with all that was proven, is the one in the audit record of the last move. If
+not, the session begins anew, in the strictest mode that any record names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOVES = (AuditKind.STATE_TRANSITION, AuditKind.SESSION_MODE_CHANGE)
 
 
 async def find_position(history: KeptHistory, audited: AuditEvent | None) -> Position | None:
-    """Returns the place that an audited transition led to; None where it was not kept whole."""
+    """Returns the position that an audited move led to, or None if the position was not kept whole."""
     said = audited.metadata.get("position") if audited else None
     for kept in reversed(history.positions()):
         if said is not None and _digest_kept(kept.position) == said:
@@ -45,14 +45,14 @@ def _digest_kept(position: KeptPosition) -> str:
 
 
 async def find_last_move(path: Path, session_id: str) -> AuditEvent | None:
-    """Returns the last transition of a session that the log at `path` has; None where there is none, or no log."""
+    """Returns a session's last move in the log at `path`, or None if there is none, or no log."""
     return await asyncio.to_thread(_last_move, path, session_id)
 
 
 async def take_session_up(turn: Turn, parts: Parts, chosen: str | None) -> None:
-    """Has a session stand where it stood, as far as that still holds, and says what does not.
+    """Sets a session's position to its last one, as far as that still holds, and warns the person if it does not.
 
-    `chosen` is the mode that the person last chose in it. Raises ToolError where a change cannot be recorded.
+    `chosen` is the mode that the person last chose in the session. Raises ToolError if a move cannot be recorded.
     """
     held_to = turn.memory.position.mode
     audited = await find_last_move(parts.audit.path, turn.session_id)
@@ -78,7 +78,7 @@ async def take_session_up(turn: Turn, parts: Parts, chosen: str | None) -> None:
 
 
 def _begin_anew(turn: Turn, parts: Parts, audited: AuditEvent | None, held_to: Mode, chosen: str | None) -> None:
-    """Begins in `idle`, and says so where the session had stood anywhere else."""
+    """Begins in `idle`, and warns the person if the session had been in another state."""
     positions = turn.history.positions()
     named = [chosen, audited and audited.session_mode, positions[-1].position.mode if positions else None]
     mode = strictest((held_to, *(Mode(each) for each in named if each in tuple(Mode))))

@@ -1,7 +1,7 @@
-"""The files that a run of tests was over, by what the review and a session that is taken up again tell whether they are
-still the same (FLW-10, FLW-12).
+"""The files that a run of tests was about. By their digests, a review and a session that is taken up again can tell
+whether they are still the same (FLW-10, FLW-12).
 
-The tests of a workspace as they are on the disk at one moment, with what configures them (FLW-04), and files that a
+Also reads the test files of a workspace and their configuration from disk (FLW-04), and the digests of files that a
 session changed (FLW-12).
 """
 
@@ -27,9 +27,10 @@ from remit_server.workspace.trees.walk import Limits, walk
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What a run of tests was over: digests by path of what the session had changed, and of all that differed from the
-    last commit; `tree` is git's id of the whole, None where there could be no commit of it. `committed` holds what the
-    last commit has of the files that differ, None for a file that it lacks; it is None where there is no such commit.
+    """What a run of tests was about. `digests` are those of the files that the session had changed and of all files
+    that differed from the last commit, by path. `tree` is git's id of all files together, or None if they could not be
+    committed. `committed` holds what the last commit has of the files that differ, None for a file that it lacks;
+    `committed` itself is None if that is not known.
     """
 
     digests: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
@@ -37,12 +38,13 @@ class Tested:
     committed: Mapping[str, bytes | None] | None = field(default=None, compare=False)
 
     def committed_texts(self, now: TestFiles) -> Mapping[str, str] | None:
-        """Returns the test files as the last commit has them; None where that is not known."""
+        """Returns the test files as the last commit has them, or None if that is not known."""
         return None if self.committed is None else _texts_of(self.committed, now)
 
 
 async def digest_tested(ctx: CallContext) -> Tested:
-    """Returns what is about to be tested: the files that the session has changed, and all that a commit would have."""
+    """Returns what is about to be tested: the files that the session has changed, and all that a commit would
+    include."""
     changes = (change for turn in ctx.turn.history.turns() for change in turn.changes)
     paths = {path for change in changes for path in (change.path, change.moved_from) if path}
     changed = await digest_files(ctx.parts.workspace, paths)
@@ -56,7 +58,7 @@ async def digest_tested(ctx: CallContext) -> Tested:
 
 
 def texts_before(everything: CommitPlan, now: TestFiles) -> Mapping[str, str]:
-    """Returns the test files as they are before a commit of all files."""
+    """Returns the test files as the last commit has them. `everything` is a commit of all files."""
     return _texts_of(_committed(everything), now)
 
 
@@ -70,7 +72,7 @@ def _texts_of(committed: Mapping[str, bytes | None], now: TestFiles) -> Mapping[
 
 
 def plan_of_all(ctx: CallContext) -> CommitPlan | None:
-    """Returns the commit that everything would be in; None where there is none that could be told to be the same."""
+    """Returns the commit of all files, or None if there can be none."""
     try:
         return commit_of_all(make_tool_context(GIT_COMMIT.name, ctx.turn, ctx.parts))
     except ToolError:
@@ -78,7 +80,7 @@ def plan_of_all(ctx: CallContext) -> CommitPlan | None:
 
 
 def is_committed(ctx: CallContext) -> bool:
-    """Tells whether no file differs from the last commit; not where that cannot be told."""
+    """Returns whether no file differs from the last commit; False if that is not known."""
     try:
         commit_of_all(make_tool_context(GIT_COMMIT.name, ctx.turn, ctx.parts))
     except NothingDiffers:
@@ -89,13 +91,13 @@ def is_committed(ctx: CallContext) -> bool:
 
 
 def untested_paths(changes: Iterable[FileChange], tested: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Returns the paths of a commit that are not as they were when the tests passed, or nobody knows that they are."""
+    """Returns the paths of a commit whose files are not known to be the same as when the tests passed."""
     return tuple(path for path, digest in _digests(changes).items() if (path not in tested) or tested[path] != digest)
 
 
 def paths_left_out(commit: CommitPlan, everything: CommitPlan | None, tested: Mapping[str, str | None]) -> list[str]:
-    """Returns the paths that the tests passed with and that a commit does not have so: it names others, git does not
-    know them, or ignores them. `everything` is the commit of all files.
+    """Returns the paths whose files the tests passed with, but which a commit does not have in that form: the commit
+    does not name them, or git does not know or ignores them. `everything` is the commit of all files.
     """
     changed = {change.path.relative for change in commit.changes}
     return sorted(path for path in tested.keys() - changed if _is_left_out(path, tested[path], commit, everything))
@@ -119,13 +121,13 @@ MAX_FILE_BYTES = 4 << 20
 
 
 async def snapshot_tests(workspace: Workspace, tests: Sequence[tuple[str, ...]]) -> TestFiles:
-    """Reads the files that these globs name, and what configures tests. Raises ToolError where there are more than can
-    be kept."""
+    """Reads the files that these globs name, and those that configure tests. Raises ToolError if there are too many to
+    keep."""
     return await asyncio.to_thread(_read, workspace, locked_files(tests))
 
 
 async def digest_files(workspace: Workspace, paths: Collection[str]) -> Mapping[str, str | None]:
-    """Returns the digests of files by path; None for what is no file, or too large to be looked at."""
+    """Returns the digests of files by path, with None for a path that is no file or too large to read."""
     return await asyncio.to_thread(lambda: {path: _digest(workspace, path) for path in sorted(paths)})
 
 

@@ -1,4 +1,4 @@
-"""What a run of tests could not see: an edit of an open file is in the editor alone until it is saved (FLW-15)."""
+"""Finds edits that a run of tests could not see, because they are only in the editor until they are saved (FLW-15)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_NAMED = 5
 
 
 async def name_unsaved(ctx: CallContext) -> str:
-    """Says which open files differ from those that the tests ran with; nothing where none does."""
+    """Returns a note that names the open files which differ from those that the tests ran with; empty if none does."""
     documents = ctx.parts.documents
     await documents.look(documents.paths())
     found = await asyncio.to_thread(_find_unsaved, documents, ctx.parts.workspace) if documents.paths() else []
@@ -32,6 +32,6 @@ def _differs(path: str, documents: Documents, workspace: Workspace) -> bool:
     document = documents.get(path)
     try:
         saved = Text.decode(read_image(workspace, workspace.resolve(path)).data, path).content
-    except ToolError:  # not there, or no text: nothing that tests could have run with
+    except ToolError:  # there is no such file, or it is not text, so the tests ran without it
         saved = None
     return document is not None and plain(document.text) != saved

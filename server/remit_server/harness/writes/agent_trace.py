@@ -1,5 +1,5 @@
-"""Links each changed range to the intent, the work item and the run that changed it: a line each in the workspace's
-`.orchestration/agent_trace.jsonl` (INT-11, INT-12).
+"""Links each changed range of a file to the intent, the work item and the run that changed it: one line for each range
+in the workspace's `.orchestration/agent_trace.jsonl` (INT-11, INT-12).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ log = logging.getLogger(__name__)
 
 FOLDER, NAME = WORK_ITEMS_FILE.partition("/")[0], "agent_trace.jsonl"
 MOST_BYTES = 8 << 20
-"""Past this size a new file is begun."""
+"""The size of the file from which a new one is begun."""
 OLDER = ("agent_trace.1.jsonl", "agent_trace.2.jsonl", "agent_trace.3.jsonl", "agent_trace.4.jsonl")
-"""The full ones that stay, the latest first."""
+"""The names of full files that are kept, the newest first."""
 
 
 class AgentTraceLine(BaseModel):
@@ -67,8 +67,8 @@ class AgentTraceLine(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class AgentTrace:
-    """What the changes of one call are linked to: its turn, and the actions that were judged. `folder` is the
-    workspace's, None where it has no work items."""
+    """The trace of one call, which links its changes to its turn and to the actions that were judged. `folder` is the
+    workspace's, or None if the workspace has no work items, and then nothing is traced."""
 
     folder: Path | None
     turn: Turn
@@ -77,7 +77,7 @@ class AgentTrace:
     actions: tuple[Action, ...]
 
     def append(self, changes: Sequence[FileChange], changed: Sequence[str]) -> str | None:
-        """Appends the ranges of the changes that were made; returns why that was not possible, None where it was."""
+        """Appends the ranges of the changes that were made; returns in words why that failed, or None."""
         if self.folder is None:
             return None
         done = (each for each in changes if each.path.relative in changed)
@@ -90,7 +90,7 @@ class AgentTrace:
         return None
 
     def lines(self, change: FileChange) -> Iterator[AgentTraceLine]:
-        """Yields a line for each range that a change gives other content."""
+        """Yields a line for each range of the file that a change alters."""
         by = next((each for each in self.actions if each.path == change.path.relative), None)
         after = change.after
         for start, end, data in _ranges(change):
@@ -131,14 +131,14 @@ def _hash(data: bytes) -> str:
 
 
 def _append(root: Path, lines: Sequence[AgentTraceLine]) -> None:
-    """Appends to the file itself, whatever may stand in its place or lead to it, or begins a new one where it is full.
+    """Appends the lines to the trace file, and begins a new file first if it is full. Follows no links.
 
     Raises OSError.
     """
     folder = os.open(root / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(folder, fcntl.LOCK_EX)  # another server may append, or begin a new one
+        with suppress(OSError):  # the file system may have no locks
+            fcntl.flock(folder, fcntl.LOCK_EX)  # another server may append, or begin a new file
         follows = _make_room(folder)
         first = lines[0].model_copy(update={"follows": follows})
         data = "".join(f"{line.model_dump_json()}\n" for line in (first, *lines[1:]))
@@ -149,7 +149,8 @@ def _append(root: Path, lines: Sequence[AgentTraceLine]) -> None:
 
 
 def _make_room(folder: int) -> str | None:
-    """Gives a full file another name, the oldest goes; returns the hash of what was full. Raises OSError."""
+    """Renames a full file and drops the oldest one; returns the hash of the full file, or None if it is not full.
+    Raises OSError."""
     try:
         with _opened(folder, os.O_RDONLY, "rb") as file:
             if os.fstat(file.fileno()).st_size < MOST_BYTES:
@@ -165,7 +166,7 @@ def _make_room(folder: int) -> str | None:
 
 
 def _opened(folder: int, flags: int, mode: str) -> FileIO:
-    """Opens the regular file of that name, and of no other. Raises OSError."""
+    """Opens the trace file if it is a regular file without another name (hard link). Raises OSError if not."""
     fd = os.open(NAME, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=folder)
     file = FileIO(fd, mode)
     status = os.fstat(fd)

@@ -1,6 +1,8 @@
-"""The plan that a turn's collected edits come to: each file from what it holds now to what it becomes (APP-10).
+"""Makes the plan that writes a turn's collected edits: each file from its present content to the collected one
+(APP-10).
 
-It is made as a tool makes one, again whenever files change while a person decides; no model can call it.
+It is a tool of the harness's own, which no model can call. Like any plan, it is prepared again if files change while
+the person decides.
 """
 
 from __future__ import annotations
@@ -32,20 +34,21 @@ class ReviewArguments(Arguments):
 
 
 def arguments_of(batch: Batch) -> ReviewArguments:
-    """Returns what is shown of a review."""
+    """Returns the arguments of a review's call: the files that it changes, and the calls that collected edits."""
     files = tuple(path for path, file in batch.files.items() if file.changes)
     return ReviewArguments(files=files, calls=tuple(call.call_id for call in batch.calls))
 
 
 def actions_of(batch: Batch) -> tuple[Action, ...]:
-    """Returns what the calls that collected a review's files were judged by, each once."""
+    """Returns the actions of the calls that collected a review's files, each once."""
     files = set(arguments_of(batch).files)
     calls = (call.actions for call in batch.calls if not files.isdisjoint(each.path for each in call.actions))
     return tuple(dict.fromkeys(each for actions in calls for each in actions))
 
 
 def review_tool(batch: Batch, left: dict[str, str]) -> Tool[ReviewArguments]:
-    """Returns the tool whose plan writes what is collected; why a file is `left` as it is, it notes there."""
+    """Returns the tool whose plan writes the collected edits. It notes in `left` the files that it cannot change, each
+    with the reason."""
     return Tool(
         name=REVIEW,
         summary="Write what a turn has collected, after its review.",
@@ -57,7 +60,7 @@ def review_tool(batch: Batch, left: dict[str, str]) -> Tool[ReviewArguments]:
 
 
 def has_folder(workspace: Workspace, path: WorkspacePath) -> bool:
-    """Returns whether the nearest thing above a path that is there is a folder."""
+    """Returns whether the nearest existing ancestor of a path is a folder."""
     for number in range(len(path.names) - 1, 0, -1):
         try:
             return stat.S_ISDIR(os.lstat(workspace.root.joinpath(*path.names[:number])).st_mode)
@@ -69,7 +72,7 @@ def has_folder(workspace: Workspace, path: WorkspacePath) -> bool:
 
 
 def _no_targets(arguments: ReviewArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    """Is never asked: the calls that collected were resolved, and their actions are judged again."""
+    """Raises AssertionError: never called, because a review uses the actions of the calls that collected its edits."""
     raise AssertionError(f"a review has its calls' actions: {arguments.calls}, {ctx.workspace.root}")
 
 
@@ -79,7 +82,8 @@ async def _prepare(batch: Batch, left: dict[str, str], arguments: ReviewArgument
 
 
 def _plan(batch: Batch, left: dict[str, str], ctx: ToolContext) -> WritePlan:
-    """Raises ToolError (`stale`) where nothing fits any more."""
+    """Returns the plan. Raises ToolError if it would be empty: with `stale` if edits no longer fit, else because the
+    files hold all edits already."""
     left.clear()
     changes: list[FileChange] = []
     for file in batch.files.values():
@@ -108,7 +112,8 @@ def _plan(batch: Batch, left: dict[str, str], ctx: ToolContext) -> WritePlan:
 
 
 def _change(file: CollectedFile, ctx: ToolContext) -> tuple[FileChange, ...]:
-    """Returns what brings a file from what it holds now to what was collected. Raises ToolError where nothing can."""
+    """Returns the change from a file's present content to the collected one, or none if they are equal. Raises
+    ToolError if the collected edit no longer fits."""
     path, now = file.path, image_if_there(file.path, ctx)
     if not has_folder(ctx.workspace, path):
         raise _left(path)

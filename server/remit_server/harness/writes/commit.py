@@ -1,8 +1,8 @@
 """Writes an approved commit into the repository: objects first, then index and ref under git's own locks
 (GIT-02).
 
-Killed at any step, it leaves the old head or the new one, and nothing that `git fsck` minds: objects nobody refers to
-yet, at most an index that already has what was to be committed, as after `git add`.
+If the process is killed at any step, the head is the old or the new one, and `git fsck` finds no error. At worst,
+unreferenced objects are left, and an index that already holds the commit's files, as after `git add`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _NOTHING = "0" * 40
 def write_commit(workspace: Workspace, plan: CommitPlan) -> str:
     """Writes the commit, and moves its branch from exactly `plan.parent`; returns the commit's id.
 
-    Raises ToolError: `stale` where branch, HEAD or index is no longer what was approved, `busy` where git works on the
-    repository; the head is then as it was.
+    Raises ToolError: `stale` if branch, HEAD or index is no longer what was approved, `busy` if git works on the
+    repository. The head has not moved then.
     """
     when = f"{int(time.time())} {time.strftime('%z')}"
     body = plan.written(when)
@@ -61,7 +61,8 @@ def write_commit(workspace: Workspace, plan: CommitPlan) -> str:
 
 
 def _move(git: GitFiles, plan: CommitPlan, commit: str, when: str) -> None:
-    """Moves the index before the ref: a crash between them leaves changes staged, never a commit that looks undone."""
+    """Writes the index before the ref, so that a crash between them leaves changes staged, and never a commit whose
+    changes look undone."""
     new = f"{commit}\n".encode()
     with ExitStack() as held:
         index = held.enter_context(git_lock(git, "index", plan.index_after, _index_mode(git)))

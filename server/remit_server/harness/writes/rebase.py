@@ -1,5 +1,5 @@
-"""Fits a change that was prepared, or approved, into a text that has changed elsewhere since: a hunk goes where its own
-lines and the context that was shown still stand, once, below the same headings, or nowhere (FILE-06)."""
+"""Fits a prepared or approved change into a text that has changed elsewhere since. A hunk is applied only where its old
+lines, with the shown context, stand exactly once and within the same enclosing lines (FILE-06)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from remit_server.workspace.content.text import Text
 from remit_server.workspace.ports import Documents
 
 MAX_HUNKS = 200
-"""Hunks of one change that are looked for; one with more is shown again instead."""
+"""The most hunks of a change that is fitted. A change with more is shown to the person again instead."""
 
 
 def rebase_plan(plan: WritePlan, documents: Documents) -> WritePlan | None:
-    """Fits the plan into what the editor's buffers hold now; None where a change does not fit as it was shown.
+    """Returns the plan fitted into the editor's present buffers, or None if a change does not fit as it was shown.
 
-    Only an open buffer is followed: what somebody else does to a file on disk is shown to the person first.
+    Follows only open buffers. If a file changed on disk, the person is asked again.
     """
     changes: list[FileChange] = []
     for change in plan.changes:
@@ -33,7 +33,7 @@ def rebase_plan(plan: WritePlan, documents: Documents) -> WritePlan | None:
         try:
             now = image_of_text(document.text) if document is not None else None
             fitted = change if now is None or _is_unchanged(change, now) else rebase_change(change, now)
-        except ToolError:  # the buffer, or the file as it was, is no text
+        except ToolError:  # the buffer, or the old content of the file, is not text
             fitted = None
         if fitted is None:
             return None
@@ -44,7 +44,8 @@ def rebase_plan(plan: WritePlan, documents: Documents) -> WritePlan | None:
 
 
 def rebase_change(change: FileChange, now: FileImage) -> FileChange | None:
-    """Applies the same hunks to the text as it is now; None where one of them has no place, or more than one.
+    """Returns the change with the same hunks applied to the present text, or None if a hunk fits nowhere or in more
+    than one place.
 
     Raises ToolError (`binary_file`).
     """
@@ -62,9 +63,8 @@ def rebase_change(change: FileChange, now: FileImage) -> FileChange | None:
 
 
 def apply_hunks(before: str, current: str, hunks: tuple[Hunk, ...]) -> str | None:
-    """Applies the hunks of `before` to `current`, each where its old lines stand once, below the same headings.
-
-    None where there is no such place, or their order differs.
+    """Returns `current` with the hunks of `before` applied, each where its old lines stand once, in the same enclosing
+    lines. Returns None if a hunk has no such place, or if the order of the places differs.
     """
     if not 0 < len(hunks) <= MAX_HUNKS:
         return None
@@ -89,7 +89,7 @@ def _find_place(before: str, current: str, hunk: Hunk) -> int | None:
 
 
 def _find_lines(text: str, lines: str, start: int) -> int | None:
-    """Finds where these whole lines stand first, from `start`."""
+    """Returns the first position from `start` on where these whole lines stand, or None."""
     at = text.find(lines, start)
     while at >= 0:
         end = at + len(lines)
@@ -100,7 +100,8 @@ def _find_lines(text: str, lines: str, start: int) -> int | None:
 
 
 def enclosing_lines(text: str, at: int) -> tuple[str, ...]:
-    """Returns the lines that enclose a place, innermost first: each the nearest one before that is indented less."""
+    """Returns the lines that enclose a position, innermost first: each is the nearest earlier line with less
+    indentation."""
     found: list[str] = []
     first = next((line for line in text[at : at + 10_000].split("\n") if line.strip()), "")
     depth = _depth(first)
@@ -122,7 +123,7 @@ def _is_unchanged(change: FileChange, now: FileImage) -> bool:
 
 
 def _replace_digests(data: JsonValue, renamed: Mapping[str, str]) -> JsonValue:
-    """Returns an outcome's data with the digests of what is written now."""
+    """Returns an outcome's data with each old digest replaced by the new one in `renamed`."""
     match data:
         case str():
             return renamed.get(data, data) if data else data

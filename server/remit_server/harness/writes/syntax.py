@@ -1,5 +1,5 @@
-"""Whether a change breaks the syntax of a file: of Python, JSON and notebooks, which every machine can tell (TOOL-13).
-Pure.
+"""Tells whether a change breaks the syntax of a file: Python, JSON and notebooks, which need no further program
+(TOOL-13). Pure.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from remit_server.errors import ToolError
 from remit_server.tools.spec import FileChange
 
 MOST_BYTES = 200_000
-"""A longer file is not looked at before it is written."""
+"""A longer file is not checked before it is written."""
 MOST_DATA_BYTES = 8_000_000
-"""A longer file of data is not looked at once it is written."""
+"""A longer JSON file or notebook is not checked after it is written."""
 _DATA = frozenset({"json", "ipynb"})
 
 
 def refuse_broken(changes: tuple[FileChange, ...]) -> None:
-    """Raises ToolError for a file that was right before, or is new, and would not be read by its language any more."""
+    """Raises ToolError if a change would break the syntax of a file that is new or was valid before."""
     for change in changes:
         before, after = change.before, change.after
         if after is None or len(after) > MOST_BYTES:
@@ -34,9 +34,9 @@ def refuse_broken(changes: tuple[FileChange, ...]) -> None:
 
 
 def describe_broken(changes: Sequence[FileChange]) -> tuple[str, ...]:
-    """Says of each file of JSON, and each notebook, that was one before these changes and is none after them.
+    """Returns a remark on each JSON file and notebook that was valid before these changes and is not after them.
 
-    Code may be wrong between two edits; half a file of data nobody reads.
+    Code is not checked here, because it may be invalid between two edits; a broken data file is of no use at any time.
     """
     told: list[str] = []
     for change in changes:
@@ -56,7 +56,7 @@ def _no_data(path: str, data: bytes) -> str | None:
 
 
 def find_error(path: str, data: bytes) -> str | None:
-    """Returns what is wrong with the syntax of a file; None where nothing is, or where its language is not known."""
+    """Returns what is wrong with the syntax of a file, or None if nothing is, or if its language is not known."""
     parse = _PARSERS.get(_ending(path))
     if parse is None:
         return None
@@ -67,7 +67,7 @@ def find_error(path: str, data: bytes) -> str | None:
         return f"line {error.lineno}: {error.msg}"
     except json.JSONDecodeError as error:
         return f"line {error.lineno}: {error.msg}"
-    except (ValueError, RecursionError, MemoryError):  # as a text that is no text, or nested too deep to say anything
+    except (ValueError, RecursionError, MemoryError):  # the file is not text, or is nested too deeply to be parsed
         return None
     return None
 
