@@ -83,7 +83,7 @@ def step_into(here: int, name: str) -> int:
 
 def open_step(here: int, name: str) -> int:
     """Opens the folder `name` in `here` for path lookups only. Raises OSError, also for a link."""
-    # A lookup needs no right to read the folder, where the system has such descriptors.
+    # With `O_PATH`, which only Linux has, a lookup needs no right to read the folder.
     path_only = os.O_PATH if sys.platform == "linux" else os.O_RDONLY
     return os.open(name, path_only | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
 
@@ -101,7 +101,8 @@ class Located:
 
 
 def locate(folder: int, roots: Sequence[PurePosixPath], parts: Sequence[str]) -> Located:
-    """Resolves `parts` below the folder descriptor; absolute links must lead below one of `roots`, its spellings.
+    """Resolves `parts` below the folder descriptor; absolute links must lead below one of `roots`, the spellings of
+    that folder.
 
     Raises OSError: EXDEV where the way leads out, ELOOP after too many links, ENOTDIR through a file, ENOENT where it
     goes back up out of something that does not exist.
