@@ -148,7 +148,7 @@ def _forking() -> Servers:
 
 
 class Terminal:
-    """A process with a terminal at both ends, and somebody who reads and types."""
+    """A process in a terminal, and the person's end of the terminal, which reads and types."""
 
     def __init__(self, command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
         self._master, slave = pty.openpty()

@@ -164,7 +164,7 @@ class Emacs:
         )
 
     def state(self, name: str) -> Any:
-        """Returns a variable of the chat; nothing where there is no chat yet."""
+        """Returns a variable of the chat; nothing if there is no chat yet."""
         chat = '(seq-find (lambda (each) (string-prefix-p "*Remit: " (buffer-name each))) (buffer-list))'
         return self.eval(f"(let ((chat {chat})) (and chat (buffer-local-value '{name} chat) t))")
 

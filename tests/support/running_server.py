@@ -32,7 +32,7 @@ class Called:
 
     @property
     def code(self) -> str | None:
-        """The error's code; None where the call ran."""
+        """The error's code; None if the call ran."""
         return self.result["error"]["code"] if self.result["error"] else None
 
     @property

@@ -14,7 +14,7 @@ TWO = "".join(f"{number}\n" for number in range(40))
 
 
 ALL_DONE = "All of it is done."
-"""What the model says last, whatever happened."""
+"""The model's last words, whatever happened."""
 
 
 DIFF = """\

@@ -85,7 +85,7 @@ class CodeIntelligence(Protocol):
         ...
 
     async def ask(self, query: CodeQuery) -> Answer | Unavailable:
-        """Returns the answer, in bounded time and size, or `Unavailable` where it cannot be understood."""
+        """Returns the answer, in bounded time and size, or `Unavailable` if it cannot be understood."""
         ...
 
 

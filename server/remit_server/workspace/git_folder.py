@@ -45,7 +45,7 @@ class _Place:
     prefix: str
 
     def at(self, name: str) -> WorkspacePath:
-        """Returns the path of `name` in the folder, unresolved, because opening it follows no link."""
+        """Returns the unresolved path of `name` in the folder; opening that path follows no link."""
         parts = (part for part in (self.prefix, name) if part)
         return WorkspacePath("/".join(parts) or ".", self.workspace.root)
 

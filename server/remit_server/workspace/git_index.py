@@ -59,7 +59,7 @@ class IndexEntry(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The id of what is staged."""
+        """The id of the staged contents."""
         return self.sha.hex()
 
     @property
@@ -93,7 +93,7 @@ def read_version(data: bytes) -> int:
 
 
 def read_entries(data: bytes) -> Iterator[tuple[bytes, IndexEntry]]:
-    """Yields names and entries, in order. Raises ValueError where the index is damaged, or holds more than it may."""
+    """Yields names and entries, in order. Raises ValueError if the index is damaged, or holds more than it may."""
     return _entries(data, [])
 
 

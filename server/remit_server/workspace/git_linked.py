@@ -43,7 +43,7 @@ _FOR_COMMANDS_OWN = (
     *("BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer", "commondir", "gitdir", "HEAD", "logs"),
 )
 _ELSEWHERE = frozenset({"core.bare", "core.worktree"})
-"""Settings that git does not read from the common folder for a linked worktree, because they are for the main one."""
+"""Settings that git does not read from the common folder for a linked worktree, as they are for the main worktree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class NoRepository:
 
 
 def find_folders(root: Path) -> Folders | None:
-    """Returns the folders of the repository that `root` belongs to; None where there is none that can be believed."""
+    """Returns the folders of the repository that `root` belongs to; None if there is none that can be believed."""
     found = find_repository(root)
     return found if isinstance(found, Folders) else None
 
@@ -213,7 +213,7 @@ def _above(root: Path, top: Path) -> Folders | NoRepository:
 
 
 def resolve_pointer(root: Path, pointer: bytes) -> Folders | None:
-    """Returns the folders that `root`'s `.git` file, which holds `pointer`, leads to; None where they do not point
+    """Returns the folders that `root`'s `.git` file, which holds `pointer`, leads to; None if they do not point
     back."""
     try:
         own = _named_by(root, pointer)
@@ -223,7 +223,7 @@ def resolve_pointer(root: Path, pointer: bytes) -> Folders | None:
 
 
 def _named_by(root: Path, pointer: bytes) -> Path | None:
-    """Returns the folder that a pointer names; None where it is no pointer. Raises OSError where there is none."""
+    """Returns the folder that a pointer names; None if it is no pointer. Raises OSError if there is none."""
     named = _POINTER.fullmatch(pointer)
     return None if named is None else root.joinpath(os.fsdecode(named[1])).resolve(strict=True)
 
@@ -331,7 +331,7 @@ def _knows(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bool:
 
 
 KEPT_S = 30.0
-"""How old a survey may be in a search for nested repositories, which only a person makes."""
+"""How old a survey may be, in seconds, in a search for nested repositories, which only a person makes."""
 
 
 def nested_repositories(root: Path, survey: LookAgain) -> tuple[Folders, ...] | None:

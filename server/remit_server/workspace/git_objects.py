@@ -44,7 +44,7 @@ class _Entry:
 
 
 def must_fit(pack: Pack, sha: RawObjectID, limit: int) -> None:
-    """Raises ToolError where reading an object takes more than `limit` bytes; KeyError if the pack does not have it.
+    """Raises ToolError if reading an object takes more than `limit` bytes; KeyError if the pack does not have it.
 
     A broken pack raises ValueError or zlib.error.
     """
@@ -102,7 +102,7 @@ def _little(number: bytes) -> int:
 
 
 def _big(number: bytes) -> int:
-    """Returns how many bytes back a base lies. Numbers of one length continue where the shorter ones end."""
+    """Returns how many bytes back a base lies. Longer numbers start counting where the shorter ones end."""
     back = -1
     for byte in number:
         back = (back + 1) << 7 | byte & 0x7F
@@ -118,7 +118,7 @@ class Objects(DiskObjectStore):
     """Reads objects from regular files only, because a FIFO may block for ever, and inflates none that is too large."""
 
     def get_raw(self, name: RawObjectID | ObjectID) -> tuple[int, bytes]:
-        """Returns an object's kind and bytes. Raises ToolError where it is too large, KeyError where it is not
+        """Returns an object's kind and bytes. Raises ToolError if it is too large, KeyError if it is not
         there."""
         sha = hex_to_sha(ObjectID(name)) if len(name) == _HEX_DIGITS else RawObjectID(name)
 

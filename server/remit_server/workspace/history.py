@@ -37,7 +37,8 @@ Direction = Literal["undo", "redo"]
 def can_take_back(turns: Sequence[PastTurn], direction: Direction, turn_id: str | None = None) -> Sequence[PastTurn]:
     """Returns the turns whose changes can be taken back, the oldest first: a redo takes back an undo.
 
-    `turn_id` selects one turn. It can be undone again, because it may have been undone in part only.
+    `turn_id` selects one turn. A turn that was undone can be selected again, because it may have been undone in part
+    only.
     """
     undone = _undone(turns)
     if direction == "undo":

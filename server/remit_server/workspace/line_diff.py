@@ -107,7 +107,7 @@ def _anchors(old: _Lines, new: _Lines, here: range, there: range) -> list[tuple[
 
 
 def _unique(lines: _Lines, places: range) -> dict[str, int]:
-    """Maps each line to its place, or to -1 where it occurs several times."""
+    """Maps each line to its place, or to -1 if it occurs several times."""
     found: dict[str, int] = {}
     for at in places:
         line = lines[at]

@@ -19,7 +19,7 @@ class Documents(Protocol):
     """The editor's open documents, by workspace-relative path with `/`."""
 
     def get(self, relative: str) -> OpenDocument | None:
-        """Returns the buffer, or None where the file is not open."""
+        """Returns the buffer, or None if the file is not open."""
         ...
 
     def paths(self) -> tuple[str, ...]:

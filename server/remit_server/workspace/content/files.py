@@ -66,7 +66,7 @@ def image_of(data: bytes) -> FileImage:
 
 
 def image_of_text(text: str) -> FileImage:
-    """Returns the image of an editor's buffer as UTF-8. Raises ToolError (`binary_file`) where that is impossible."""
+    """Returns the image of an editor's buffer as UTF-8. Raises ToolError (`binary_file`) if that is impossible."""
     try:
         return image_of(text.encode())
     except UnicodeEncodeError as error:
@@ -117,8 +117,8 @@ def write_atomically(
     """Replaces exactly `before` (None: no file) by exactly `after`, and returns once that is on disk.
 
     `executable` sets the executable bits; None leaves them, and a new file has none. Other hard links keep the old
-    contents. Raises ToolError: `stale` where the file no longer is `before`, `read_only`, `not_a_file`, `limit_reached`
-    where the disk is full; the file is then unchanged.
+    contents. Raises ToolError: `stale` if the file no longer is `before`, `read_only`, `not_a_file`, `limit_reached`
+    if the disk is full; the file is then unchanged.
     """
     if not path.names:
         raise _write_error(path, ErrorCode.NOT_A_FILE, "it is a folder", "name a file in it")
@@ -189,7 +189,7 @@ def _write(
 
 
 def _mode(mode: int, executable: bool | None) -> int:
-    """Returns the mode with the executable bits set as chmod does it: whoever may read may execute."""
+    """Returns the mode with the executable bits set as chmod does it: everyone who may read may also execute."""
     if executable is None:
         return mode
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
@@ -246,7 +246,7 @@ def _create_temporary(folder: int, mode: int) -> tuple[str, int]:
 
 
 def _lock_temporary(fd: int) -> bool:
-    """Locks a temporary file, which marks its writer as alive. Returns False where a collector was faster."""
+    """Locks a temporary file, which marks its writer as alive. Returns False if a collector was faster."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.fstat(fd).st_nlink > 0
@@ -267,7 +267,7 @@ def _fill(fd: int, data: bytes, mode: int | None) -> None:
 
 
 def _link_into_place(folder: int, temporary: str, path: WorkspacePath) -> None:
-    """Links the finished file under its name. Raises `stale` where a file of that name exists by now."""
+    """Links the finished file under its name. Raises `stale` if a file of that name exists by now."""
     try:
         try:
             os.link(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -379,7 +379,7 @@ def image_by_digest(workspace: Workspace, path: WorkspacePath) -> FileImage:
     """Returns the image of a file of any size up to the limit, with its digest; the image of a large file holds no
     bytes.
 
-    Raises ToolError as `read_image` does, `too_large` only past MAX_KNOWN_BYTES, `stale` where it grows meanwhile.
+    Raises ToolError as `read_image` does, `too_large` only past MAX_KNOWN_BYTES, `stale` if it grows meanwhile.
     """
     fd = workspace.open_read(path)
     try:

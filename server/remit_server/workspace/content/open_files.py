@@ -24,9 +24,9 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXE
 
 
 def read_in_folder(folder: int, path: str, max_bytes: int) -> bytes | None:
-    """Returns the bytes of the regular file at `path`, whose folder is open; None where there is none.
+    """Returns the bytes of the regular file at `path`, whose folder is open; None if there is none.
 
-    Raises OSError, also for a link, and EFBIG where it is too large.
+    Raises OSError, also for a link, and EFBIG if it is too large.
     """
     fd = os.open(path.rpartition("/")[2], _FLAGS, dir_fd=folder)
     try:
@@ -54,7 +54,7 @@ def bytes_at(fd: int, max_bytes: int, size: int) -> bytes | None:
 
 
 def digest_at(fd: int, size: int) -> str | None:
-    """Returns the digest of an open file, read piece by piece; None where it holds more than `size` bytes."""
+    """Returns the digest of an open file, read piece by piece; None if it holds more than `size` bytes."""
     digest, room = hashlib.sha256(), size + 1
     while chunk := os.read(fd, min(_CHUNK, room)):
         digest.update(chunk)

@@ -119,7 +119,7 @@ class MergeLog:
 
 
 def _reopen(folder: Path) -> LoggedMerge | None:
-    """Locks an unfinished merge and reads it. Returns None where its writer lives, or another server recovers it."""
+    """Locks an unfinished merge and reads it. Returns None if its writer lives, or another server recovers it."""
     try:
         lock = _lock(folder / "done")
     except OSError:

@@ -34,7 +34,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" and platfor
 def openat2(folder: int, path: str, flags: int, resolve: int) -> int:
     """Opens `path` below the folder descriptor as the kernel's RESOLVE_* flags demand.
 
-    Raises OSError: EXDEV where it leads out, ELOOP at a refused link, ENOSYS where the kernel cannot do it.
+    Raises OSError: EXDEV if it leads out, ELOOP at a refused link, ENOSYS if the kernel cannot do it.
     """
     if _libc is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), path)
@@ -104,7 +104,7 @@ def locate(folder: int, roots: Sequence[PurePosixPath], parts: Sequence[str]) ->
     """Resolves `parts` below the folder descriptor; absolute links must lead below one of `roots`, the spellings of
     that folder.
 
-    Raises OSError: EXDEV where the way leads out, ELOOP after too many links, ENOTDIR through a file, ENOENT where it
+    Raises OSError: EXDEV if the way leads out, ELOOP after too many links, ENOTDIR through a file, ENOENT if it
     goes back up out of something that does not exist.
     """
     walk = _Walk([os.dup(folder)], [], list(reversed(parts)))

@@ -82,7 +82,7 @@ class Workspace:
     def resolve(self, text: str) -> WorkspacePath:
         """Resolves `text` (relative, or absolute below the root) to its real path, existing or not.
 
-        Raises OutsideWorkspace where it leads out, ToolError where it is malformed, a device or behind a file.
+        Raises OutsideWorkspace if it leads out, ToolError if it is malformed, a device or behind a file.
         """
         parts = _parse(text, self._roots)
         try:

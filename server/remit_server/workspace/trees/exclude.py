@@ -73,7 +73,7 @@ def persons_list(workspace: Workspace, folders: Folders) -> ExcludeList | None:
 
 
 def persons_file(workspace: Workspace, folders: Folders, setting: str, name: str) -> Path | None:
-    """Returns the file that a setting names, else the one called `name` beside a person's settings; None where the
+    """Returns the file that a setting names, else the one called `name` beside a person's settings; None if the
     repository's own settings name one outside the workspace."""
     said = dict(_config_of(folders)).get(setting)
     if said is not None:

@@ -1,4 +1,4 @@
-"""Path globs that match in linear time, whoever wrote them (FILE-05)."""
+"""Path globs that match in linear time, because they may be untrusted (FILE-05)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Glob:
 
 
 def parse_glob(text: str) -> Glob:
-    """Parses a glob. Raises ToolError (`invalid_arguments`) where it is empty, too long, unfinished or has too many
+    """Parses a glob. Raises ToolError (`invalid_arguments`) if it is empty, too long, unfinished or has too many
     alternatives, or leads out of the folder.
     """
     if not text.strip("/"):

@@ -46,7 +46,7 @@ _CHUNK = 1 << 18
 @dataclass(frozen=True, slots=True)
 class Listing:
     """Relative paths in no order: the files, also those too large to be searched, and the files and folders that could
-    not be read. `complete` is False where it was stopped.
+    not be read. `complete` is False if it was stopped.
     """
 
     paths: tuple[str, ...]
@@ -155,7 +155,7 @@ def _relative(name: bytes) -> str:
 
 
 def _drain(process: subprocess.Popen[bytes], limits: Limits) -> tuple[bytes, bytes, bool]:
-    """Returns its output, its error output, and whether it ended by itself."""
+    """Returns the process's output, its error output, and whether the process ended by itself."""
     output, remarks = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout or 0, selectors.EVENT_READ, output)

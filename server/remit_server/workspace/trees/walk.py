@@ -170,7 +170,7 @@ def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str],
     known: dict[str, Layers | None] = {}
 
     def layers_in(prefix: str) -> Layers | None:
-        """Returns the ignore files that apply in a folder; None where the walk does not go there."""
+        """Returns the ignore files that apply in a folder; None if the walk does not go there."""
         if prefix not in known:
             known[prefix] = found_in(prefix)
         return known[prefix]
@@ -360,7 +360,7 @@ def _ignored_in(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterato
 
 
 def _entries(fd: int, prefix: str, limits: Limits) -> Entries:
-    """Lists a folder in no order; empty where there are too many entries, or listing fails."""
+    """Lists a folder in no order; empty if there are too many entries, or listing fails."""
     most, name = limits.in_folder, prefix.rstrip("/") or "."
     try:
         found = limits.retries.read(name, lambda: _scan(fd, most))
@@ -396,7 +396,7 @@ _remembered = lru_cache(maxsize=512)(_choose)
 
 
 def _open_folder(here: int, relative: str, limits: Limits) -> int | None:
-    """Opens a folder. Returns None where it is gone, replaced or not readable: the walk continues without it."""
+    """Opens a folder. Returns None if it is gone, replaced or not readable: the walk continues without it."""
     name, flags = relative.rpartition("/")[2], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return limits.retries.read(relative, lambda: os.open(name, flags, dir_fd=here))
@@ -459,7 +459,7 @@ def _is_below_ignored(workspace: Workspace, layers: Layers) -> bool:
 
 
 def _is_excluded_above(folder: str, prefix: str, layers: Layers) -> bool:
-    """Returns whether the lists outside the tree exclude `folder`, a part of the workspace's path `prefix`."""
+    """Returns whether the lists outside the tree exclude `folder`, a beginning of the workspace's path `prefix`."""
     for _, rules in reversed(layers.files):
         start = len(prefix) - len(rules.prefix)
         said = rules.ignores_whole(folder[start:]) if start < len(folder) else None
