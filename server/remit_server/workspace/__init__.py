@@ -5,6 +5,6 @@ with ripgrep for large trees, ignore files, the ignore lists outside the tree (`
 again only if they changed (`known_folders.py`); `merges/` a log of merges and recovery after a crash. `history.py` is
 the port to what turns changed, `line_diff.py` finds the lines that two texts share and takes a change back hunk by
 hunk, `code.py` is the port to what an editor knows about code. Git: a repository's objects, refs and locks
-(`git_folder.py`, `git_objects.py`), its index (`git_index.py`, `git_absent.py`), if they lie (`git_linked.py`) and
-the settings (`git_config.py`). Absent: policy.
+(`git_folder.py`, `git_objects.py`), its index (`git_index.py`, `git_absent.py`), their places (`git_linked.py`) and the
+settings (`git_config.py`). Absent: policy.
 """
