@@ -21,29 +21,29 @@ from hypothesis import settings
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
-# No test asks, or writes into, the keyring of whoever runs it.
+# No test reads or writes the keyring of the person who runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 
-# What is ignored stays so in every program that a test starts. In the background or under `nohup` these two are, while the
-# programs have to hear Ctrl-C and a closed terminal.
+# Every program that a test starts inherits ignored signals. In the background or under `nohup` these two are ignored,
+# but the programs have to react to Ctrl-C and to a closed terminal.
 if threading.current_thread() is threading.main_thread():
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
 
-# CI judges the change, with the same examples each time; new ones are looked for wherever people run the tests.
-# Neither has a deadline: how long an example takes is the machine's affair.
+# CI uses the same examples each time, because it judges the change; a person's run looks for new ones. Neither has a
+# deadline, because the time of an example depends on the machine.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None)
-# What `make test-quick` looks at, with other examples each time: CI looks at all of them.
+# `make test-quick` tries fewer examples, other ones each time; CI tries all.
 settings.register_profile("quick", max_examples=20, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 REQUIRE = "REMIT_REQUIRE_E2E"
 MISSING = ("there is no ", "needs ")
-"""How the reason of a skip begins where something is not installed. Other skips, of what this system or user cannot
-do, stay skips wherever they run."""
+"""How the reason of a skip begins if something is not installed. Other skips, for what this system or user cannot do,
+are allowed everywhere."""
 
 
 SLOW_MODULE = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
@@ -55,13 +55,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @cache
 def near_files(commit: str) -> frozenset[Path]:
-    """The files that have changed, and those that import a changed module themselves."""
+    """Returns the files that have changed, and those that import a changed module directly."""
     return frozenset(path for path, rank in nearness(changed_files(commit)).items() if rank < 2)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A module of slow tests alone is not even imported where they are left out: with them it takes twice as long until
-    the first test runs. Nor is one that is not near, where only those are wanted."""
+    """Skips a module without importing it: one of slow tests alone if they are left out, because with them it takes
+    twice as long until the first test runs; and one that is not near if only near ones are wanted."""
     if not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
         return None
     if (commit := config.getoption("--near")) and collection_path not in near_files(commit):
@@ -72,7 +72,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is made here lives as long as the process: collecting among it is wasted time, now and in every test."""
+    """Keeps the garbage collector from what is made here, which lives as long as the process, so that searching it
+    wastes time, now and in every test."""
     gc.disable()
     try:
         return (yield)
@@ -85,7 +86,7 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.fixture
 async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
     """See `benches`."""
-    from bench_runtime import benches  # what tests of governance alone need not wait for
+    from bench_runtime import benches  # imported here, so that tests of governance alone do not wait for it
 
     async with benches(tmp_path) as make:
         yield make
@@ -95,7 +96,7 @@ async def make_bench(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
     params=["bubblewrap", *(pytest.param(name, marks=pytest.mark.slow) for name in ("landlock", "podman", "docker"))]
 )
 def each_sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each sandbox that this machine has, taken by every Remit that the test starts."""
+    """The name of each sandbox of this machine; every Remit that the test starts uses it."""
     from rule_programs import need_sandbox  # see `make_bench`
 
     name: str = request.param
@@ -108,14 +109,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that no worker is left alone with one in the end, and before them the tests that
     are nearest to what has changed since the last commit."""
     took = read_durations()
-    # The tests of this file run tests that lie elsewhere.
+    # A file may be unknown, because tests of this conftest run it on tests that lie elsewhere.
     items.sort(key=lambda item: -took.get(item.nodeid.partition("::")[0], 0.0))
     if near := nearness(changed_files()):
         items.sort(key=lambda item: near.get(item.path, 3))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Note how long each file took; with workers they report to the one that collects their results."""
+    """Note how long each file took; with workers, only the process that collects their results does."""
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and session.config.rootpath == ROOT and not hasattr(session.config, "workerinput"):
         passed = (report for report in terminal.getreports("passed") if isinstance(report, pytest.TestReport))
@@ -143,7 +144,8 @@ def pytest_make_collect_report(
 
 
 def judged(report: Report, name: str) -> Report:
-    """The report, failed where it skips for a missing program and REMIT_REQUIRE_E2E=1 says that none may be missing."""
+    """Returns the report, failed if it skips for a missing program although REMIT_REQUIRE_E2E=1 says that none may be
+    missing."""
     if report.skipped and isinstance(report.longrepr, tuple) and os.environ.get(REQUIRE) == "1":
         reason = report.longrepr[2].removeprefix("Skipped: ")
         if reason.startswith(MISSING):

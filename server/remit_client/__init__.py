@@ -1,4 +1,4 @@
-"""Remit for Python programs: turns that are run, followed and answered, over a `remit stdio` of their own (TRN-05).
+"""Remit for Python programs: runs and follows turns and answers their questions, over an own `remit stdio` (TRN-05).
 
     async with connect("shop") as remit:
         turn = await remit.run("rename total to subtotal in a.py")

@@ -36,11 +36,11 @@ from remit_server.contract.streamed import (
 
 LONGEST_LINE = 64 << 20
 Decide = Callable[[ApprovalRequired], Awaitable[Literal["allow", "deny"]]]
-"""Answers a question for a turn that nobody follows event by event."""
+"""A function that answers a turn's questions, for programs that do not follow its events."""
 
 
 class RemitRefused(Exception):
-    """The server could not use a message; `payload` says what, why and how to mend it."""
+    """The server could not use a message; `payload` says what was wrong, why, and how to correct it."""
 
     def __init__(self, payload: ErrorPayload) -> None:
         super().__init__(f"{payload.message}; {payload.fix}")
@@ -52,7 +52,8 @@ class RemitProcessEnded(Exception):
 
 
 class Turn:
-    """One turn: its events as an asynchronous iterator, and its result. Whoever does not iterate loses nothing."""
+    """One turn: its events as an asynchronous iterator, and its result. A program that does not iterate still gets the
+    result."""
 
     def __init__(self, request: RunRequest, decide: Decide | None = None) -> None:
         self.request, self.decide = request, decide
@@ -60,7 +61,7 @@ class Turn:
         self._result: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        """Yields each event, once. Raises RemitRefused, RemitProcessEnded."""
+        """Yields each event once. Raises RemitRefused, RemitProcessEnded."""
         while not (self._result.done() and self._messages.empty()):
             message = await self._messages.get()
             if message.event is None:
@@ -73,7 +74,7 @@ class Turn:
         return await asyncio.shield(self._result)
 
     def take(self, message: ServerMessage | RemitProcessEnded) -> None:
-        """Takes a message that answers this turn's."""
+        """Takes a message of the server about this turn."""
         if not self._result.done():
             if isinstance(message, RemitProcessEnded):
                 self._result.set_exception(message)
@@ -82,13 +83,13 @@ class Turn:
             elif message.result is not None:
                 self._result.set_result(message.result)
             if self._result.done():
-                self._result.exception()  # it is no fault of a program's that it asks only for events
+                self._result.exception()  # mark the error as seen, because a program may ask only for events
         self._messages.put_nowait(ServerMessage() if isinstance(message, RemitProcessEnded) else message)
 
 
 class Remit:
-    """A connected server. Every method raises RemitRefused where the server cannot use what was sent, and
-    RemitProcessEnded where there is no server any more."""
+    """A connected server. Every method raises RemitRefused if the server cannot use the message, and RemitProcessEnded
+    if the server has ended."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -98,7 +99,7 @@ class Remit:
         self._reading = asyncio.create_task(self._read())
 
     async def run(self, prompt: str | RunRequest, *, session: str | None = None, decide: Decide | None = None) -> Turn:
-        """Starts a turn; with `decide` its questions are answered by that, else by `approve`."""
+        """Starts a turn. Its questions are answered by `decide` if given, else by the program's calls of `approve`."""
         if isinstance(prompt, str):
             text = TextInput(text=prompt)
             prompt = RunRequest(session_id=session or uuid.uuid4().hex, turn_id=uuid.uuid4().hex, input=text)
@@ -107,7 +108,7 @@ class Remit:
         return turn
 
     async def resume(self, turn: Turn, after: int = 0) -> Turn:
-        """Returns the same turn from behind event `after`."""
+        """Returns the same turn, with the events after number `after`."""
         request, again = turn.request, Turn(turn.request, turn.decide)
         asked = ResumeRequest(session_id=request.session_id, turn_id=request.turn_id, after=after)
         await self._send(ClientMessage(resume=asked), again)
@@ -121,7 +122,7 @@ class Remit:
         scope: Scope = Scope.ONCE,
         comment: str | None = None,
     ) -> ApprovalReceipt:
-        """Answers exactly this question."""
+        """Answers this one question."""
         answer = ApprovalAnswer(
             approval_id=question.approval_id, decision=decision, scope=scope, digest=question.digest, comment=comment
         )
@@ -130,7 +131,7 @@ class Remit:
         return receipt
 
     async def cancel(self, turn: Turn | None = None) -> int:
-        """Ends a turn, or all that run; returns how many were told to."""
+        """Cancels a turn, or all running turns; returns how many were told to end."""
         named = (
             CancelRequest()
             if turn is None
@@ -139,13 +140,13 @@ class Remit:
         return (await self._ask(ClientMessage(cancel=named))).cancelled or 0
 
     async def status(self, session: str | None = None) -> StatusResult:
-        """Returns what a status bar shows."""
+        """Returns the status, as a status bar shows it."""
         status = (await self._ask(ClientMessage(status=StatusRequest(session_id=session)))).status
         assert status is not None, "the contract has it"
         return status
 
     async def close(self) -> None:
-        """Has the server end its turns and itself. Idempotent."""
+        """Makes the server end its turns and itself. Idempotent."""
         with contextlib.suppress(RemitProcessEnded):
             await self._send(ClientMessage(shutdown=ShutdownRequest()), None)
         await self._reading
@@ -217,8 +218,8 @@ async def connect(
     model: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Remit]:
-    """Yields a server for a folder, and ends it; `approve` as `remit stdio` takes it, `environment` adds to this
-    process's own."""
+    """Yields a server for a folder, and ends it afterwards. `approve` is as for `remit stdio`; `environment` is added
+    to this process's own."""
     options = ("--approve", approve, *(("--model", model) if model else ()))
     pipe = asyncio.subprocess.PIPE
     start = "from remit_server.cli.main import enter; enter()"

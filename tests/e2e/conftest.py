@@ -41,7 +41,8 @@ def remit(shop: Path, tmp_path: Path) -> CommandLine:
 
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[..., str]:
-    """A model that says these steps, as REMIT_MODEL names it; by default the rename and a last word."""
+    """Returns a function that writes a script of steps (by default the rename and a last word) and returns its
+    REMIT_MODEL."""
 
     def write(*steps: dict[str, Any]) -> str:
         path = tmp_path / "script.json"
@@ -53,7 +54,7 @@ def script(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def chat(remit: CommandLine, tmp_path: Path) -> Callable[..., ChatScreen]:
-    """A chat at a terminal, whose model says these steps."""
+    """Returns a function that starts a chat at a terminal, whose model plays the given steps."""
 
     def start(*steps: dict[str, Any], size: tuple[int, int] = (24, 80), words: tuple[str, ...] = (), **env: str) -> Any:
         script = tmp_path / "words.json"
@@ -69,8 +70,8 @@ def chat(remit: CommandLine, tmp_path: Path) -> Callable[..., ChatScreen]:
 
 @pytest.fixture
 def first_change(request: pytest.FixtureRequest, shop: Path) -> Iterator[tuple[str, str]]:
-    """A served model that renames something when it is asked to: its reference, and the file as it is then. A test may
-    name the server's shape."""
+    """Yields the reference of a served model that makes a rename, and the file's text after the rename. A test may give
+    the server's shape as the fixture's parameter."""
     old, given = (
         (shop / "src/cart.py").read_text(),
         {"path": "src/cart.py", "old_text": "total", "new_text": "subtotal"},

@@ -18,7 +18,7 @@ IMPORTS = re.compile(
 
 
 def nearness(changed: Iterable[Path]) -> dict[Path, int]:
-    """Each test file that what has changed can reach → 0, 1 or 2; a file that is not in here is not reached."""
+    """Returns 0, 1 or 2 for each test file that the changed files reach; other test files are left out."""
     paths = frozenset(changed)
     modules = {name for path in paths if (name := module_of(path))}
     if not modules and not any(path.name.startswith("test_") for path in paths):
@@ -29,7 +29,7 @@ def nearness(changed: Iterable[Path]) -> dict[Path, int]:
 
 
 def changed_files(commit: str = "HEAD") -> frozenset[Path]:
-    """Files that differ from a commit, and new ones; none where there is no git, or no such commit."""
+    """Returns the files that differ from a commit, and new ones; none if there is no git, or no such commit."""
     names = _git("diff", "--name-only", "--no-renames", "-z", commit) + _git(
         "ls-files", "--others", "-z", "--exclude-standard"
     )
@@ -45,7 +45,7 @@ def _git(*arguments: str) -> list[str]:
 
 
 def module_of(path: Path) -> str | None:
-    """The dotted name of a source file; None for any other file."""
+    """Returns the dotted name of a source file; None for any other file."""
     source = next((source for source in SOURCES if path.is_relative_to(source)), None)
     if source is None or path.suffix != ".py":
         return None
@@ -62,7 +62,7 @@ def _rank(path: Path, changed: frozenset[Path], modules: set[str], reached: set[
 
 
 def _downstream(modules: set[str]) -> set[str]:
-    """The modules that import one of these, directly or not."""
+    """Returns these modules and all that import one of them, directly or not."""
     found: set[str] = set()
     new = set(modules)
     while new:
@@ -80,8 +80,9 @@ def _graph() -> dict[str, frozenset[str]]:
 
 
 def imports(path: Path) -> frozenset[str]:
-    """The names of Remit's modules that a file imports anywhere in it, as its lines read: to parse a thousand files
-    takes longer than most tests. What only looks like an import makes a file nearer than it is, which does no harm."""
+    """Returns the names of Remit's modules that a file imports anywhere. It matches lines, because parsing a thousand
+    files takes longer than most tests. A line that only looks like an import makes a file seem nearer than it is, which
+    does no harm."""
     names: set[str] = set()
     for module, imported in IMPORTS.findall(path.read_text("utf-8")):
         plain = re.sub(r"#.*", "", imported).replace("(", "").replace(")", "")

@@ -58,7 +58,7 @@ def edit(path: Path, *statements: str) -> None:
 
 
 def second_opinion(path: Path) -> bool:
-    """The chain checked by an obvious implementation of the specification's sentences, through all segments."""
+    """Returns whether the chain holds through all segments, by an obvious implementation of the specification."""
     logs, number, previous = set[str](), 0, ""
     for ordinal, file in enumerate((*(file for _, file in archives(path)), path), 1):
         with closing(sqlite3.connect(file)) as database:
@@ -76,14 +76,15 @@ def second_opinion(path: Path) -> bool:
                 hashes.append(previous)
                 if previous != digest or not json.loads(content)["number"] == stored == number:
                     return False
-            # The active segment may have gone on since its end was noted.
+            # The active segment may have grown since its count and head were noted.
             if not before <= count <= number or hashes[count - before] != head or (file != path and count != number):
                 return False
     return len(logs) == 1
 
 
 def recompute(path: Path, change: Callable[[dict[str, object]], None] = lambda record: None, keep: int = 10**9) -> None:
-    """What an attacker with the database does: change records, keep so many, and make the chain whole again."""
+    """Does what an attacker with the database does: changes records, keeps the first `keep`, and makes the chain fit
+    again."""
     number, previous = 0, ""
     for file in (*(file for _, file in archives(path)), path):
         with closing(sqlite3.connect(file)) as database, database:
@@ -107,7 +108,7 @@ def recompute(path: Path, change: Callable[[dict[str, object]], None] = lambda r
 
 @dataclass
 class Kept:
-    """A log that is maintained, with a clock that is set by hand, and a disk whose room is."""
+    """A log with maintenance, whose clock and free disk space are set by hand."""
 
     path: Path
     rules: AuditRules = field(default_factory=AuditRules)
@@ -122,7 +123,7 @@ class Kept:
 
     @staticmethod
     def over_four_days(path: Path) -> Kept:
-        """Three closed segments, each with a checkpoint at its end, and the active one."""
+        """Returns a log with three closed segments, each with a checkpoint at its end, and the active one."""
         kept = Kept(path)
         for _ in range(3):
             kept.append(10)

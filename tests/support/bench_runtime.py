@@ -46,7 +46,7 @@ class Answering:
 
 @dataclass
 class Bench:
-    """A runtime, and everything one wants to look at afterwards."""
+    """A runtime, and everything that a test looks at afterwards."""
 
     runtime: Runtime
     workspace: Path
@@ -74,7 +74,7 @@ class Bench:
         return [e for e in self.events if e.kind == kind]  # type: ignore[attr-defined]
 
     async def until(self, kind: str, number: int = 1) -> list[Any]:
-        """Waits for so many events of the kind; all of them. Whoever may wait for ever sets a time-out."""
+        """Waits for `number` events of the kind, and returns all of them. It has no time-out."""
         while len(found := self.of(kind)) < number:
             self._news.clear()
             await self._news.wait()
@@ -85,12 +85,12 @@ class Bench:
         self._news.set()
 
     def audit(self) -> tuple[AuditRecord, ...]:
-        """What the calls left, without checkpoints, which come whenever the maintenance thread gets to it, and without
-        how the work went on (`all_audit`)."""
+        """Returns the records of the calls: without checkpoints, which the maintenance thread adds at any time, and
+        without operational records (see `all_audit`)."""
         return tuple(record for record in self.all_audit() if record.event.kind not in WORK)
 
     def all_audit(self) -> tuple[AuditRecord, ...]:
-        """All records but checkpoints."""
+        """Returns all records but checkpoints."""
         records = query_audit(self.settings.audit_database)
         return tuple(record for record in records if record.event.kind is not AuditKind.CHECKPOINT)
 
@@ -105,8 +105,9 @@ def intent(name: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def benches(folder: Path) -> AsyncIterator[Callable[..., Any]]:
-    """Opens benches below `folder`: the model says `steps`, which `script` holds, `policy` is the person's, `name` the
-    workspace's folder, `settings` are some by their names; all are closed at the end."""
+    """Yields a function that opens benches below `folder`; closes all of them at the end. The model plays `steps`,
+    which the file `script` holds; `policy` is the person's, `name` the workspace's folder, and `settings` are settings
+    by their names."""
     opened: list[Runtime] = []
 
     async def make(

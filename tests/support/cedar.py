@@ -1,4 +1,5 @@
-"""Rules and actions said in Cedar, as far as both languages can say them: an oracle, and a peer to measure beside.
+"""Translates rules and actions to Cedar, as far as both languages can express them: an oracle, and a comparison for
+speed.
 
 Both know: default deny, a deny that is final, no order; syscall, exact and leading paths, endings, caller tags, intent, tool, mode,
 state, and `except`. Rules and actions are dictionaries as policy files and the command line write them.
@@ -14,12 +15,14 @@ Words = Mapping[str, Sequence[str]]
 
 
 def policies(rules: Sequence[Mapping[str, Any]]) -> str:
-    """Cedar's text for these rules; each `allow` is a `permit`, each `deny` a `forbid`, with the rule's name as its id."""
+    """Returns Cedar's text for these rules; each `allow` is a `permit`, each `deny` a `forbid`, with the rule's name as
+    its id."""
     return "\n".join(map(_policy, rules))
 
 
 def request(action: Mapping[str, Any]) -> dict[str, Any]:
-    """The request that asks about this action. Its context is text already: cedarpy would only turn it into that."""
+    """Returns the request that asks about this action. Its context is JSON text, because cedarpy would convert it to
+    that."""
     said = {"caller_tags": [], "state": "", "mode": ""} | dict(action)
     return {
         "principal": 'Caller::"remit"',
@@ -59,7 +62,8 @@ def _conditions(match: Words) -> Iterator[str]:
 
 
 def _path(glob: str) -> Iterator[str]:
-    """`src/a.py` is that path and what would lie below it, `src/**` only what lies below, `**/*.py` as a name."""
+    """Yields Cedar's conditions for a glob: `src/a.py` means that path and paths below it, `src/**` only paths below
+    it, `**/*.py` paths with that ending and paths below them."""
     if glob.startswith("**/*"):
         yield f"context.path like {json.dumps(glob[3:])}"
         yield f"context.path like {json.dumps(glob[3:] + '/*')}"

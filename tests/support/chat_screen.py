@@ -1,4 +1,4 @@
-"""A person at a terminal: `remit`, or an editor, in a real pty, its screen as a terminal emulator has it."""
+"""A person at a terminal: `remit`, or an editor, in a real pty, with its screen in a terminal emulator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Screen(pyte.HistoryScreen):
 
 
 class ChatScreen:
-    """The chat, or another program, at a terminal of so many rows and columns; use as a context."""
+    """The chat, or another program, at a terminal of `rows` and `columns`; use it as a context."""
 
     def __init__(
         self,
@@ -52,15 +52,15 @@ class ChatScreen:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        with suppress(pexpect.ExceptionPexpect):  # it looks once after each signal, and a busy machine takes longer
+        with suppress(pexpect.ExceptionPexpect):  # it looks only once after each signal; a busy machine takes longer
             self.child.close(force=True)
 
     def send(self, text: str) -> None:
-        """Types it."""
+        """Types the text."""
         self.child.send(text)
 
     def paste(self, text: str) -> None:
-        """Pastes it, as terminals do."""
+        """Pastes the text, as terminals do."""
         self.child.send(f"\x1b[200~{text}\x1b[201~")
 
     def resize(self, rows: int, columns: int) -> None:
@@ -69,7 +69,7 @@ class ChatScreen:
         self.screen.resize(rows, columns)
 
     def until(self, pattern: str, wait_s: float = PATIENCE_S) -> str:
-        """Waits until the screen shows it; the screen's text."""
+        """Waits until the screen shows the pattern; returns the screen's text."""
         end = time.monotonic() + wait_s
         while not re.search(pattern, self.text):
             assert time.monotonic() < end, f"waited for {pattern!r} in vain:\n{self.text}"
@@ -77,7 +77,7 @@ class ChatScreen:
         return self.text
 
     def pump(self, seconds: float) -> None:
-        """Reads what comes for so long."""
+        """Reads the program's output for this time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
@@ -91,7 +91,7 @@ class ChatScreen:
             self._stream.feed(data)
 
     def ended(self) -> int:
-        """Waits until it has left; its exit code."""
+        """Waits until the program has ended; returns its exit code."""
         end = time.monotonic() + PATIENCE_S
         while self.child.isalive():
             assert time.monotonic() < end, f"it did not leave:\n{self.text}"

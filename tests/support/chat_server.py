@@ -1,6 +1,6 @@
 """A server of chat completions or messages on a port of this machine: it plays answers, and keeps what it was sent.
 
-What it sends is built with the types of the protocols' own libraries, so that it cannot spell what they do not know.
+What it sends is built with the types of the protocols' own libraries, so that it cannot send what they do not know.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Refused:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
     whole: Any = None
-    """The body itself, whatever the protocol would have."""
+    """The whole body, in place of the protocol's form."""
 
 
 @dataclass(frozen=True)
 class Raw:
-    """An answer that is these bytes, whatever the protocol."""
+    """An answer that consists of these bytes, in any protocol."""
 
     data: bytes
 
@@ -52,7 +52,8 @@ Answer = Said | Refused | Raw
 
 @dataclass
 class ChatServer:
-    """`answers` are played in order; the last one again and again. `owner` is what `/models` says of its one model; an empty one sends nothing."""
+    """`answers` are played in order, and the last one is repeated. `owner` is the owner of the one model in `/models`;
+    if it is empty, `/models` answers with an empty body."""
 
     answers: list[Answer]
     owner: str | None = "other"
@@ -273,7 +274,7 @@ def _text_completions(said: Said) -> Iterator[bytes]:
 
 
 def _infill(said: Said) -> Iterator[bytes]:
-    """As llama-server streams it; the types of no library say this."""
+    """Streams as llama-server does; no library has types for this."""
 
     def chunk(text: str, **fields: Any) -> bytes:
         value = {"index": 0, "content": text, "tokens": [], "stop": False, "id_slot": 0, **fields}

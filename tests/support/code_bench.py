@@ -17,7 +17,8 @@ capabilities:
   - { name: runs, match: { syscall: process.exec }, action: allow }
   - { name: private, match: { syscall: fs.read, path_glob: ["private.py"] }, action: require_review }
 """
-"""Reads and runs without asking, but for one file: a server in the sandbox can see it, and a read would ask."""
+"""Allows reads and runs without a question, except for one file: a server in the sandbox can see it, but a read
+asks."""
 
 
 def own_server(workspace: Path, program: str, text: str) -> None:
@@ -32,7 +33,7 @@ def own_server(workspace: Path, program: str, text: str) -> None:
 
 
 def with_jedi(workspace: Path) -> None:
-    """Put the real jedi-language-server of these tests into the workspace: nothing of it is compiled."""
+    """Put the real jedi-language-server of these tests into the workspace. Nothing of it is compiled."""
     packages = workspace / ".venv" / "packages"
     for each in _needed("jedi-language-server", {}).values():
         for file in each.files or ():
@@ -45,7 +46,7 @@ def with_jedi(workspace: Path) -> None:
 
 
 def _needed(name: str, found: dict[str, Distribution]) -> dict[str, Distribution]:
-    """A distribution, and all that it requires and that is there."""
+    """Returns a distribution and all its requirements that are installed."""
     try:
         found[name] = distribution(name)
     except PackageNotFoundError:
@@ -58,7 +59,7 @@ def _needed(name: str, found: dict[str, Distribution]) -> dict[str, Distribution
 
 
 async def asked(bench: Any, tool: str, **arguments: Any) -> Any:
-    """The `tool_result` of one call of the person's own."""
+    """Makes one call of the person's own, and returns its `tool_result`."""
     seen = len(bench.of("tool_result"))
     await bench.ask({"type": "call", "tool": tool, "arguments": arguments, "intent": "ANALYZE"})
     (event,) = bench.of("tool_result")[seen:]

@@ -22,13 +22,13 @@ from lsp_pipe import PipeClient
 
 PATIENCE_S = 240
 LONG = 4096
-"""A word of so many characters is no everyday one."""
+"""A command with a word of this many characters or more is not forked."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def machine_environment() -> dict[str, str]:
-    """The variables of whoever runs the tests, without their settings of Remit but for the sandbox that they chose: with
-    `REMIT_SANDBOX=landlock` every test that starts a Remit has that."""
+    """Returns the variables of the person who runs the tests, without their settings of Remit except the sandbox that
+    they chose: with `REMIT_SANDBOX=landlock`, every test that starts Remit uses that sandbox."""
     return {k: v for k, v in os.environ.items() if not k.startswith("REMIT_") or k == "REMIT_SANDBOX"}
 
 
@@ -63,7 +63,8 @@ class CommandLine:
 
     @staticmethod
     def alone(workspace: Path, elsewhere: Path) -> CommandLine:
-        """Nothing of this machine's Remit is seen: state and configuration are below `elsewhere`."""
+        """Returns a command line that sees nothing of this machine's Remit: state and configuration are below
+        `elsewhere`."""
         own = {"REMIT_STATE_DIR": str(elsewhere / "state"), "REMIT_CONFIG_DIR": str(elsewhere / "config")}
         return CommandLine(workspace, machine_environment() | own)
 
@@ -76,8 +77,8 @@ class CommandLine:
         return Path(self.environment["REMIT_CONFIG_DIR"])
 
     def __call__(self, *words: str | bytes, stdin: str = "", before: tuple[str, ...] = (), **environment: str) -> Done:
-        """Run to the end, in a process that has its imports already, where nothing is asked for that is settled when a
-        process begins."""
+        """Run to the end, in a forked process that has its imports already, unless the words or the environment need a
+        process that is started from nothing."""
         plain = [word for word in words if isinstance(word, str) and len(word) < LONG and word.isprintable()]
         everything = {**self.environment, **environment}
         if before or len(plain) < len(words) or _settled(everything) != _settled(os.environ):
@@ -104,7 +105,7 @@ class CommandLine:
 
 
 def begin(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Begun | subprocess.Popen[bytes]:
-    """A command of `remit` with pipes, whose imports are there already where its environment lets it be."""
+    """Starts a command of `remit` with pipes. It is forked with its imports, if its environment allows that."""
     if _settled(environment) == _settled(os.environ):
         return _forking().begin(words, folder, environment)
     pipe = subprocess.PIPE
@@ -113,40 +114,41 @@ def begin(words: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
 
 
 def start_server(environment: Mapping[str, str], before: Sequence[str] = ()) -> PipeClient:
-    """A server of an editor's, on pipes, whose imports are there already unless another program starts it."""
+    """Starts a server for an editor, on pipes. It is forked with its imports, unless another program starts it or its
+    environment does not allow that."""
     if before or _settled(environment) != _settled(os.environ):
         return PipeClient.spawn([*before, str(REMIT), "serve"], environment)
     return _forking().fork(dict(environment))
 
 
 def begin_logging(words: Sequence[str], folder: Path, environment: Mapping[str, str], file: Path) -> Begun:
-    """A command of `remit` that goes on with nobody at its streams, whose imports are there already; what it says is
-    written to the file."""
+    """Starts a command of `remit` that runs on without input, forked with its imports; its output and errors go to the
+    file."""
     return _forking().log(words, folder, environment, file)
 
 
 def _done(code: int, printed: bytes, errors: bytes) -> Done:
-    """Whatever was wrong, a person never sees a traceback."""
+    """Returns the ended command. Checks that it printed no traceback, because a person must never see one."""
     out, err = printed.decode(errors="surrogateescape"), errors.decode(errors="surrogateescape")
     assert "Traceback" not in out + err, err
     return Done(code, out, err)
 
 
 def _settled(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a process reads of its environment when it begins."""
+    """Returns the variables that a process reads when it starts."""
     return {name: value for name, value in environment.items() if name.startswith(AT_THE_START)}
 
 
 @functools.cache
 def _forking() -> Servers:
-    """What forks commands, until this process ends."""
+    """Returns the process that forks commands, until this process ends."""
     servers = Servers()
     atexit.register(servers.close)
     return servers
 
 
 class Terminal:
-    """A process with a terminal at both ends, and somebody who reads and types."""
+    """A process in a terminal, and the person's end of the terminal, which reads and types."""
 
     def __init__(self, command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
         self._master, slave = pty.openpty()
@@ -161,7 +163,7 @@ class Terminal:
         return COLOUR.sub("", self._read).replace("\r\n", "\n")
 
     def wait_for(self, text: str, times: int = 1) -> None:
-        """Until it is on the screen so often."""
+        """Waits until the text is on the screen `times` times."""
         until = time.monotonic() + PATIENCE_S
         while self.screen.count(text) < times:
             if not self._more(until):
@@ -175,13 +177,13 @@ class Terminal:
         os.killpg(self._process.pid, signal.SIGINT)
 
     def hang_up(self) -> int:
-        """Close the terminal, as when its window is closed; the exit code of whoever was in it."""
+        """Close the terminal, as when its window is closed; returns the exit code of its process."""
         os.close(self._master)
         self._open = False
         return self._process.wait(PATIENCE_S)
 
     def wait(self) -> int:
-        """The exit code, once everything was printed."""
+        """Returns the exit code, once everything was printed."""
         until = time.monotonic() + PATIENCE_S
         while self._more(until):
             pass
@@ -206,7 +208,7 @@ class Terminal:
         ready, _, _ = select.select([self._master], [], [], max(0.0, until - time.monotonic()))
         try:
             data = os.read(self._master, 65536) if ready else b""
-        except OSError:  # Linux says so when nobody has the other end open any more
+        except OSError:  # Linux raises this when no process has the other end open any more
             data = b""
         self._read += data.decode(errors="replace")
         return bool(data)

@@ -1,6 +1,6 @@
-"""Spellings of denied commands, generated: the words that a program reads, and what a shell makes those words of.
+"""Generates spellings of denied commands: the words that a program gets, and shell lines that give these words.
 
-Each denial is a small grammar. Of its negatives one thing is missing that makes it the denied one.
+Each denial is a small grammar. A negative is a call that lacks one part of what is denied.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from random import Random
 class Denial:
     """A rule and the ways to write what it denies.
 
-    `before` stand between program and `words`, `noise` anywhere behind them; each is one or more words. Of each of
-    `options` one is needed. `words` may each have spellings, with `|`. `others` replace the first of `words` in a
-    negative, `decoys` stand before it. `anywhere` where `words` are no subcommand.
+    Options of `before` stand between the program and `words`, options of `noise` anywhere after `words`; each is one or
+    more words. One alternative of each of `options` is needed. Each of `words` may have spellings, separated by `|`. In
+    a negative, one of `others` replaces the first of `words`, and one of `decoys` may stand before it. `anywhere` is
+    set if `words` are no subcommand, so that they may stand at any place.
     """
 
     rule: str
@@ -94,7 +95,7 @@ def _some(random: Random, text: str, most: int) -> list[list[str]]:
 
 
 def call(random: Random, denial: Denial, *, does: bool) -> list[str]:
-    """Words of one call that does what is denied, or lacks something of it."""
+    """Returns the words of one call that does what is denied, or that lacks a part of it."""
     needed = [_choice(random, option) for option in denial.options]
     words = [_choice(random, word) for word in denial.words]
     before, behind = _some(random, denial.before, 2), list[str]()
@@ -121,7 +122,7 @@ def call(random: Random, denial: Denial, *, does: bool) -> list[str]:
 
 
 def jumble(random: Random, denial: Denial) -> list[str]:
-    """Words of this grammar in any order, whatever they then do."""
+    """Returns words of this grammar in any order, whatever they then do."""
     groups = [option.split(" ") for option in f"{denial.before},{denial.noise},{denial.decoys}".split(",") if option]
     groups += [_choice(random, each) for each in (*denial.options, *denial.words) for _ in range(2)]
     groups += [[each] for each in f"{denial.operands},{denial.others},--,-".split(",") if each]
@@ -132,7 +133,7 @@ def jumble(random: Random, denial: Denial) -> list[str]:
 
 
 def _bundled(random: Random, options: list[list[str]]) -> list[list[str]]:
-    """Some of the single letters in one word."""
+    """Returns the options, in some cases with the single letters joined to one word."""
     letters = [each for each in options if len(each) == 1 and len(each[0]) == 2 and each[0][1].isalpha()]
     if len(letters) < 2 or random.random() < 0.4:
         return options
@@ -168,11 +169,11 @@ _QUOTES: tuple[tuple[int, Spell], ...] = (
     (1, lambda _, word: f"$(printf %s {shlex.quote(word)})"),
     (1, lambda _, word: f"`printf %s {shlex.quote(word)}`"),
 )
-"""How often, and how a word is written."""
+"""The ways to write a word, each with its weight."""
 
 
 def line_of(random: Random, words: list[str], folder: str) -> str:
-    """One command line that runs these words, and what stands around them."""
+    """Returns a command line that runs these words, with other shell syntax around them."""
     plain = random.random() < 0.5
     spells = [spell for often, spell in _QUOTES for _ in range(often)]
     written = [shlex.quote(word) if plain else random.choice(spells)(random, word) for word in words]
@@ -196,7 +197,7 @@ def _script(shell: str) -> Spell:
 
 
 def _simple_only(wrapper: str) -> Spell:
-    """For a wrapper that runs a program: what is more than one command becomes a script."""
+    """Returns how to spell a wrapper that runs a program; a line that is not a simple command becomes a script."""
     return lambda random, line: wrapper.format(line if _is_simple(line) else f"sh -c {shlex.quote(line)}")
 
 

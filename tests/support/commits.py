@@ -17,7 +17,7 @@ NAME, MAIL = "Ada", "ada@example.org"
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Git's, without any settings of the machine's."""
+    """Returns the variables for git, without any settings of the machine."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {
         **kept,
@@ -29,7 +29,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def git(folder: Path, *words: str, check: bool = True) -> str:
-    """What git says in that folder."""
+    """Runs git in the folder, and returns its output."""
     settings = ("-c", f"user.name={NAME}", "-c", f"user.email={MAIL}", "-c", "init.defaultBranch=main")
     done = subprocess.run(
         ("git", *settings, *words),
@@ -44,7 +44,7 @@ def git(folder: Path, *words: str, check: bool = True) -> str:
 
 
 def repository(folder: Path, files: dict[str, str] | None = None) -> Path:
-    """A repository with these files committed."""
+    """Makes a repository with these files committed."""
     folder.mkdir()
     git(folder, "init", "-q")
     git(folder, "config", "user.name", NAME)
@@ -57,7 +57,7 @@ def repository(folder: Path, files: dict[str, str] | None = None) -> Path:
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
-    """These files with these contents."""
+    """Writes these files with these contents."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -66,18 +66,18 @@ def write(folder: Path, files: dict[str, str]) -> None:
 def planned(
     folder: Path, message: str = "a change", permits: Callable[[str, str], bool] = lambda *_: True, **arguments: object
 ) -> CommitPlan:
-    """The commit as the tool would propose it."""
+    """Returns the commit as the tool would propose it."""
     context = ToolContext(Workspace(folder), NoDocuments(), {}, permits, lambda text: text)
     return commit_plan(GitCommitArguments.model_validate({"message": message, **arguments}), context)
 
 
 def committed(folder: Path, message: str = "a change", **arguments: object) -> str:
-    """The id of a commit that was planned and carried out."""
+    """Plans and makes a commit, and returns its id."""
     return write_commit(Workspace(folder), planned(folder, message, **arguments))  # type: ignore[arg-type]
 
 
 def is_sound(folder: Path) -> None:
-    """Git finds nothing wrong with the repository."""
+    """Checks that git finds nothing wrong with the repository."""
     done = subprocess.run(
         ("git", "fsck", "--strict"), cwd=folder, capture_output=True, text=True, check=False, env=environment(folder)
     )

@@ -1,4 +1,4 @@
-"""Commits that are killed at the N-th call they make of the system; see `step_by_step`, whose ways these are."""
+"""Commits that are killed at their N-th system call, in the same way as in `step_by_step`."""
 
 from __future__ import annotations
 

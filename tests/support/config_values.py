@@ -1,4 +1,5 @@
-"""Values of every setting, for tests that try them all: found by its type, so that a new one needs no row here."""
+"""Values of every setting, for tests that try them all. They follow from the setting's type, so that a new setting
+needs no row here."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ _OWN: dict[str, tuple[tuple[Any, Any], str | None]] = {
     "git.message_prefix": (("[one]", "[two]"), "x" * 41),
     "telemetry.endpoint": (("http://127.0.0.1:4318", "https://collector.example"), "127.0.0.1:4318"),
 }
-"""Of settings whose words have a form of their own."""
+"""The values of settings whose text has a form of its own."""
 
 
 def _values(section: str, name: str) -> tuple[tuple[Any, Any], str | None]:
-    """Returns two values of a setting, and one for its variable that is none of its values."""
+    """Returns two values of a setting, and a text that its variable refuses (None if it takes every text)."""
     field = SECTIONS[section].model_fields[name]
     kind: Any = field.annotation
-    while get_origin(kind) in (Union, UnionType, Annotated):  # or none; the path behind `Place`
+    while get_origin(kind) in (Union, UnionType, Annotated):  # optional values; the path in `Place`
         kind = get_args(kind)[0]
     if own := _OWN.get(f"{section}.{name}"):
         return own
@@ -31,7 +32,7 @@ def _values(section: str, name: str) -> tuple[tuple[Any, Any], str | None]:
     if kind is int or kind is float:
         least = next((each.ge for each in field.metadata if hasattr(each, "ge")), 0)
         most = next((each.le for each in field.metadata if hasattr(each, "le")), least + 8)
-        # A limit has values below its default and above it; what has none by default has its own.
+        # A limit gets a value below its default and one above it; without a default it gets values in its range.
         lower, higher = ((field.default or most) - least) / 2, field.default or 0
         return (kind(least + lower), kind(higher + (most - higher) / 2)), str(most + 1)
     assert kind in (str, Path), f"no values are known of a {kind}: add a row"
@@ -49,7 +50,7 @@ VALUES: dict[tuple[str, str], tuple[Any, Any]] = {key: two for key, (two, _) in 
 """Two values of each setting; of a limit one that is lower than the default, and one that is higher."""
 
 WRONG: dict[tuple[str, str], str | None] = {key: wrong for key, (_, wrong) in _FOUND.items()}
-"""What the variable of each setting refuses; None where it takes every word."""
+"""A text that the variable of each setting refuses; None if it takes every text."""
 
 
 def as_variable(value: Any) -> str:

@@ -12,7 +12,7 @@ _TWICE = {name for _, name in KEYS if [other for _, other in KEYS].count(name) >
 
 
 def is_setting(name: str) -> bool:
-    """Whether a setting has this name."""
+    """Returns whether a setting has this name."""
     return name in _SECTION
 
 

@@ -1,6 +1,7 @@
-"""What a program was asked to do, by its recorded words: a second matcher, with Python's own getopt and nothing of Remit's.
+"""Tells what a program was asked to do by its recorded words: a second matcher, with Python's getopt and nothing of
+Remit.
 
-A program that would refuse its options does nothing of what is denied.
+A call whose options its program would refuse does nothing that is denied.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ RSYNC = "avzrnqe:P", "archive delete exclude= recursive dry-run verbose rsh= com
 
 
 def deeds(call: Words) -> Iterator[str]:
-    """The denials that this call is one of."""
+    """Yields the rules that deny this call."""
     program, arguments = posixpath.basename(call[0]), call[1:]
     try:
         yield from _PROGRAMS[program](arguments)
@@ -75,7 +76,7 @@ def _simple(
 
 
 def _subcommand(rule: str, grammar: tuple[str, str], *names: str) -> Callable[[Words], Iterator[str]]:
-    """The options of the program may stand anywhere; `names` are those of the subcommand, one level below another."""
+    """Matches a subcommand with these `names`, one for each level. The program's options may stand anywhere."""
 
     def does(words: Words) -> Iterator[str]:
         _, rest = _read(words, grammar)

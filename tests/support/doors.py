@@ -1,7 +1,7 @@
-"""The doors by which turns are run, each as its own bytes over a real process: what one client sends, and all that it is
-sent.
+"""The doors: the ways by which clients run turns, each spoken as raw bytes to a real process. A door sends what one
+client sends, and keeps all that the client is sent.
 
-A door speaks no type of ours: it reads and writes JSON as its wire has it.
+A door uses none of the project's types: it reads and writes JSON as its protocol has it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ Json = Any
 
 
 class Door:
-    """One connected client. `events` are all events of a turn that came, `answers` what ended each request."""
+    """One connected client. `events` returns all events of a turn that came, `answer` the message that ended a
+    request."""
 
     arguments: tuple[str, ...]
     resumes = False
     names_questions = True
-    """Whether an answer names its question and digest, so that it can name another one."""
+    """Whether an answer names its question and digest, so that a test can name a wrong one."""
     tells_of_cancelled = True
-    """Whether its wire still carries events of a turn that was cancelled."""
+    """Whether the client still gets events of a turn that was cancelled."""
 
     def __init__(self, workspace: Path, environment: Mapping[str, str], *options: str) -> None:
         self.process = begin((*self.arguments, *options), workspace, {**os.environ, **environment})
@@ -72,20 +73,20 @@ class Door:
             with contextlib.suppress(OSError, ValueError):
                 stream.close()
 
-    # What each door says in its own way.
+    # What each door does in its own way.
 
     def connect(self) -> None:
-        """Begins, where a wire has a beginning."""
+        """Connects, if the protocol has a handshake or a connection of its own."""
 
     def disconnect(self) -> None:
-        """Ends, where a wire has an end of its own."""
+        """Disconnects, if the protocol has a connection of its own."""
 
     def frame(self, message: Json) -> bytes:
-        """One message as bytes."""
+        """Returns a message as bytes."""
         raise NotImplementedError
 
     def messages(self) -> Iterator[Json]:
-        """The messages that come, until the end."""
+        """Yields the messages that come, until the end."""
         raise NotImplementedError
 
     def run(self, request: Json) -> str:
@@ -93,11 +94,11 @@ class Door:
         raise NotImplementedError
 
     def events(self, name: str) -> list[Json]:
-        """The events that came for a request."""
+        """Returns the events that came for a request."""
         raise NotImplementedError
 
     def answer(self, name: str) -> Json | None:
-        """`{"result": …}` or `{"error": …}` once a request has ended."""
+        """Returns `{"result": …}` or `{"error": …}` once a request has ended."""
         raise NotImplementedError
 
     def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
@@ -119,7 +120,8 @@ class Door:
         return f"r{next(self._numbers)}"
 
     def until(self, found: Callable[[], Any]) -> Any:
-        """Waits for something in what was received, as long as anything comes."""
+        """Waits until `found` returns something true, and returns it. Fails if no message comes for `PATIENCE_S`
+        seconds."""
         with self._changed:
             while not (value := found()):
                 assert not self.ended, f"the process ended: {self.received[-3:]}"
@@ -130,7 +132,7 @@ class Door:
         return [event["kind"] for event in self.events(name)]
 
     def question(self, name: str) -> Json:
-        """The first question of a turn, once it is asked."""
+        """Returns the first question of a turn, once it is asked."""
         (asked, *_) = self.until(lambda: [e for e in self.events(name) if e["kind"] == "approval_required"])
         return asked
 
@@ -144,7 +146,8 @@ class Door:
         self._reading.set()
 
     def leave(self) -> None:
-        """Goes away as a killed client does: both pipes are closed. No thread is reading: one would hold the pipe."""
+        """Goes away as a killed client does: closes both pipes. Stops the reading thread first, because it would hold
+        the pipe."""
         self.pause_reading()
         seen = len(self.received)
         self.run(request("leaving", session="leaving"))
@@ -171,7 +174,7 @@ class Door:
 
 
 class StdioDoor(Door):
-    """`remit stdio`: a line a message."""
+    """`remit stdio`: each message is a line."""
 
     arguments = ("stdio",)
     resumes = True
@@ -213,7 +216,7 @@ class StdioDoor(Door):
 
 
 class LspDoor(Door):
-    """`remit serve`: JSON-RPC behind Content-Length."""
+    """`remit serve`: JSON-RPC with Content-Length headers."""
 
     arguments = ("serve",)
 
@@ -264,12 +267,13 @@ class LspDoor(Door):
 
 
 class AcpDoor(Door):
-    """`remit acp`: JSON-RPC, a line a message. The client asks for each event's number; questions are requests."""
+    """`remit acp`: JSON-RPC, each message a line. The client asks for events with their numbers; questions come as
+    requests."""
 
     arguments = ("acp",)
     names_questions = False
     SESSIONS: tuple[str, ...] = ("s", "last", "leaving")
-    """Those that are begun beforehand: a client that reads nothing for a while begins none."""
+    """The sessions that are begun in advance, because a client that pauses reading cannot begin one."""
     reads, writes_too = False, False
     """Whether the client lets its files be read, and written."""
 
@@ -295,7 +299,7 @@ class AcpDoor(Door):
         return name
 
     def told(self, method: str, params: Json) -> Json:
-        """What a request is answered."""
+        """Sends a request and returns its answer."""
         name = self.ask(method, params)
         return self.until(lambda: self._answer(name))
 
@@ -306,7 +310,7 @@ class AcpDoor(Door):
         return self.sessions[session]
 
     def updates(self, session: str) -> list[Json]:
-        """The updates of a session, by the door's own name for it."""
+        """Returns the updates of a session, which is named by the door's own name for it."""
         sent = (each["params"] for each in self.received if each.get("method") == "session/update")
         return [params["update"] for params in sent if params["sessionId"] == self.sessions[session]]
 
@@ -323,7 +327,7 @@ class AcpDoor(Door):
         return name
 
     def events(self, name: str) -> list[Json]:
-        """The events of a turn, put together from its updates, its questions, and the answer to its prompt."""
+        """Returns the events of a turn, put together from its updates, its questions, and the answer to its prompt."""
         session, turn = self.turns[name]
         found: dict[int, Json] = {}
         for each in self.received:
@@ -353,7 +357,7 @@ class AcpDoor(Door):
 
 
 class HttpDoor(Door):
-    """`remit http`: a request a turn, its events as server-sent events."""
+    """`remit http`: one request for each turn, whose events come as server-sent events."""
 
     arguments = ("http", "--port", "0")
     resumes = True
@@ -427,7 +431,7 @@ class HttpDoor(Door):
         self.call("DELETE", f"/v1/runs/{request['session_id']}/{request['turn_id']}").read()
 
     def leave(self) -> None:
-        """Goes away in the middle of an answer. The server is there for the next client: it is told to end."""
+        """Goes away in the middle of an answer, then ends the server, which would wait for the next client."""
         for connection in self.connections:
             connection.close()
         self.process.terminate()
@@ -472,13 +476,13 @@ class WebSocketDoor(StdioDoor):
         self.socket.send(json.dumps(message))
 
     def leave(self) -> None:
-        """Goes away. The server is there for the next client: it is told to end."""
+        """Goes away, then ends the server, which would wait for the next client."""
         self.socket.close()
         self.process.terminate()
 
 
 class McpDoor(StdioDoor):
-    """`remit mcp --turns`: `run_turn` as a tool, its events as progress, questions as forms the client is sent."""
+    """`remit mcp --turns`: `run_turn` as a tool, its events as progress, questions as forms that the client gets."""
 
     arguments = ("mcp", "--turns")
     resumes = False
@@ -506,7 +510,7 @@ class McpDoor(StdioDoor):
         return self.ask("tools/call", {"name": tool, "arguments": arguments, **more})
 
     def said(self, name: str) -> Json:
-        """What a request came to, as it is on the wire."""
+        """Returns the response to a request as it was sent."""
         return self.until(lambda: next(iter(self._responses(name)), None))
 
     def run(self, request: Json) -> str:
@@ -530,19 +534,19 @@ class McpDoor(StdioDoor):
         return None
 
     def approve(self, question: Json, decision: str = "allow", **more: Json) -> Json:
-        """Answers the form of a question. There is no receipt: what the turn says of the answer is one."""
+        """Answers the form of a question. MCP has no receipts, so the turn's event about the answer serves as one."""
         form = self.until(lambda: self.form(question["digest"]))
         content = {"answer": "Allow once" if decision == "allow" else "Deny", **more}
         self.send({"id": form["id"], "result": {"action": "accept", "content": content}})
         return self.receipt(question, decision)
 
     def form(self, digest: str) -> Json | None:
-        """The request that puts this question."""
+        """Returns the request that asks this question."""
         asked = (each for each in self.received if each.get("method") == "elicitation/create")
         return next((each for each in asked if digest in each["params"]["message"]), None)
 
     def receipt(self, question: Json, decision: str) -> Json:
-        """What the turn says of an answer."""
+        """Waits for the turn's event about an answer."""
         wanted = ("approval_resolved", question["approval_id"], decision)
 
         def found() -> bool:
@@ -556,8 +560,8 @@ class McpDoor(StdioDoor):
 
 
 class ModernMcpDoor(McpDoor):
-    """The same in the era since 2026-07-28: no handshake, and a question is the answer to a call, which is sent again with
-    what the person said."""
+    """The same by the protocol of 2026-07-28: without a handshake, and with a question as the answer to a call, which
+    the client sends again with the person's answer."""
 
     def connect(self) -> None:
         self.begun_by = {}
@@ -584,7 +588,7 @@ class ModernMcpDoor(McpDoor):
         return self.receipt(question, decision)
 
     def form(self, digest: str) -> Json | None:
-        """The request of whose answer this question is, and that answer."""
+        """Returns the token of the request whose answer asks this question, and that answer."""
         for token, name in self.begun_by.items():
             for each in self._responses(name):
                 if each.get("result", {}).get("resultType") == "input_required" and digest in json.dumps(each):
@@ -598,20 +602,21 @@ class ModernMcpDoor(McpDoor):
 
 
 def printed(door: Door) -> Iterator[str]:
-    """The lines that a server prints."""
+    """Returns the lines that a server prints."""
     assert door.process.stdout is not None
     return (line.decode().strip() for line in door.process.stdout)
 
 
 def address_of(door: Door) -> tuple[str, str]:
-    """The host and the token that `remit http` prints."""
+    """Returns the host and the token that `remit http` prints."""
     told = door.until(lambda: next((line for line in door.received if isinstance(line, str) and "/#" in line), None))
     address = told.split()[-1]
     return address.split("/")[2], address.partition("#")[2]
 
 
 class TerminalDoor(Door):
-    """`remit ask --json`: a process a turn, its events as lines. Nobody is asked, and it names its turns itself."""
+    """`remit ask --json`: one process for each turn, whose events are lines. It asks nobody, and names its turns
+    itself."""
 
     arguments = ("ask", "--json", "--", "go")
 
@@ -751,7 +756,7 @@ class QueueDoor(Door):
         self._say(self.streams[name].key, {"cancel": {}})
 
     def leave(self) -> None:
-        """Goes away. The worker is there for the next client: it is told to end."""
+        """Goes away, then ends the worker, which would wait for the next client."""
         self.raw.close()
         self.process.terminate()
 
@@ -773,7 +778,7 @@ class Followed:
     events: list[Json] = field(default_factory=list)
 
     def take(self, message: Delivered) -> list[Json]:
-        """The events that a message ends."""
+        """Returns the events that this message completes."""
         if message.headers["Remit-Part"] == "0":
             self.claimed, self.rest = message.headers["Remit-Request"], b""
             return []
@@ -794,12 +799,12 @@ DOORS = {
     "queue": QueueDoor,
 }
 EVERY = {**DOORS, "terminal": TerminalDoor}
-"""Those by which a client asks for turns, and the terminal, where a turn is a process."""
+"""The doors by which a client asks for turns, and the terminal, where each turn is a process."""
 
 
 @contextmanager
 def opened(kind: str | type[Door], folder: Path, *steps: Json, options: tuple[str, ...] = ()) -> Iterator[Any]:
-    """Yields a door, by its name or as it is, into a new workspace whose model plays these steps."""
+    """Yields a door, given by its name or its class, into a new workspace whose model plays these steps."""
     door_of = EVERY[kind] if isinstance(kind, str) else kind
     workspace = folder / "shop"
     workspace.mkdir(exist_ok=True)
@@ -814,5 +819,5 @@ def opened(kind: str | type[Door], folder: Path, *steps: Json, options: tuple[st
 
 
 def request(turn: str, text: str = "go", session: str = "s") -> Json:
-    """A turn of text."""
+    """Returns the request for a turn with this text."""
     return {"session_id": session, "turn_id": turn, "input": {"type": "text", "text": text}}

@@ -1,7 +1,7 @@
-"""How long each file of tests takes: written after a run, and what the next one begins with (CONTRIBUTING.md).
+"""Keeps how long each file of tests takes, so that the next run begins with the longest files (CONTRIBUTING.md).
 
-The last runs of this checkout count, else `tests/durations.json`, which `make durations` writes from them: a fresh
-clone, and so CI, knows no run of its own.
+The last runs of this checkout count, else `tests/durations.json`, which `make durations` writes from such runs, because
+a fresh clone, as in CI, knows no run of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SHIPPED = ROOT / "tests" / "durations.json"
 
 
 def read_durations() -> dict[str, float]:
-    """Seconds by the path of the file, relative to the root; empty where no run is known."""
+    """Returns seconds by the path of the file, relative to the root; empty if no run is known."""
     known: dict[str, float] = {}
     for file in (SHIPPED, OWN):
         if file.exists():
@@ -32,13 +32,13 @@ def note_durations(ran: Iterable[tuple[str, float]], own: Path = OWN) -> None:
         file = node.partition("::")[0]
         took[file] = took.get(file, 0.0) + seconds
     known: Mapping[str, float] = json.loads(own.read_text("utf-8")) if own.exists() else {}
-    # A part of a file says less than the whole of it did.
+    # Keep the longest time, because a run may have run only a part of a file.
     longest = {file: max(seconds, known.get(file, 0.0)) for file, seconds in took.items()}
     _write(own, {**known, **longest})
 
 
 def ship_durations() -> None:
-    """Writes what the last runs took for everybody; files that are gone are left out, and so is what takes no time."""
+    """Writes what the last runs took for everybody; leaves out files that are gone or that take less than a second."""
     there = {file: took for file, took in read_durations().items() if (ROOT / file).exists() and took >= 1}
     _write(SHIPPED, there)
 

@@ -1,4 +1,5 @@
-"""A real Emacs in a terminal of its own: keys go in as a person types them, its state is asked by its server."""
+"""A real Emacs in a terminal of its own: keys go in as a person types them, and its state is read through its
+server."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def quoted_word(text: str) -> str:
 
 
 def unquoted(text: str) -> str:
-    """Returns a word of the server's as it was."""
+    """Returns the text of a word that the server quoted."""
     return re.sub(r"&(.)", lambda found: {"_": " ", "n": "\n"}.get(found[1], found[1]), text)
 
 
@@ -66,7 +67,7 @@ class Emacs:
         self._terminal, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
         settings = SETTINGS % quoted(str(place))
-        # Emacs opens the terminal that controls it by name.
+        # `setsid` makes this the controlling terminal, because Emacs opens that by its name.
         self.process = subprocess.Popen(
             ["setsid", "--ctty", "--wait", program, "-nw", "-q", "-f", "package-initialize", "--eval", settings],
             cwd=remit.workspace,
@@ -80,13 +81,13 @@ class Emacs:
         self.until("Emacs listens", self._listens)
 
     def _listens(self) -> bool:
-        """Returns whether Emacs answers: its socket has a name before anybody listens behind it."""
+        """Returns whether Emacs answers. Its socket exists before Emacs listens on it."""
         with suppress(FileNotFoundError, ConnectionRefusedError):
             return bool(self.eval("1"))
         return False
 
     def _look(self) -> None:
-        """Reads what is drawn: an Emacs whose terminal nobody reads stands still."""
+        """Reads what Emacs draws, because Emacs stops if nobody reads its terminal."""
         with suppress(OSError):
             while os.read(self._terminal, 65536):
                 pass
@@ -99,7 +100,7 @@ class Emacs:
         return json.loads(unquoted(printed)[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
 
     def _tell(self, code: str) -> str:
-        """Speaks to Emacs as `emacsclient --eval` does; the lines of its answer."""
+        """Speaks to Emacs as `emacsclient --eval` does; returns the lines of its answer."""
         with closing(socket.socket(socket.AF_UNIX)) as line:
             line.settimeout(PATIENCE_S)
             line.connect(str(self._socket))
@@ -124,14 +125,14 @@ class Emacs:
 
     @property
     def minibuffer(self) -> str | None:
-        """What stands in the minibuffer; None where nothing is asked."""
+        """The text in the minibuffer; None if it asks nothing."""
         line = "(with-current-buffer (window-buffer (active-minibuffer-window)) (minibuffer-contents))"
         found: str | None = self.eval(f"(and (active-minibuffer-window) {line})")
         return found
 
     @property
     def prompt(self) -> str:
-        """What the minibuffer asks; nothing where it does not."""
+        """The prompt of the minibuffer; empty if it asks nothing."""
         asked = "(with-current-buffer (window-buffer (active-minibuffer-window)) (minibuffer-prompt))"
         return self.eval(f"(and (active-minibuffer-window) {asked})") or ""
 
@@ -153,7 +154,7 @@ class Emacs:
         return self.text_of("*Remit: ")
 
     def text_of(self, name: str) -> str:
-        """Returns the text of the buffer whose name begins so."""
+        """Returns the text of the buffer whose name begins with `name`."""
         found = f"(seq-find (lambda (each) (string-prefix-p {quoted(name)} (buffer-name each))) (buffer-list))"
         return str(
             self.eval(
@@ -163,7 +164,7 @@ class Emacs:
         )
 
     def state(self, name: str) -> Any:
-        """Returns a variable of the chat; nothing where there is no chat yet."""
+        """Returns a variable of the chat; nothing if there is no chat yet."""
         chat = '(seq-find (lambda (each) (string-prefix-p "*Remit: " (buffer-name each))) (buffer-list))'
         return self.eval(f"(let ((chat {chat})) (and chat (buffer-local-value '{name} chat) t))")
 

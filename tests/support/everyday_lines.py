@@ -1,4 +1,4 @@
-"""Command lines as a coding model writes them, made from a seed: no two runs of a seed differ."""
+"""Makes command lines as a coding model writes them; the same seed always gives the same lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TREE: Mapping[str, str] = {
     "src/lib/util.js": "export const twice = (n) => n * 2;\nexport const name = 'util';\n",
     "run.sh": '#!/bin/bash\necho "ran with $# arguments: $*"\n',
 }
-"""What lies in the folder before each line; `run.sh` may be executed."""
+"""The files in the folder before each line; `run.sh` is executable."""
 
 _SOURCES = (
     *("cat b.txt", "cat {file}", "printf '%s\\n' {words}", "echo {words}", "seq {n}", "ls", "ls -1 src notes"),
@@ -231,7 +231,7 @@ _INSIDE = ("ls", "cat main.c", "touch new.c", "mkdir -p deep", "mv main.c other.
 
 
 def everyday_lines(seed: int, count: int) -> tuple[str, ...]:
-    """Returns so many different lines: each shape comes about as often as each other one."""
+    """Returns `count` different lines, in which each shape is about equally frequent."""
     chance = random.Random(seed)
     shapes = [*_WHOLE, *_CHANGES]
     found: dict[str, None] = {}
@@ -242,7 +242,7 @@ def everyday_lines(seed: int, count: int) -> tuple[str, ...]:
 
 
 def _fill(shape: str, chance: random.Random) -> str:
-    """Fills each place of a shape: parts first, then what all parts share the kind of."""
+    """Fills each place of a shape: parts such as `{source}`, and values such as `{file}`."""
     parts = {
         "source": lambda: _leaf(chance.choice(_SOURCES), chance),
         "filter": lambda: _leaf(chance.choice(_FILTERS), chance),

@@ -1,4 +1,5 @@
-"""A model for another agent, in its vendor's own wire: it says which calls to make, one a step, and then that it is done."""
+"""A model for another agent, in its vendor's own protocol: it makes the given calls, one in each step, then says
+"done"."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 Call = tuple[str, str, dict[str, Any]]
-"""Its id, the tool, the arguments."""
+"""A call's id, its tool and its arguments."""
 WireName = Literal["messages", "responses", "completions", "gemini"]
 _USAGE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
 
 
 class FakeVendor:
-    """The server, at `address`; `read` has the text of each request in which tools were on offer."""
+    """The server, at `address`; `read` has the text of each request that offered tools."""
 
     def __init__(self, wire: WireName, calls: Sequence[tuple[str, dict[str, Any]]]) -> None:
         self.read: list[str] = []
@@ -31,7 +32,7 @@ class FakeVendor:
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream" if streams else "application/json")
                 self.end_headers()
-                if not streams:  # a title, a choice of a model: nothing that makes a call
+                if not streams:  # a request for a title or a choice of a model, which needs no call
                     self.wfile.write(json.dumps(_WHOLE[wire]).encode())
                     return
                 call = None

@@ -1,7 +1,7 @@
-"""`remit` started in milliseconds: a process that has imported everything forks one command or server after the other.
+"""Starts `remit` in milliseconds: a process that has imported everything forks one command or server after the other.
 
 Each is a process of its own with pipes, folder and environment of its own, and runs `remit` from its first line; only
-the imports are shared. That each command imports what it needs is seen where it is started from nothing
+the imports are shared. A test that starts commands without a fork shows that each imports what it needs
 (`test_every_command_has_help_and_json`).
 """
 
@@ -33,7 +33,7 @@ from lsp_pipe import PipeClient
 REMIT = Path(sys.executable).with_name("remit")
 SERVE = ("serve",)
 AT_THE_START = ("LANG", "LC_", "LD_", "MALLOC_", "PYTHON", "TMP", "TZ")
-"""How variables begin that a process reads when it begins: whoever changes one starts from nothing."""
+"""Prefixes of variables that a process reads when it starts. A test that changes one starts `remit` without a fork."""
 
 
 NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -44,7 +44,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "acp": ("remit_server.transports.acp.main",),
     "hook": ("remit_server.cli.commands.hook",),
 }
-"""What a command imports that none of the others needs: the first of its kind waits for it."""
+"""Modules that only one kind of command needs; they are imported for the first command of that kind."""
 CLIENTS: Mapping[str, tuple[str, ...]] = {
     "openai:": (
         *("openai._streaming", "openai.resources.models", "openai.resources.chat", "httpcore2"),
@@ -52,7 +52,7 @@ CLIENTS: Mapping[str, tuple[str, ...]] = {
     ),
     "anthropic:": ("anthropic",),
 }
-"""What a turn imports whose model is served, by how the model's name begins: half a second of work in each process."""
+"""Modules that a turn with a served model imports, by the prefix of the model's name; they take half a second."""
 COMMANDS = ("ask", "audit", "budget", "config", "doctor", "model", "policy", "run_tool", "sandbox", "session")
 TURNS = frozenset({"acp", "ask", "http", "mcp", "run-tool", "serve", "stdio", "worker"})
 """The commands that run turns."""
@@ -73,11 +73,12 @@ USUAL = (
     "watchfiles",
     *map("remit_server.cli.commands.{}".format, COMMANDS),
 )
-"""What most servers and commands import, sooner or later."""
+"""Modules that most servers and commands import, sooner or later."""
 
 
 class Servers:
-    """Starts servers with an environment each, and commands; use as a context, at whose end no server is left."""
+    """Starts commands, and servers with an environment each. Use it as a context, which kills the servers at its
+    end."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -85,18 +86,18 @@ class Servers:
         self._clients: list[PipeClient] = []
         with theirs:
             command = [sys.executable, __file__, str(theirs.fileno())]
-            # Pipes here too: Python looks at what its standard streams are when it starts.
+            # Use pipes here too, because Python sets up its standard streams by their kind when it starts.
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, pass_fds=[theirs.fileno()])
 
     def spawn(self, environment: dict[str, str]) -> PipeClient:
-        """A server from nothing, as an editor starts it."""
+        """Returns a server that is started without a fork, as an editor starts it."""
         command = [sys.executable, "-m", "remit_server.cli.main", "serve"]
         self._clients.append(PipeClient.spawn(command, environment))
         return self._clients[-1]
 
     def fork(self, environment: dict[str, str]) -> PipeClient:
-        """A server that has its imports already."""
+        """Returns a forked server, which has its imports already."""
         their_in, to_server = os.pipe()
         from_server, their_out = os.pipe()
         pid = self._ask({"environment": environment}, (their_in, their_out))
@@ -104,8 +105,8 @@ class Servers:
         return self._clients[-1]
 
     async def start(self, environment: dict[str, str], limit: int, script: Path | None = None) -> ForkedProcess:
-        """Like `asyncio.create_subprocess_exec` with pipes, a server that has its imports already, or this script;
-        `limit` is that of a line, in bytes. Whoever starts it ends it."""
+        """Forks a server, or this script, with pipes like `asyncio.create_subprocess_exec`. `limit` is the longest line
+        in bytes. The caller has to end the process."""
         their_in, to_server = os.pipe()
         from_server, their_out = os.pipe()
         ended, their_ended = os.pipe()
@@ -114,7 +115,7 @@ class Servers:
         return await ForkedProcess.attach(pid, to_server, from_server, ended, limit)
 
     def log(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], file: Path) -> Begun:
-        """A command of `remit` that goes on, is told nothing, and writes all that it says to a file."""
+        """Starts a command of `remit` without input, which runs on; its output and errors go to a file."""
         ended, their_ended = os.pipe()
         written = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         streams = (os.open(os.devnull, os.O_RDONLY), os.open(file, written, 0o600), os.open(file, written, 0o600))
@@ -122,7 +123,8 @@ class Servers:
         return Begun(self._ask(asked, streams, their_ended), None, None, ended)
 
     def begin(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Begun:
-        """A command of `remit` that goes on, as `subprocess.Popen` with pipes; nobody hears its standard error."""
+        """Starts a command of `remit` that runs on, like `subprocess.Popen` with pipes; its standard error is
+        discarded."""
         their_in, to_command = os.pipe()
         from_command, their_out = os.pipe()
         ended, their_ended = os.pipe()
@@ -133,7 +135,8 @@ class Servers:
     def run(
         self, words: Sequence[str], folder: Path, environment: Mapping[str, str], given: bytes, timeout: float
     ) -> tuple[int, bytes, bytes]:
-        """A command of `remit` to its end, as `subprocess.run` with pipes: its return code, and what it printed."""
+        """Runs a command of `remit` to its end, like `subprocess.run` with pipes. Returns its return code, output and
+        errors."""
         their_in, to_command = os.pipe()
         from_command, their_out = os.pipe()
         errors, their_errors = os.pipe()
@@ -151,7 +154,7 @@ class Servers:
             return returned, out.result(), err.result()
 
     def _ask(self, asked: Mapping[str, Any], streams: tuple[int, ...], *ended: int) -> int:
-        """The process id of a new process on these, which are closed here."""
+        """Returns the id of a new process with these descriptors, which are closed in this process."""
         fds = (*streams, *ended)
         with self._one_at_a_time:
             socket.send_fds(self._socket, [json.dumps({**asked, "streams": len(streams)}).encode()], fds)
@@ -169,7 +172,7 @@ class Servers:
         self.close()
 
     def close(self) -> None:
-        """End the servers that were started here, and what forks them."""
+        """End the servers that were started here, and the process that forks them."""
         for client in self._clients:
             if not client.ended:
                 client.kill()
@@ -191,7 +194,7 @@ class Begun:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """The return code, once it has ended. Raises subprocess.TimeoutExpired."""
+        """Returns the return code, once the process has ended. Raises subprocess.TimeoutExpired."""
         with self._one_at_a_time:
             if self.returncode is None:
                 if not select.select([self._ended], [], [], timeout)[0]:
@@ -201,7 +204,7 @@ class Begun:
             return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Nothing where it has ended: its number may be another's by now."""
+        """Sends a signal, unless the process has ended, because its id may be another process's by now."""
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -223,7 +226,7 @@ class ForkedProcess:
 
     @classmethod
     async def attach(cls, pid: int, to_server: int, from_server: int, ended: int, limit: int) -> Self:
-        """The process at the other ends of these pipes; the last says its return code."""
+        """Returns the process at the other ends of these pipes; `ended` gives its return code."""
         loop = asyncio.get_running_loop()
         writing, protocol = await loop.connect_write_pipe(
             asyncio.streams.FlowControlMixin, os.fdopen(to_server, "wb", buffering=0)
@@ -234,7 +237,7 @@ class ForkedProcess:
         return self
 
     async def wait(self) -> int:
-        """The return code, once it has ended."""
+        """Returns the return code, once the process has ended."""
         return await asyncio.shield(self._ending)
 
     def kill(self) -> None:
@@ -269,10 +272,10 @@ def _take(fd: int) -> bytes:
 
 
 def fork_on_demand(requests: socket.socket) -> None:
-    """Answer each request with the process id of a new process, until nobody asks any more."""
+    """Answer each request with the id of a new process, until the other end is closed."""
     for module in USUAL:
         importlib.import_module(module)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the children
     while True:
         asked, fds, _, _ = socket.recv_fds(requests, 1 << 18, 4)
         if not asked:
@@ -291,7 +294,7 @@ def fork_on_demand(requests: socket.socket) -> None:
 
 
 def prepare(words: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Have ready what this command needs and not all do."""
+    """Import and prepare what this command needs in addition to `USUAL`."""
     named = [*words, environment.get("REMIT_MODEL", "")]
     for module in NEEDS.get(next(iter(words), ""), ()):
         importlib.import_module(module)
@@ -310,7 +313,8 @@ def prepare(words: Sequence[str], environment: Mapping[str, str]) -> None:
 
 @functools.cache
 def know_tools() -> None:
-    """Make what each turn says of the tools: a process of its own makes all of that anew, and so of what follows."""
+    """Make the tools' schemas once, because each process would have to make them again. The next functions do the
+    same."""
     from remit_server.tools.table import TOOLS
 
     for tool in TOOLS.values():
@@ -331,7 +335,7 @@ def know_policy(hooks: bool) -> None:
 
 @functools.cache
 def know_phrases() -> None:
-    """Compile what the rules for sentences know of language."""
+    """Compile the tables of phrases and words of the built-in model."""
     from remit_server.models.built_in.phrases import likely_phrases
     from remit_server.models.built_in.words import saying, word_table
 
@@ -341,19 +345,19 @@ def know_phrases() -> None:
 
 
 def fork_attended(ended: int) -> int:
-    """`os.fork`, with a process between the two that writes there the new one's return code once it has ended."""
+    """Like `os.fork`, but with a process in between that writes the new process's return code to `ended`."""
     told, tell = os.pipe()
     if os.fork():
         os.close(tell)
         with os.fdopen(told) as pid:
             return int(pid.read())
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # this one waits for it
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # this process waits for its child
     if (pid := os.fork()) == 0:
         for fd in (told, tell, ended):
             os.close(fd)
         return 0
     os.write(tell, str(pid).encode())
-    # It holds none of the server's own pipes: nobody would see that they are closed.
+    # Close the server's own pipes here, because otherwise nobody would see when the server closes them.
     os.closerange(0, ended)
     os.closerange(ended + 1, 1 << 10)
     _, status = os.waitpid(pid, 0)
@@ -362,7 +366,7 @@ def fork_attended(ended: int) -> int:
 
 
 def begin(request: Mapping[str, Any], fds: list[int]) -> None:
-    """Be what is asked for, on these pipes; never returns."""
+    """Run the requested command or script on these pipes; never returns."""
     from remit_server.cli.main import enter
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -372,7 +376,7 @@ def begin(request: Mapping[str, Any], fds: list[int]) -> None:
     for target, fd in enumerate(fds):
         os.dup2(fd, target)
         os.close(fd)
-    if len(fds) == 3:  # the one there was knows that its file can be sought in
+    if len(fds) == 3:  # the old object remembers whether its file is seekable
         sys.stderr = os.fdopen(
             2, "w", buffering=1, encoding=sys.stderr.encoding, errors="backslashreplace", closefd=False
         )
@@ -389,13 +393,14 @@ def begin(request: Mapping[str, Any], fds: list[int]) -> None:
 
 
 def end(code: int) -> NoReturn:
-    """End as Python does, but for taking apart all that the fork has brought: that is most of what a short command costs."""
+    """End as Python does, but do not tear down the inherited modules, because that is most of a short command's
+    cost."""
     threading._shutdown()
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, ValueError):  # closed, or nobody reads it: Python says so, and has a return code for it
+    except (OSError, ValueError):  # closed, or nobody reads it: Python reports that, and has a return code for it
         sys.exit(code)
     os._exit(code)
 

@@ -22,7 +22,7 @@ _END = object()
 
 
 class GatewayProcess:
-    """One process. Whatever it writes to standard output has to be a line of JSON."""
+    """One process. Every line that it writes to standard output has to be JSON."""
 
     def __init__(self, *options: str, reads: bool = True, reads_log: bool = True, **environment: str) -> None:
         pipe = subprocess.PIPE
@@ -54,7 +54,7 @@ class GatewayProcess:
                 stream.close()
 
     def in_thread(self, work: Callable[[], object]) -> threading.Thread:
-        """Do something beside; an end of the process in the middle of it is none of its business."""
+        """Do the work on a thread. Errors that arise because the process ends meanwhile are ignored."""
 
         def run() -> None:
             with contextlib.suppress(OSError, ValueError):
@@ -73,7 +73,7 @@ class GatewayProcess:
         self.process.stdin.flush()
 
     def send(self, *requests: Any) -> None:
-        """Requests in one write, each on a line."""
+        """Send requests in one write, each on a line."""
         self.send_bytes(b"".join(json.dumps(request).encode() + b"\n" for request in requests))
 
     def end_input(self) -> None:
@@ -89,14 +89,14 @@ class GatewayProcess:
         self._reading = self.in_thread(self._read)
 
     def stop_reading(self) -> None:
-        """Close the end that is read from, under the thread that reads it."""
+        """Stop the reading thread, and close this end of standard output."""
         assert self.process.stdout is not None
         self._stopped = True
         self._reading.join(PATIENCE_S)
         self.process.stdout.close()
 
     def line(self) -> bytes:
-        """The next line of standard output, with its end."""
+        """Returns the next line of standard output, with its line end."""
         try:
             line = self._lines.get(timeout=PATIENCE_S)
         except Empty:
@@ -112,11 +112,11 @@ class GatewayProcess:
         return self.answer()
 
     def quiet(self) -> bool:
-        """Whether nothing more has come than was taken."""
+        """Returns whether every line that came was taken."""
         return self._lines.empty()
 
     def rest(self) -> list[dict[str, Any]]:
-        """Everything up to the end of standard output."""
+        """Returns all answers up to the end of standard output."""
         found = []
         while (line := self._lines.get(timeout=PATIENCE_S)) is not _END:
             assert isinstance(line, bytes)
@@ -137,7 +137,7 @@ class GatewayProcess:
         assert self.ask({"command": "close-session", "session_id": session}) == {"ok": True}
 
     def logged(self, pattern: str, since: int = 0) -> re.Match[str]:
-        """The first line of the log from `since` on that matches, awaited."""
+        """Waits for a line of the log, from `since` on, that matches; returns the match."""
 
         def found() -> re.Match[str] | None:
             return next(filter(None, (re.search(pattern, line) for line in self.log[since:])), None)
@@ -149,7 +149,7 @@ class GatewayProcess:
         return match
 
     def model_process(self) -> int:
-        """The id of the model's process."""
+        """Returns the id of the model's process."""
         found = [
             int(stat.parent.name)
             for stat in Path("/proc").glob("[0-9]*/stat")
@@ -173,7 +173,7 @@ class GatewayProcess:
 
 
 def strict_json(line: bytes) -> dict[str, Any]:
-    """One JSON object on one line; JSON has no NaN."""
+    """Returns the JSON object on a line. Fails for anything else, also for NaN, which JSON does not have."""
     assert line.endswith(b"\n")
     assert b"\n" not in line[:-1]
     assert b"\r" not in line

@@ -39,6 +39,6 @@ async def asked(
 
 
 def output(bench: Bench, number: int = 0) -> str:
-    """Of the call of that number: calls of one step run at once, and end in any order."""
+    """Returns the output of the call of this number, because calls of one step run at once and end in any order."""
     called = bench.of("tool_call")[number].tool_call_id
     return next(result.output for result in bench.of("tool_result") if result.tool_call_id == called)

@@ -1,4 +1,4 @@
-"""Servers that are sent one case after the other, each followed by a question that is right, and what it cost them."""
+"""Sends servers one case after the other, each followed by a valid question, and measures what it costs them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TICKS_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Costs:
-    """What the cases of one process cost, at most: seconds of the clock, of its processor, and MB above its start."""
+    """The highest costs of a case in one process: seconds by the clock and of its processor, and MB above its start."""
 
     clock_s: float = 0.0
     processor_s: float = 0.0
@@ -34,7 +34,7 @@ class Costs:
     problems: list[str] = field(default_factory=list)
 
     def worse(self, other: Costs) -> None:
-        """Take over what was worse in another process."""
+        """Take over the costs that were higher in another process."""
         if other.clock_s > self.clock_s:
             self.clock_s, self.slowest = other.clock_s, other.slowest
         self.processor_s = max(self.processor_s, other.processor_s)
@@ -44,7 +44,7 @@ class Costs:
 
 
 class Hammer(ABC):
-    """One process. What it says is read on a thread; `costs` grows with each case."""
+    """One process, whose messages are read on a thread. `costs` is brought up to date with each case."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         with log.open("ab") as stderr:
@@ -76,23 +76,24 @@ class Hammer(ABC):
         self.costs = Costs()
         with self._changed:
             self.messages.clear()
-        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")  # the most that it ever was is what it is now
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")  # resets the peak of memory to the present use
         return self.memory_mb()
 
     @abstractmethod
     def probe(self, number: int) -> tuple[bytes, str]:
-        """A question that is right, as it is sent, and the id of its answer."""
+        """Returns a valid question as it is sent, and the id of its answer."""
 
     @abstractmethod
     def receive(self, stream: Any) -> Json | None:
-        """The next message of the process; None at the end."""
+        """Returns the next message of the process; None at the end."""
 
     def is_answer(self, message: Json, case: Case) -> bool:
-        """Whether this answers the case."""
+        """Returns whether the message answers the case."""
         return "method" not in message and message.get("id") == case.answer_id
 
     def play(self, case: Case, *, may_end: bool = False) -> list[Json]:
-        """Send one case and the question, and wait for both; returns what came meanwhile. A problem is kept."""
+        """Send one case and the question, and wait for both answers; returns the messages that came. Notes a
+        problem."""
         self._probes += 1
         question, probe_id = self.probe(self._probes)
         with self._changed:
@@ -124,7 +125,7 @@ class Hammer(ABC):
             self.process.stdin.flush()
 
     def ask(self, data: bytes, answer_id: Any) -> Json:
-        """Send something that is right, and wait for its answer."""
+        """Send a valid message, and wait for its answer."""
         self.send(data)
         with self._changed:
             assert self._changed.wait_for(lambda: self._answer(answer_id) or self.ended, PATIENCE_S)
@@ -140,7 +141,7 @@ class Hammer(ABC):
         self.costs.memory_mb = max(self.costs.memory_mb, self.memory_mb("VmHWM") - before_mb)
 
     def memory_mb(self, which: str = "VmRSS") -> float:
-        """Memory of the process now, or the most that it ever was (`VmHWM`)."""
+        """Returns the memory of the process in MB: its present use, or its peak (`VmHWM`)."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition(f"{which}:")[2].split()[0]) / 1024
 
@@ -162,12 +163,12 @@ class Hammer(ABC):
             self._changed.notify_all()
 
     def react(self, message: Json) -> None:
-        """Do at once what a message asks for: nothing."""
+        """Answer a message at once, if the process expects that. Does nothing here."""
         del message
 
 
 class LspHammer(Hammer):
-    """A language server. The question is a method that it does not know, so that only it and its wire are measured."""
+    """A language server. The question is a method that the server does not know, so that answering it costs little."""
 
     def probe(self, number: int) -> tuple[bytes, str]:
         probe_id = f"probe-{number}"
@@ -176,7 +177,7 @@ class LspHammer(Hammer):
     root: Path
 
     def initialize(self, root: Path) -> None:
-        """The handshake, and one answer of the runtime, so that everything is imported."""
+        """Do the handshake, and get one answer of the runtime, so that everything is imported."""
         self.root = root
         params = {"processId": None, "rootUri": root.as_uri(), "capabilities": {}}
         self.request("initialize", params)
@@ -184,7 +185,7 @@ class LspHammer(Hammer):
         self.request("remit/status", {})
 
     def request(self, method: str, params: Json) -> Json:
-        """The answer to a request, whatever it is."""
+        """Returns the answer to a request, whatever it is."""
         self._probes += 1
         own_id = f"own-{self._probes}"
         body = {"jsonrpc": "2.0", "id": own_id, "method": method, "params": params}
@@ -198,7 +199,7 @@ class LspHammer(Hammer):
         return json.loads(stream.read(int(header.partition(b":")[2])))
 
     def react(self, message: Json) -> None:
-        """An editor that has no part of LSP: every question of the server is refused."""
+        """Refuse every request of the server, as an editor without any LSP feature."""
         if "method" in message and "id" in message:
             refused = {"code": -32601, "message": "no such method"}
             self.send(frame(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": refused}).encode()))

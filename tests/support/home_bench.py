@@ -1,4 +1,5 @@
-"""A person's home with toolchains and credentials in it, for a sandbox to show the one and not the other."""
+"""A person's home with toolchains and credentials in it, of which a sandbox must show the toolchains and hide the
+credentials."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ SECRETS = (
     *(".config/gh/hosts.yml", ".gradle/gradle.properties", ".rustup/other", "go/src/private.go", "notes.txt"),
     *(".pyenv/versions/3/pip.conf", ".pyenv/versions/3/envs/one/pip.conf", ".nvm/versions/node/v20/etc/npmrc"),
 )
-"""Files of it, relative to it, each with the text `secret of <name>`; the last line's lie in toolchains."""
+"""Files of the home, by their relative paths, each with the text `secret of <name>`; the last line's are in
+toolchains."""
 
 PROGRAMS = (".pyenv/versions/3/bin/tool", ".cargo/bin/rustup", ".nvm/versions/node/v20/bin/node-tool")
 
 
 def home_with_toolchains(home: Path) -> str:
-    """Make it, readable by anyone as far as modes go; a PATH as the person's shell would set it."""
+    """Make the home, with modes that let anyone read it. Returns the PATH that the person's shell would set."""
     for name in SECRETS:
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(f"secret of {name}\n")
@@ -36,12 +38,12 @@ def home_with_toolchains(home: Path) -> str:
 
 
 def files_below(folder: Path) -> dict[Path, bytes]:
-    """Each regular file and what is in it."""
+    """Returns each regular file below the folder with its contents."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def interpreter_in(folder: Path) -> Path:
-    """The system's Python as a version manager has it: a program of its own, which finds its library by its build."""
+    """Copies the system's Python as a version manager has it: a program that finds its library by its build's paths."""
     program = folder / "bin" / "python3"
     program.parent.mkdir(parents=True)
     shutil.copy(Path("/usr/bin/python3").resolve(), program)

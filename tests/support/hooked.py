@@ -14,7 +14,7 @@ CASES = Path(__file__).parents[1] / "cases" / "hooks"
 
 
 def cases(agent: str) -> list[dict[str, Any]]:
-    """The recorded events of an agent, each with what it is to be answered."""
+    """Returns the recorded events of an agent, each with the expected answer."""
     return json.loads((CASES / f"{agent}.json").read_text("utf-8"))["cases"]
 
 
@@ -36,22 +36,22 @@ class Hooked:
         return Hooked(root, CommandLine.alone(root, folder))
 
     def __call__(self, agent: str, event: Any, *words: str, **environment: str) -> Done:
-        """One event, as its JSON or as a value."""
+        """Runs the hook for one event, given as JSON text or as a value."""
         text = event if isinstance(event, str) else json.dumps(event).replace("{ROOT}", str(self.root))
         return self.remit("hook", agent, *words, stdin=text, **environment)
 
     def bash(self, command: str, event: str = "PreToolUse", call: str = "toolu_1", **more: Any) -> dict[str, Any]:
-        """An event of Claude Code's shell."""
+        """Returns an event of Claude Code's shell."""
         named = {"hook_event_name": event, "tool_name": "Bash", "tool_input": {"command": command}}
         return {"session_id": "s1", "cwd": str(self.root), "tool_use_id": call, **named, **more}
 
     def records(self) -> list[dict[str, Any]]:
-        """The audit log, oldest first."""
+        """Returns the audit log, oldest first."""
         return self.remit("audit", "log", "--json", "-n", "1000").lines
 
 
 def word_of(agent: str, done: Done) -> str:
-    """What an agent takes the answer for; `silent` where it says nothing."""
+    """Returns the decision that an agent reads in the answer; `silent` if the answer is empty."""
     if done.code == 2:
         return "deny"
     if not done.out.strip():
@@ -72,7 +72,7 @@ def word_of(agent: str, done: Done) -> str:
 def hook_process(
     root: Path, agent: str, text: bytes, environment: dict[str, str]
 ) -> subprocess.CompletedProcess[bytes]:
-    """The hook as an agent starts it."""
+    """Runs the hook as an agent starts it."""
     from command_line import REMIT
 
     command = [str(REMIT), "hook", agent]

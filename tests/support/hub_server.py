@@ -1,6 +1,6 @@
-"""As much of the Hugging Face hub as its own client needs to fetch a model, on a port of this machine.
+"""A server with as much of the Hugging Face hub as its own client needs to fetch a model, on a port of this machine.
 
-It can be told to stall, to drop a connection, to send wrong bytes, to ask for rights, to send elsewhere, or to send a
+It can be told to stall, to drop a connection, to send wrong bytes, to require access rights, to redirect, or to send a
 file or a list that does not end.
 """
 
@@ -23,7 +23,7 @@ PIECE = 1 << 16
 
 @dataclass
 class Hub:
-    """One repository, and how it behaves. `sent` counts the bytes of each file that left."""
+    """One repository, and how it behaves. `sent` counts the bytes of each file that were sent."""
 
     repo: str
     files: Mapping[str, bytes]
@@ -124,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
         for at in range(start, len(data), PIECE):
             if hub.stall_at is not None and at >= hub.stall_at and name.endswith(".safetensors"):
                 hub.go_on.wait(60)
-                if hub.stall_at is None:  # whoever asked has gone
+                if hub.stall_at is None:  # the client has gone
                     self.close_connection = True
                     return
             if hub.drop_at is not None and at >= hub.drop_at and name.endswith(".safetensors"):
@@ -134,13 +134,13 @@ class Handler(BaseHTTPRequestHandler):
             piece = data[at : at + PIECE]
             try:
                 self.wfile.write(piece)
-            except OSError:  # whoever asked was killed
+            except OSError:  # the client was killed
                 self.close_connection = True
                 return
             hub.sent[name] += len(piece)
 
     def send_without_end(self, name: str) -> None:
-        """Up to a hundred times what a test would wait for."""
+        """Sends a file without end, but at most a hundred times what a test would wait for."""
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -148,7 +148,7 @@ class Handler(BaseHTTPRequestHandler):
         while self.hub.sent[name] < 3_000 * PIECE:
             try:
                 self.wfile.write(b"%x\r\n%b\r\n" % (PIECE, bytes(PIECE)))
-            except OSError:  # whoever asked has had enough
+            except OSError:  # the client has closed the connection
                 return
             self.hub.sent[name] += PIECE
 

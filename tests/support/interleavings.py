@@ -1,7 +1,7 @@
 """Typing, undo, changes on disk, and the agent's edits with hunk decisions, in any order (APP-09, FILE-03, FILE-06).
 
-What really decides is the whole way of a call below a runtime, the buffers and `workspace/applyEdit`; beside it stands a
-second implementation, which knows lines and nothing else: it looks at the diff that the person was shown.
+The code under test is the whole way of a call below a runtime, with the buffers and `workspace/applyEdit`. It is
+compared with a second implementation, which knows only lines and the diff that the person was shown.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ NOT_DONE = re.compile(
 
 @dataclass
 class Person:
-    """An editor with one buffer, the person at it, and what other programs do to the file; all of it by chance."""
+    """An editor with one buffer, the person at it, and other programs that change the file; all of them act at
+    random."""
 
     dice: random.Random
     path: Path
@@ -70,7 +71,7 @@ class Person:
     # what is there
 
     def now(self) -> str:
-        """What counts: the buffer while it is open, else the file."""
+        """Returns the text that counts: the buffer while it is open, else the file."""
         return self.text if self.is_open else self.path.read_bytes().decode()
 
     def lines(self, count: int) -> list[str]:
@@ -95,7 +96,7 @@ class Person:
         return lsp.Position(len(before) - 1, len(before[-1].encode(codec)) // size)
 
     def replace(self, start: int, stop: int, new: str) -> None:
-        """One change of the buffer, which the server is not told of yet."""
+        """Changes the buffer, but does not tell the server yet."""
         span = lsp.Range(self.place(start), self.place(stop))
         self.unsent.append(lsp.TextDocumentContentChangePartial(range=span, text=new))
         self.undo.append(self.text)
@@ -120,7 +121,7 @@ class Person:
         self.replace(start, stop, new)
 
     def act(self) -> None:
-        """Something that may happen while a question waits."""
+        """Does something that may happen while a question waits."""
         match self.dice.choices(["nothing", "type", "undo", "disk", "save", "close", "open"], [4, 6, 2, 1, 1, 1, 1])[0]:
             case "type" if self.is_open:
                 for _ in range(self.dice.randint(1, 3)):
@@ -146,7 +147,7 @@ class Person:
     # what the server asks of them
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Things happen, then the answer: allowed, or a part of it, or a no, or the question is closed."""
+        """Lets things happen, then answers: allows all or a part, denies, or closes the question."""
         self.asked.append((question, self.now()))
         for _ in range(self.dice.randint(0, 2)):
             self.act()
@@ -163,7 +164,8 @@ class Person:
         )
 
     def apply(self, params: lsp.ApplyWorkspaceEditParams) -> bool:
-        """`workspace/applyEdit`, as editors do it: late, never, at another version, with typing before and behind it."""
+        """Answers `workspace/applyEdit` as editors do: late, never, at another version, with typing before or after
+        it."""
         (change,) = params.edit.document_changes or ()
         assert isinstance(change, lsp.TextDocumentEdit)
         (edit,) = change.edits
@@ -228,7 +230,7 @@ def split(text: str) -> list[str]:
 
 
 def headings(lines: list[str], at: int) -> list[str]:
-    """The lines that enclose the one at this place, by their indentation."""
+    """Returns the lines that enclose the line at this place, by their indentation."""
 
     def depth(line: str) -> int:
         return len(re.match(r"[ \t]*", line)[0])  # type: ignore[index]
@@ -243,7 +245,7 @@ def headings(lines: list[str], at: int) -> list[str]:
 
 
 def expected(before: str, hunks: list[Shown], now: str, end: str) -> str | None:
-    """What the accepted hunks make of a text; None where one of them has no place of its own there."""
+    """Returns the text `now` with the accepted hunks applied; None if one of them has no unique place there."""
     made = expected_lines(before.replace("\r\n", "\n"), hunks, now.replace("\r\n", "\n"))
     ended = end if not now else "\r\n" if "\r\n" in now else "\n"
     return None if made is None else made.replace("\n", ended)
@@ -329,13 +331,13 @@ class World:
         self.seen[kind] = self.seen.get(kind, 0) + 1
 
     def judge(self, person: Person, result: CallResult) -> str:
-        """Compares with the second implementation; returns what kind of ending it was."""
+        """Compares the result with the second implementation; returns the kind of ending."""
         if not person.asked:
             assert not person.applied
             return "nothing to ask"
         steps = list(zip(person.asked, person.answers, strict=True))
         for (question, before), (decision, left, now, is_open) in steps[:-1]:
-            # Nobody is asked twice about what fits.
+            # The person is asked again only if the change no longer fits.
             assert decision == "allow"
             hunks = taken(question, left)
             assert hunks
@@ -370,7 +372,7 @@ def taken(question: ApprovalRequired, left: tuple[LeftOut, ...]) -> list[Shown]:
 
 
 def changed(person: Person) -> str:
-    """What the model makes of the text that it read."""
+    """Returns the text that the model makes of the present one."""
     lines = split(person.now())
     for _ in range(person.dice.randint(1, 4)):
         at = person.dice.randint(0, len(lines))
@@ -405,7 +407,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
 
 
 async def play_all(folder: Path, seeds: range) -> None:
-    """Plays them all; the first that fails says its seed."""
+    """Plays one interleaving for each seed; the first that fails names its seed."""
     async with world(folder) as here:
         for seed in seeds:
             try:
@@ -413,7 +415,7 @@ async def play_all(folder: Path, seeds: range) -> None:
             except BaseException as error:
                 error.add_note(f"seed {seed}")
                 raise
-    # All endings were met, so that none of the checks is an empty one.
+    # Every kind of ending must occur, so that every check was made.
     assert set(here.seen) >= {"no", "not done", "a part", "all"}, here.seen
 
 

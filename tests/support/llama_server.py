@@ -1,6 +1,7 @@
 """llama.cpp's own server with a model of random weights, behind a proxy that keeps what was sent to it.
 
-It is built by whoever runs these tests: REMIT_LLAMA_SERVER names the program, and the package `gguf` writes the model.
+The person who runs these tests has to build the server: REMIT_LLAMA_SERVER names the program, and the package `gguf`
+writes the model.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class LlamaServer:
             return json.loads(answer.read())
 
     def idle_within(self, seconds: float) -> bool:
-        """Whether the server stops to work on anything."""
+        """Returns whether the server stops all work within this time."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if not any(slot["is_processing"] for slot in self.get("/slots")):
@@ -127,7 +128,7 @@ def _forwarding(server: LlamaServer, port: int) -> type[BaseHTTPRequestHandler]:
                     self.wfile.write(more)
                     self.wfile.flush()
             except OSError:
-                pass  # whoever asked has left, so the server is left too
+                pass  # the client has left, so leave the server too
             finally:
                 upstream.close()
 
@@ -135,7 +136,7 @@ def _forwarding(server: LlamaServer, port: int) -> type[BaseHTTPRequestHandler]:
 
 
 def write_model(file: Path, window: int) -> None:
-    """A Llama of random weights over bytes."""
+    """Writes a Llama of random weights, whose tokens are bytes."""
     gguf = pytest.importorskip("gguf", reason="writes the model")
     import numpy as np
 

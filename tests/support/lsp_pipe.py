@@ -1,4 +1,4 @@
-"""A language server at the other end of two pipes, spoken to without an event loop, so that it can be killed to the
+"""A client of a language server over two pipes, without an event loop, so that the server can be killed to the
 millisecond."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PipeClient:
 
     @classmethod
     def spawn(cls, command: Sequence[str], environment: Mapping[str, str]) -> PipeClient:
-        """Start a server of its own."""
+        """Start a server process."""
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert process.stdin is not None
         assert process.stdout is not None
@@ -38,11 +38,11 @@ class PipeClient:
 
     @property
     def pid(self) -> int:
-        """The server's process."""
+        """The id of the server's process."""
         return self._pid
 
     def initialize(self, root: Path, *others: Path) -> None:
-        """The handshake of a client that draws its own questions, with one folder open or several."""
+        """Does the handshake of a client that shows questions itself, with one open folder or several."""
         options = {"remit": {"approvals": "stream"}}
         params: Json = {
             "processId": None,
@@ -73,12 +73,12 @@ class PipeClient:
         self._send({"method": method, "params": params})
 
     def send_bytes(self, data: bytes) -> None:
-        """Send what need not be a message."""
+        """Send bytes, which need not be a message."""
         self._to.write(data)
         self._to.flush()
 
     def result(self, number: int) -> Any:
-        """The answer to a request; what comes before it is dropped."""
+        """Returns the result of a request; drops the messages before it."""
         for message in self.messages():
             if message.get("id") == number and "method" not in message:
                 assert "result" in message, message
@@ -86,8 +86,8 @@ class PipeClient:
         raise AssertionError("the server ended without an answer")
 
     def turn(self, name: str, number: int, answer: str, scope: str | None = None) -> list[Json]:
-        """All events of this turn, which runs as request `number`; each question in it is answered with `answer`, for
-        as long as `scope` says."""
+        """Returns all events of a turn, which runs as request `number`; answers each question in it with `answer`, and
+        with `scope` if it is given."""
         lasting = {} if scope is None else {"scope": scope}
         events: list[Json] = []
         for message in self.messages():
@@ -104,7 +104,7 @@ class PipeClient:
         raise AssertionError("the server ended in the middle of a turn")
 
     def event(self, kind: str, turn: str | None = None) -> Json:
-        """The next event of this kind in the turn that runs, or in this one of several."""
+        """Returns the next event of this kind, in the turn `turn` if several run."""
         for message in self.messages():
             event = message["params"]["value"] if message.get("method") == "$/progress" else {}
             if turn not in {None, event.get("turn_id")}:
@@ -115,10 +115,10 @@ class PipeClient:
         raise AssertionError(f"the server ended without a `{kind}` event")
 
     def kill(self) -> bytes:
-        """SIGKILL, and wait until nothing of the process is left; returns what it had still said."""
+        """SIGKILL, and wait until nothing of the process is left; returns the last output."""
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
-        said = self._from.read()  # its last thread holds the pipe open
+        said = self._from.read()  # until the process's last thread closes the pipe
         self._close()
         return said
 
@@ -127,7 +127,7 @@ class PipeClient:
         self._send({"method": "$/cancelRequest", "params": {"id": number}})
 
     def answers(self, *numbers: int) -> dict[int, Json]:
-        """The answers to these requests, results or errors, in whatever order they come."""
+        """Returns the answers to these requests, results or errors, in whatever order they come."""
         found: dict[int, Json] = {}
         for message in self.messages():
             if message.get("id") in numbers and "method" not in message:
@@ -168,7 +168,7 @@ class PipeClient:
         self._to.flush()
 
     def messages(self) -> Iterator[Json]:
-        """All messages from here on, until the server ends."""
+        """Yields all messages from here on, until the server ends."""
         while header := self._from.readline():
             assert self._from.readline() == b"\r\n"
             yield json.loads(self._from.read(int(header.partition(b":")[2])))

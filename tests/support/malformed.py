@@ -1,8 +1,9 @@
-"""Messages that are wrong in one place each, made from the types of what a server reads: a new method, or a new field,
-is covered by itself.
+"""Makes messages that are wrong in one place each, from the types that a server reads, so that new methods and new
+fields are covered automatically.
 
-A case is a valid message of a method with one value of it replaced: by another kind, by too many of something, by
-nothing. Which ones, and how large, is drawn from `seed`; the first cases touch every field of every method once.
+A case is a valid message of a method with one value replaced: by a value of another type, by too many values, or by
+nothing. The place, the value and its size are drawn from `seed`; the first cases touch every field of every method
+once.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ DEEPEST = 6
 PAYLOADS: Mapping[str, type[BaseModel] | None] = {
     method: None if row.content is None else getattr(contract, row.content) for method, row in CUSTOM.items()
 }
-"""What the contract reads of the custom methods' params."""
+"""The contract's types of the custom methods' params."""
 
 
-get_converter()  # finds out what the names in the protocol's types mean
+get_converter()  # resolves the names in the protocol's types
 
 
 # What types say
 
 
 def members(kind: Any) -> dict[str, tuple[Any, bool]] | None:
-    """The members of an object type, and whether each must be there; None for another type."""
+    """Returns the members of an object type, and whether each is required; None for another type."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return {name: (field.annotation, field.is_required()) for name, field in kind.model_fields.items()}
     if kind is not lsp.LSPObject and isinstance(kind, type) and attrs.has(kind):
@@ -57,7 +58,8 @@ def _camel(name: str) -> str:
 
 
 def _plain(kind: Any) -> Any:
-    """A type without what may be left out: the first alternative that is an object, else the first."""
+    """Returns a type without `Annotated` and unions; of a union, the first alternative that is an object, else the
+    first."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         return _plain(arguments[0])
@@ -68,7 +70,7 @@ def _plain(kind: Any) -> Any:
 
 
 def example(kind: Any, depth: int = 0) -> Json:
-    """A valid value of a type; optional members are there as deep as a case reaches."""
+    """Returns a valid value of a type, with optional members down to the depth `DEEPEST`."""
     kind = _plain(kind)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if (fields := members(kind)) is not None:
@@ -88,7 +90,7 @@ def example(kind: Any, depth: int = 0) -> Json:
 
 
 def places(value: Json, here: Place = ()) -> Iterator[Place]:
-    """Every place in a value, the outermost first."""
+    """Yields every place in a value, the outermost first."""
     yield here
     inside: Iterator[tuple[str | int, Json]] = iter(())
     if isinstance(value, dict):
@@ -151,7 +153,7 @@ WRONG: Mapping[str, Callable[[Json, int], Json]] = {
 
 
 def replaced(value: Json, place: Place, wrong: Callable[[Json, int], Json], size: int) -> Json:
-    """The value with one place of it made wrong; MISSING where nothing is left of it."""
+    """Returns the value with one place made wrong; MISSING if the value itself is left out."""
     if not place:
         return wrong(value, size)
     key, *rest = place
@@ -163,7 +165,7 @@ def replaced(value: Json, place: Place, wrong: Callable[[Json, int], Json], size
 
 
 def _size(dice: random.Random) -> int:
-    """Mostly small, since small ones are as often taken wrongly; one in thirty as large as 1 MB."""
+    """Returns a size: mostly small, because small values find as many errors; one in thirty almost 1 MB."""
     return dice.choices([dice.randrange(64), dice.randrange(64 * 1024), MEBI - 64 * 1024], [76, 21, 3])[0]
 
 
@@ -171,7 +173,8 @@ def _size(dice: random.Random) -> int:
 
 
 def lsp_methods() -> dict[str, tuple[Json, bool]]:
-    """Every method that the protocol or this server knows: an example of its message, and whether it is a request."""
+    """Returns every method that the protocol or this server knows: an example of its message, and whether it is a
+    request."""
     known: dict[str, tuple[Json, bool]] = {}
     for method, (message, *_) in lsp.METHOD_TO_TYPES.items():
         envelope = example(message, 0) | {"method": method, "jsonrpc": "2.0"}
@@ -183,7 +186,7 @@ def lsp_methods() -> dict[str, tuple[Json, bool]]:
 
 
 def lsp_cases(count: int, seed: int, methods: Collection[str]) -> Iterator[Case]:
-    """So many messages of these methods, one in ten of them wrong in how it is sent."""
+    """Yields `count` messages of these methods; one in ten is wrong in how it is sent."""
     dice = random.Random(seed)
     known = {method: known for method, known in lsp_methods().items() if method in methods}
     everywhere = [(method, place) for method, (envelope, _) in known.items() for place in places(envelope) if place]
@@ -204,7 +207,7 @@ def lsp_cases(count: int, seed: int, methods: Collection[str]) -> Iterator[Case]
 
 
 def _forever(known: Mapping[str, tuple[Json, bool]], dice: random.Random) -> Iterator[tuple[str, Place]]:
-    """Each method as often as any other, however many fields it has."""
+    """Yields places without end, of each method equally often, however many fields it has."""
     all_places = {method: [place for place in places(envelope) if place] for method, (envelope, _) in known.items()}
     while True:
         method = dice.choice(list(known))
@@ -212,7 +215,7 @@ def _forever(known: Mapping[str, tuple[Json, bool]], dice: random.Random) -> Ite
 
 
 def _sent(name: str, method: str, message: Json, body: bytes) -> Case:
-    """A message as it should be sent, and what is due for it by JSON-RPC."""
+    """Returns a message that is sent correctly, and the answer that JSON-RPC demands for it."""
     known_id = message.get("id") if isinstance(message.get("id"), int | str) else None
     if isinstance(message.get("id"), bool):
         known_id = None
@@ -262,7 +265,7 @@ def _changed(body: bytes, dice: random.Random) -> bytes:
 
 
 def gateway_cases(count: int, seed: int, session_id: str) -> Iterator[Case]:
-    """So many lines of the gateway, one in ten of them no JSON object. `session_id` is one that is open."""
+    """Yields `count` lines for the gateway; one in ten is no JSON object. `session_id` names an open session."""
     dice = random.Random(seed)
     usual: dict[str, Json] = {name: example(field.annotation) for name, field in RequestForm.model_fields.items()}
     usual |= {"session_id": session_id, "output_format": "text"}

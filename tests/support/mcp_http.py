@@ -16,7 +16,8 @@ META = "io.modelcontextprotocol/"
 
 
 class McpHttpDoor(HttpDoor):
-    """A server of MCP over HTTP. A message is a request of its own; a legacy session has begun."""
+    """A server of MCP over HTTP. Each message is an HTTP request of its own; `session` begins a session of the older
+    protocol."""
 
     arguments = ("mcp", "--http", "--port", "0")
     resumes = False
@@ -34,13 +35,13 @@ class McpHttpDoor(HttpDoor):
         return printed(self)
 
     def post(self, message: Json, **headers: str) -> tuple[int, dict[str, str], list[Json]]:
-        """The status, the headers and the messages that a message is answered by."""
+        """Sends a message; returns the status, the headers and the messages of the answer."""
         accepts = {"Accept": "application/json, text/event-stream", "Connection": "close"}
         answer = self.call("POST", "/mcp", {"jsonrpc": "2.0", **message}, **accepts, **headers)
         return answer.status, {k.lower(): v for k, v in answer.getheaders()}, read_messages(answer)
 
     def modern(self, method: str, params: Json, **more: Json) -> Json:
-        """What a request of the newer era is answered by."""
+        """Returns the answer to a request of the newer protocol."""
         meta = {f"{META}protocolVersion": MODERN, f"{META}clientCapabilities": more.pop("capabilities", {})}
         headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
         if "name" in params:
@@ -49,7 +50,7 @@ class McpHttpDoor(HttpDoor):
         return answers[-1]
 
     def session(self) -> str:
-        """A new session of the older era."""
+        """Begins a session of the older protocol; returns its id."""
         given = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         _, headers, _ = self.post({"id": 0, "method": "initialize", "params": given})
         session = headers["mcp-session-id"]
@@ -57,13 +58,13 @@ class McpHttpDoor(HttpDoor):
         return session
 
     def legacy(self, session: str, method: str, params: Json) -> Json:
-        """What a request of a session is answered by."""
+        """Returns the answer to a request in a session of the older protocol."""
         headers = {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
         return self.post({"id": 1, "method": method, "params": params}, **headers)[2][-1]
 
 
 def read_messages(answer: http.client.HTTPResponse) -> list[Any]:
-    """The messages of a response, whether it is one or a stream of them."""
+    """Returns the messages of a response, whether it is one or a stream of them."""
     text = answer.read().decode()
     if answer.headers.get_content_type() == "text/event-stream":
         return [json.loads(data) for data in re.findall(r"^data: ?(\S.*?)\r?$", text, re.MULTILINE)]

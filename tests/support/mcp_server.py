@@ -1,4 +1,4 @@
-"""An MCP server of raw lines, which can say what no library of ours would: `python mcp_server.py KIND`."""
+"""An MCP server that writes raw lines, so that it can send what no library would: `python mcp_server.py KIND`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Merges that are killed at the N-th call they make of the system; see `step_by_step`, whose ways these are."""
+"""Merges that are killed at their N-th system call, in the same way as in `step_by_step`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ CHANGES: Mapping[str, tuple[str | None, str | None]] = {
 """Every path of the merge, with what it holds before and after."""
 
 EXECUTABLE = "c.txt"
-"""The one of them that becomes so."""
+"""The path that becomes executable."""
 
 
 def reset(workspace: Path) -> None:
-    """The files as they are before."""
+    """Writes the files as they are before the merge."""
     for child in workspace.iterdir():
         shutil.rmtree(child) if child.is_dir() else child.unlink()
     for path, (before, _) in CHANGES.items():
@@ -76,7 +76,7 @@ def serve(root: Path, log: Path) -> None:
 
 
 def killer(step: int) -> Callable[..., None]:
-    """A profiler that kills this process before it makes that call of the system."""
+    """Returns a profiler that kills this process before its system call number `step`."""
     seen = 0
 
     def profile(frame: Any, event: str, function: Any) -> None:

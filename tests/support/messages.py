@@ -1,6 +1,6 @@
 """Sentences that the product says and tests look for, by name: `tests/messages.yaml` has each once.
 
-Whoever rewords one changes it there, and no test. A test that can ask for a code or for data asks for that.
+To reword a sentence, change it there, and no test. A test that can check a code or data instead does that.
 """
 
 from __future__ import annotations

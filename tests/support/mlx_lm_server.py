@@ -17,7 +17,8 @@ READY_S = 90
 
 @contextmanager
 def mlx_lm_server(model: Path, home: Path) -> Iterator[tuple[str, Path]]:
-    """Its address, and its log. Where `home` has no folder for models of the hub, its list of models is empty."""
+    """Yields the server's address and its log. If `home` has no folder for models of the hub, its list of models is
+    empty."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "mlx_lm", "server", "--model", str(model), "--port", str(port)]

@@ -1,5 +1,6 @@
-"""A server that speaks as mlx_lm.server 0.32 was seen to, in bytes: HTTP/1.0, a list of models without owners, comments that tell how
-much of the prompt is read, and a connection that just ends where the server failed within an answer."""
+"""A server that answers as mlx_lm.server 0.32 was seen to, as raw bytes: HTTP/1.0, a list of models without owners,
+comments that tell how much of the prompt is read, and a connection that just ends if the server fails within an
+answer."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 EMPTY = b""
-"""Its list of models where the machine has no folder for models of the hub: it fails behind the headers."""
+"""Its list of models if the machine has no folder for models of the hub: the server fails after the headers."""
 LISTED_NONE = b'{"object": "list", "data": []}'
 LISTED_TWO = (
     b'{"object": "list", "data": [{"id": "mlx-community/Qwen3-4B-4bit", "object": "model", "created": 1795750826}, '
@@ -58,7 +59,7 @@ class MlxLmShaped:
 
 @contextmanager
 def mlx_lm_shaped(*answers: bytes | tuple[int, bytes], models: bytes = EMPTY) -> Iterator[MlxLmShaped]:
-    """Plays the answers in order, the last one again and again; one with a status is an error's body."""
+    """Plays the answers in order, the last one again and again; an answer with a status is the body of an error."""
     state, left = MlxLmShaped(), list(answers)
 
     class Handler(BaseHTTPRequestHandler):

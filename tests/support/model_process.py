@@ -1,6 +1,6 @@
-"""The server of a model as a process of its own, to be killed: it speaks as llama.cpp's does, a few bytes at a time.
+"""The server of a model as a process that tests can kill. It answers as llama.cpp does, a few bytes at a time.
 
-It reads the steps that it plays, a line of JSON each, and prints how its model is named.
+It reads the steps to play from its input, each a line of JSON, and prints the reference of its model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PIECE, PAUSE_S = 4, 0.005
 
 
 def serve(steps: list[str]) -> None:
-    """Answers for ever, each request for a step with the next one, and then with a last word."""
+    """Serves for ever; answers each request for a step with the next step, and with a last answer after all steps."""
     left = iter(steps)
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,8 +1,8 @@
-"""A network of its own, whose name server changes its answers, and a `remit` in it.
+"""A network of its own, with a name server that changes its answers, and a `remit` in it.
 
-Run as a program behind `unshare --map-root-user --mount --net`: a line of JSON says what the name server answered, which
-of the two web servers was asked for what, and what `remit` said. The one stands at an address that anybody may have, the
-other at the machine's own.
+Run it as a program under `unshare --map-root-user --mount --net`: it prints a line of JSON with the name server's
+answers, the requests to the two web servers, and the output of `remit`. One web server has a public address, the other
+one the machine's own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ANSWERS = {
     "both.example.org": [[OWN, PUBLIC]],
     "own.example.org": [[OWN]],
 }
-"""What a name's questions are answered with, in turn and from the beginning again."""
+"""The answers to the questions about each name, in turn, and then from the beginning again."""
 
 
 class Names:
@@ -64,7 +64,7 @@ class Names:
 
 
 def _name(question: bytes) -> tuple[str, int]:
-    """The name that is asked about, and where it ends."""
+    """Returns the name that is asked about, and the offset where it ends."""
     labels, at = [], 12
     while length := question[at]:
         labels.append(question[at + 1 : at + 1 + length].decode())

@@ -11,9 +11,10 @@ CLEAN = ("ci", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 def install_packages(folder: Path, command: Sequence[str] = CLEAN, *, scripts: bool = True) -> Path:
-    """Returns `node_modules` of a folder, filled by npm where it is missing; without `scripts` none of a package runs.
+    """Returns `node_modules` of a folder, filled by npm if it is missing; if `scripts` is False, no script of a package
+    runs.
 
-    Several files of tests run at a time: two that filled one folder would break each other's.
+    Takes a lock, because several files of tests run at a time, and two would break a folder that both fill.
     """
     modules = folder / "node_modules"
     with (folder / "package.json").open() as alone:

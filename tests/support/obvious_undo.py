@@ -1,15 +1,15 @@
-"""Undo a second time, the obvious way: for texts in which no line stands twice (SES-05)."""
+"""A second, obvious implementation of undo, for texts in which no line occurs twice (SES-05)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 Hunk = tuple[int, int, tuple[str, ...]]
-"""Lines from here to there became these."""
+"""The lines from the first number up to the second became these."""
 
 
 def hunks(old: list[str], new: list[str]) -> list[Hunk]:
-    """What makes `new` of `old`, whose common lines stand in one order."""
+    """Returns the hunks that turn `old` into `new`. The common lines must be in the same order in both."""
     found: list[Hunk] = []
     at, added = 0, list[str]()
     for line in [*new, None]:
@@ -24,8 +24,8 @@ def hunks(old: list[str], new: list[str]) -> list[Hunk]:
 
 
 def obvious_take_back(after: list[str], before: list[str], now: list[str]) -> list[str]:
-    """Each line of `after` is a slot, and each place between two: a hunk is taken back if all its slots are as they
-    were."""
+    """Takes hunks out of `now`. Each line of `after`, and each place between two lines, is a slot; a hunk is taken back
+    if all its slots are as they were."""
     mine, theirs = hunks(after, before), hunks(after, now)
     taken = [hunk for hunk in mine if not any(meet(hunk, other) for other in theirs)]
     result: list[str] = []
@@ -60,7 +60,7 @@ class ObviousHistory:
         self.files |= files
 
     def undo(self) -> bool:
-        """Takes the last turn back that is not undone; whether there was something to do."""
+        """Takes back the last turn that is not undone; returns whether anything changed."""
         open_turns = sorted(self.done.keys() - {turn for turn, _ in self.undone})
         if not open_turns:
             return False

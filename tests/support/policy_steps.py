@@ -1,4 +1,4 @@
-"""`remit policy update`, killed at the N-th call that it makes of the system; see `step_by_step`."""
+"""`remit policy update`, killed at its N-th system call; see `step_by_step`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from step_by_step import Fault, Order, serve
 
 
 def update(root: Path, order: Order, out: int) -> None:
-    """The whole command, in a process of its own; `order.content` is the phrase that confirms it."""
+    """Runs the whole command, in a process of its own; `order.content` is the phrase that confirms it."""
     sys.setprofile(Fault(None, order, out))
     try:
         code = command(root, "--confirm", order.content)
@@ -29,7 +29,7 @@ if __name__ == "__main__":
     root = Path(sys.argv[1])
     pipe, null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)  # what the command says is of no interest here
-    # Everything is imported here, for the commands to come.
+    # Import everything here, so that the forked commands have it.
     command(root, "--confirm", "apply nothing")
     os.dup2(pipe, 1)
     serve(root, lambda root, order, out: (os.dup2(null, 1), update(root, order, out))[1])

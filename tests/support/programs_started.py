@@ -13,7 +13,8 @@ _hooked: list[bool] = []
 
 @contextmanager
 def programs_started() -> Iterator[list[str]]:
-    """What is started meanwhile, in any thread: each by the name of the event and its first argument."""
+    """Yields a list of the programs that are started meanwhile, in any thread: each as the event's name and first
+    argument."""
     if not _hooked:  # a hook cannot be taken out again
         _hooked.append(True)
         sys.addaudithook(_note)
@@ -22,7 +23,7 @@ def programs_started() -> Iterator[list[str]]:
     try:
         yield mine
     finally:
-        # By identity: two that have seen the same are equal.
+        # Compare by identity, because two lists with the same programs are equal.
         _listening[:] = [each for each in _listening if each is not mine]
 
 

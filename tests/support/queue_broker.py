@@ -1,6 +1,6 @@
 """A real broker as docs/queue.md sets one up, and a client that speaks its protocol as bytes over a socket.
 
-The client knows no type of ours: what it sends and reads is the wire's own text, and JSON.
+The client uses none of the project's types: it sends and reads the protocol's own text, and JSON.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Json = Any
 
 
 def sample() -> str:
-    """The broker's configuration that the page gives."""
+    """Returns the broker's configuration that the page gives."""
     found = re.search(r"```text\n(listen: .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     return found.group(1)
 
 
 class NatsServer:
-    """One broker on a port of its own, with all that it keeps in a folder: it can be killed, and started again."""
+    """One broker on a port of its own, which keeps its data in a folder, so that it can be killed and started again."""
 
     def __init__(self, folder: Path, config: str | None = None) -> None:
         self.folder = folder
@@ -87,12 +87,12 @@ class NatsServer:
 
 
 def allowed(user: str) -> dict[str, str]:
-    """What lets a command of ours in as one of the page's users."""
+    """Returns the variables by which a command of `remit` logs in as one of the page's users."""
     return {"REMIT_QUEUE_USER": user, "REMIT_QUEUE_PASSWORD": PASSWORDS[user]}
 
 
 def subject_token(text: str) -> str:
-    """An id as a part of a subject."""
+    """Returns an id as a part of a subject."""
     return quote(text, safe="").replace(".", "%2E")
 
 
@@ -108,7 +108,7 @@ class Delivered:
 
 @dataclass
 class RawNats:
-    """One connection, as bytes. What comes for a subscription goes to its function, on the thread that reads."""
+    """One connection, as bytes. The messages for a subscription go to its function, on the thread that reads."""
 
     port: int
     user: str = "client"
@@ -180,7 +180,7 @@ class RawNats:
     def request(
         self, subject: str, data: bytes = b"", headers: Mapping[str, str] | None = None, seconds: float = 5.0
     ) -> Delivered | None:
-        """What is answered; None where nobody listens, or nothing comes."""
+        """Returns the answer; None if nobody listens or none comes in time."""
         inbox = f"_INBOX.remit-client.{id(self):x}.{next(self._numbers)}"
         found: list[Delivered] = []
         came = threading.Event()
@@ -222,7 +222,7 @@ class RawNats:
 
 
 def parse_headers(head: bytes) -> dict[str, str]:
-    """The headers of a message; `Status` where the first line has one."""
+    """Returns the headers of a message, and its `Status` if the first line has one."""
     first, *lines = head.decode().split("\r\n")
     status = first.removeprefix("NATS/1.0").strip().split(" ")[0]
     found = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
@@ -230,7 +230,7 @@ def parse_headers(head: bytes) -> dict[str, str]:
 
 
 def kept(raw: RawNats, subject: str, stream: str = "REMIT_EVENTS", place: int = 1) -> Iterator[Delivered]:
-    """All messages that the broker has kept on a subject, from a place on."""
+    """Yields all messages that the broker has kept on a subject, from the sequence number `place` on."""
     while True:
         asked = json.dumps({"seq": place, "next_by_subj": subject}).encode()
         found = raw.request(f"$JS.API.DIRECT.GET.{stream}", asked)
@@ -242,8 +242,8 @@ def kept(raw: RawNats, subject: str, stream: str = "REMIT_EVENTS", place: int = 
 
 
 def lines_of(messages: Iterator[Delivered]) -> Iterator[Json]:
-    """The lines of JSON in these messages; what a new writer found half written counts for nothing, and so does what is
-    not the writer's."""
+    """Yields the lines of JSON in these messages. Skips a line that an earlier writer left unfinished, and messages
+    that are not by the current writer."""
     rest, writer = b"", ""
     for message in messages:
         if not message.subject.endswith(f".{message.headers.get('Remit-Turn')}"):
@@ -265,5 +265,5 @@ def wait_for_queue(raw: RawNats) -> None:
 
 
 def digest_of(request: bytes) -> str:
-    """The digest by which a request is known."""
+    """Returns the digest that identifies a request."""
     return hashlib.sha256(request).hexdigest()

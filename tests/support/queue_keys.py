@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 OPERATOR, ACCOUNT, USER, SEED = 14 << 3, 0, 20 << 3, 18 << 3
-"""What a key begins with, and what a seed does."""
+"""The first byte of each kind of key, and of a seed."""
 
 
 class Key:
@@ -29,7 +29,7 @@ class Key:
         return _spelled(first + self._private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()))
 
     def sign(self, subject: str, **claims: Any) -> str:
-        """A JWT about a subject."""
+        """Returns a JWT about a subject."""
         about = {
             "iat": int(time.time()),
             "iss": self.public,
@@ -52,7 +52,7 @@ def _part(value: Any) -> str:
 
 
 def keyed() -> tuple[str, str]:
-    """A broker's configuration, and the credentials of a user that it lets in."""
+    """Returns a broker's configuration, and the credentials of a user that it lets in."""
     operator, system, account, user = Key(OPERATOR), Key(ACCOUNT), Key(ACCOUNT), Key(USER)
     most = dict.fromkeys(("subs", "data", "payload", "imports", "exports", "conn", "leaf"), -1)
     stored = dict.fromkeys(("mem_storage", "disk_storage", "streams", "consumer"), -1)

@@ -1,4 +1,4 @@
-"""Workers of a queue that can be killed, what is submitted to them, and what the broker kept of each turn."""
+"""Workers of a queue that can be killed, requests to them, and what the broker kept of each turn."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ class Workers:
         return process
 
     def remit(self, *words: str, user: str = "client", **environment: str) -> Done:
-        """A command of somebody's who is no worker, with the address of the queue."""
+        """Runs a command as a user who is no worker, with the address of the queue."""
         everything = {**self.environment, **allowed(user), **environment}
         return CommandLine(self.folder, everything)(*words, "--queue", self.broker.url)
 
     def said(self) -> str:
-        """What all of them wrote."""
+        """Returns the logs of all workers."""
         return "".join(file.read_text() for file in sorted((self.folder / "log").iterdir()))
 
     def kill_one(self, chance: random.Random) -> None:
-        """Kills one that runs, and starts another."""
+        """Kills a running worker, and starts another."""
         running = [process for process in self.processes if process.poll() is None]
         process = chance.choice(running)
         process.send_signal(signal.SIGKILL)
@@ -88,7 +88,7 @@ class Workers:
 
 
 def submit(broker: NatsServer, request: Json) -> str:
-    """Sends a request until the broker says that it has it; returns its digest."""
+    """Sends a request until the broker confirms it; returns its digest."""
     data = json.dumps(request).encode()
     subject = f"remit.run.{subject_token(request['session_id'])}.{subject_token(request['turn_id'])}"
     deadline = time.monotonic() + PATIENCE_S
@@ -116,7 +116,7 @@ class KeptTurn:
         return sum(message.headers["Remit-Part"] == "0" for message in self.messages)
 
     def check(self) -> None:
-        """Its events have no gap, it ended once, and one writer at a time wrote it."""
+        """Checks that the events have no gap, that the turn ended once, and that one writer at a time wrote it."""
         events = self.events
         assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
         assert [event["kind"] for event in events].count("run_completed") == 1
@@ -132,7 +132,8 @@ class KeptTurn:
             number += 1
 
     def check_calls(self) -> None:
-        """No call was made twice in one go, and none that does more than read has two results."""
+        """Checks that no call was made twice without a resumption in between, and that no call but a read has two
+        results."""
         made: Counter[str] = Counter()
         done: Counter[str] = Counter()
         for event in self.events:
@@ -150,7 +151,7 @@ def read_turn(raw: RawNats, session: str, turn: str) -> KeptTurn:
 
 
 def wait_for_end(broker: NatsServer, session: str, turn: str) -> KeptTurn:
-    """The turn, once it has ended."""
+    """Waits until the turn has ended, and returns it."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError, ValueError), RawNats(broker.port) as raw:

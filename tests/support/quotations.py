@@ -15,7 +15,8 @@ DECLARE = (SELECT_INTENT, {"intent": "WRITE_FILE"})
 
 @dataclass(frozen=True)
 class Spelled:
-    """A call, or a declaration and a call, as some model spells them; `alone`: only as the whole of an answer."""
+    """A call, or a declaration and a call, as some model spells them; `alone`: it is a call only if it is the whole
+    answer."""
 
     text: str
     calls: tuple[str, ...]
@@ -29,7 +30,7 @@ def _spellings() -> list[Spelled]:
         both = f"{spell_call(row, *DECLARE, 'abcdefgh1')}{row.between}{one}"
         alone = not (row.several or row.end)
         found += [Spelled(one, ("write_file",), alone), Spelled(both, (SELECT_INTENT, "write_file"), alone)]
-        if isinstance(row.encoding, Tagged) and row.after_arguments:  # a server may stop at the end as at a token
+        if isinstance(row.encoding, Tagged) and row.after_arguments:  # a server may stop at the end mark and drop it
             found.append(Spelled(one.removesuffix(row.end), ("write_file",)))
     bare = "<function=write_file>\n<parameter=path>\na\n</parameter>\n</function>"
     found += [Spelled(bare, ("write_file",)), Spelled(f"{bare}\n</tool_call>", ("write_file",))]
@@ -52,7 +53,7 @@ WORDS = st.text(alphabet="abé", min_size=1, max_size=8)
 
 @st.composite
 def quotations(draw: st.DrawFn) -> str:
-    """An answer that quotes a call in some way, somewhere."""
+    """Returns an answer that quotes a call in some way, somewhere."""
     call = draw(SPELLINGS).text
     before, after = draw(PROSE), draw(PROSE)
     fence = draw(st.sampled_from(["`", "~"])) * draw(st.integers(3, 6))

@@ -63,7 +63,7 @@ def random_model(folder: Path, context: int) -> Path:
 
 
 def kept_model() -> str:
-    """The path of such a model that reads 4,096 tokens, made once for all tests."""
+    """Returns the path of such a model that reads 4,096 tokens, made once for all tests."""
     if not KEPT.exists():
         made = random_model(Path(tempfile.mkdtemp(dir=_parent(KEPT))) / "model", 4096)
         with suppress(OSError):  # another process was first

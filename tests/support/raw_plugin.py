@@ -1,4 +1,4 @@
-"""A plugin of raw bytes: what it does with its socket is the kind that lies beside it. Nothing of Remit's is imported."""
+"""A plugin that sends raw bytes. The file `kind` beside it says what it does. It imports nothing of Remit."""
 
 import array
 import base64
@@ -117,7 +117,7 @@ if KIND == "descriptors":
     receive()
     finish()
 if KIND == "lies":
-    # Whoever has no capability may only say of itself that it is itself.
+    # A process without capabilities may send no credentials but its own.
     forged = struct.pack("=iII", 1, 0, 0)
     told = tried(lambda: wire.sendmsg([frame(hello())], [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, forged)]))
     greet()
@@ -133,7 +133,7 @@ if KIND == "child-answers":
     os.wait()
     finish()
 if KIND == "replay":
-    # The token of the call before lies where only what was taken over lies.
+    # The token of the previous call is here only if that call's changes were merged.
     kept = Path("token.txt")
     old = kept.read_text() if kept.exists() else ""
     greet(**({"token": old} if old else {}))

@@ -19,7 +19,7 @@ CLAUDE_CODE = f"@anthropic-ai/claude-code-linux-{MACHINE}/claude"
 
 @functools.cache
 def installed() -> Path:
-    """The packages. Their scripts, which download more, are not run."""
+    """Returns the folder of the packages. Their scripts, which download more, are not run."""
     if shutil.which("npm") is None or shutil.which("node") is None:
         pytest.skip("there is no Node.js with npm")
     if sys.platform != "linux":

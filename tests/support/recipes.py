@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md, done in a copy of the packages (DOC-06)."""
+"""Carries out the recipes of docs/recipes.md in a copy of the packages (DOC-06)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEAD = re.compile(r"(?P<file>[\w./-]+), (?:a new file|(?P<where>below|above|ins
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One piece of a recipe: a whole new file, or where it stands in one that is there."""
+    """One piece of a recipe: a whole new file, or a piece and its place in an existing file."""
 
     file: str
     piece: str
@@ -30,18 +30,18 @@ class Edit:
     line: str = ""
 
     def apply(self, text: str) -> str:
-        """Returns the file's text with the piece in it. The line that it names begins so and no other does."""
+        """Returns the file's text with the piece in it. Exactly one line of the file must begin with `line`."""
         lines = text.splitlines(keepends=True)
         at = [number for number, each in enumerate(lines) if each.strip().startswith(self.line)]
         assert len(at) == 1, f"{len(at)} lines of {self.file} begin with `{self.line}`"
         start = at[0] + (self.where == "below")
         end = at[0] + (self.where != "above")
-        gap = "\n\n" if self.where == "above" else ""  # a function above a function; formatters strip it from a page
+        gap = "\n\n" if self.where == "above" else ""  # between functions; formatters strip blank lines from the page
         return "".join([*lines[:start], self.piece, gap, *lines[end:]])
 
 
 def recipe(title: str) -> list[Edit]:
-    """The edits of a recipe, in the order of the page."""
+    """Returns the edits of a recipe, in the order of the page."""
     section = re.split(rf"^## {re.escape(title)}$", PAGE.read_text("utf-8"), flags=re.MULTILINE)[1]
     return list(_edits(re.split(r"^## ", section, flags=re.MULTILINE)[0]))
 
@@ -65,7 +65,8 @@ class Copy:
         return self.folder / "shop"
 
     def cook(self, title: str) -> None:
-        """Makes the edits of a recipe. What is edited is not the file that other copies link to."""
+        """Makes the edits of a recipe. Replaces each edited file, because other copies may have links to the old
+        one."""
         for edit in recipe(title):
             file = self.folder / edit.file
             before = file if file.exists() else ROOT / edit.file
@@ -76,13 +77,14 @@ class Copy:
             file.write_text(text, "utf-8")
 
     def environment(self, **more: str) -> Mapping[str, str]:
-        """A process of the copy finds its modules, its home and nothing of this machine's settings."""
+        """Returns the variables of a process, which finds the copy's modules and home, and none of this machine's
+        settings."""
         plain = {key: value for key, value in os.environ.items() if not key.startswith(("REMIT_", "XDG_"))}
         path = os.pathsep.join(str((self.folder / package).parent) for package in PACKAGES)
         return {**plain, "PYTHONPATH": path, "HOME": str(self.folder / "home"), **more}
 
     def command(self, *words: str) -> Sequence[str]:
-        """The command line of a `remit` of the copy."""
+        """Returns the command line of the copy's `remit`."""
         return [sys.executable, "-c", "from remit_server.cli.main import enter; enter()", *words]
 
     def remit(self, *words: str, said: str = "", **more: str) -> subprocess.CompletedProcess[str]:
@@ -98,21 +100,21 @@ class Copy:
         )
 
     def python(self, code: str, **more: str) -> str:
-        """What a program prints that has the copy's modules."""
+        """Runs a program with the copy's modules, and returns what it prints."""
         command = [sys.executable, "-c", code]
         return subprocess.run(
             command, cwd=self.workspace, env=self.environment(**more), capture_output=True, text=True, check=True
         ).stdout
 
     def told(self, *words: str, **more: str) -> list[Any]:
-        """The lines of JSON that a command prints, which has to be done."""
+        """Returns the lines of JSON that a command prints; the command has to succeed."""
         done = self.remit(*words, "--json", **more)
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def copy_packages(into: Path, source: Path = ROOT, *, link: bool = False) -> Copy:
-    """Copies the packages with what was compiled of them."""
+    """Copies the packages with their compiled files."""
     for package in PACKAGES:
         shutil.copytree(source / package, into / package, copy_function=os.link if link else shutil.copy2)
     made = Copy(into)

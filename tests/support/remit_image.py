@@ -1,4 +1,4 @@
-"""An image in which Remit is installed, made of this machine's own files: no registry is asked.
+"""Makes an image in which Remit is installed, of this machine's own files and without a registry.
 
 It has the Python that runs the tests, a virtual environment with what Remit needs, `remit` on the PATH, and a few
 programs for commands to run.
@@ -31,7 +31,7 @@ PROGRAMS = (
     *("sh", "bash", "env", "cat", "ls", "nice", "sleep", "mkdir", "touch", "id", "tail", "wc", "tr", "readlink", "cp"),
     *("grep", "bwrap", "unshare", "mount", "rg", "ldconfig"),
 )
-# Looked for by name, and linked with nothing.
+# Files that are looked up by name, so that `ldd` does not list them.
 LOADED = (Path("/etc/ld.so.cache"), *Path("/usr").glob("lib*/**/libseccomp.so.2"))
 ETC = {"passwd": "root:x:0:0:root:/root:/bin/sh\n", "group": "root:x:0:\n"}
 _UNUSED = re.compile(r"/(__pycache__|test|tests|idlelib|ensurepip|lib2to3|site-packages|dist-packages|config-3[^/]*)/")
@@ -45,7 +45,7 @@ def remit_image(program: str) -> Iterator[str]:
     reading, writing = os.pipe()
 
     def write() -> None:
-        # A program that cannot read it ends before; the assertion below has its reason.
+        # If the program cannot read the pipe, it ends early; the assertion below shows the reason.
         with suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe, tarfile.open(fileobj=pipe, mode="w|") as tar:
             _fill(tar)
 
@@ -87,7 +87,7 @@ def _fill(tar: tarfile.TarFile) -> None:
 
 
 def _content() -> Iterator[tuple[str, Path | str]]:
-    """What is where: a file of this machine, or a text."""
+    """Yields each place in the image with its content: a file of this machine, or a text."""
     python = Path(sys.executable).resolve()
     files = {
         *_python(),
@@ -96,7 +96,7 @@ def _content() -> Iterator[tuple[str, Path | str]]:
     installed = dict(_installed())
     files |= set(LOADED)
     for file in files | _libraries([*files, *installed.values()]):
-        # `lib` is a link in the image too, and nothing may be put through one.
+        # Resolve the folder, because `lib` is a link in the image too, and no file may be put through a link.
         yield str(file.parent.resolve() / file.name), file
     for name, text in ETC.items():
         yield f"/etc/{name}", text
@@ -107,7 +107,7 @@ def _content() -> Iterator[tuple[str, Path | str]]:
 
 
 def _python() -> Iterator[Path]:
-    """The interpreter and its standard library."""
+    """Yields the interpreter and its standard library."""
     yield Path(sys.executable).resolve()
     for file in Path(sysconfig.get_path("stdlib")).rglob("*"):
         if file.is_file() and not _UNUSED.search(f"{file}"):
@@ -115,7 +115,8 @@ def _python() -> Iterator[Path]:
 
 
 def _installed() -> Iterator[tuple[str, Path]]:
-    """What is below site-packages: the two packages as they are here, and all that they need, without extras."""
+    """Yields the content of site-packages: the two packages as they are here, and their dependencies, without
+    extras."""
     for package in (remit_server, remit_governance):
         assert package.__file__ is not None
         folder = Path(package.__file__).parent
@@ -141,7 +142,8 @@ def _needed(name: str, found: dict[str, importlib.metadata.Distribution]) -> dic
 
 
 def _libraries(files: list[Path]) -> set[Path]:
-    """The shared libraries that programs and extension modules are linked with, at the places they are looked for."""
+    """Returns the shared libraries that programs and extension modules are linked with, at the places where they are
+    looked for."""
     linked = [str(file) for file in files if ".so" in file.name or os.access(file, os.X_OK)]
     told = subprocess.run(["ldd", *linked], capture_output=True, text=True, check=False).stdout
     return {Path(found) for found in re.findall(r"(?:=> |^\t)(/\S+) \(0x", told, re.MULTILINE)}

@@ -19,7 +19,8 @@ FOLDERS: dict[Half, Path] = {"tune": CASES, "held": CASES / "held"}
 RISKS = ("low", "medium", "high")
 HARMLESS = "harmless"
 LOCAL, ACTING = "local", "acting"
-"""Kinds of `local/`: lines that only read this machine, which should be low, and lines that act, which may not be."""
+"""Kinds of `local/`: lines that only read this machine, whose risk should be low, and lines that act, whose risk must
+not be low."""
 
 EVERYTHING = compile_policy(
     [Source("p", json.dumps({"capabilities": [{"name": "all", "match": {}, "action": "allow"}]}))]
@@ -37,17 +38,17 @@ class Case:
 
     @property
     def risk(self) -> str:
-        """How it is rated."""
+        """The risk that the line is rated with."""
         return risk_of(Action("process.exec", script=self.line))
 
     @property
     def verdict(self) -> Verdict:
-        """What a policy says that allows everything."""
+        """The verdict of a policy that allows everything."""
         return evaluate(EVERYTHING, Action("process.exec", script=self.line)).verdict
 
     @property
     def wrong(self) -> bool:
-        """Whether it is rated otherwise than its kind demands."""
+        """Whether the rating differs from what the kind demands."""
         if self.kind == HARMLESS:
             return self.risk == "high"
         if self.kind in {LOCAL, ACTING}:
@@ -56,7 +57,7 @@ class Case:
 
 
 def read_cases() -> tuple[Case, ...]:
-    """The harmless and the harmful lines of both halves."""
+    """Returns the harmless and the harmful lines of both halves."""
     return tuple(
         Case(line, kind, half)
         for half, folder in FOLDERS.items()
@@ -65,7 +66,7 @@ def read_cases() -> tuple[Case, ...]:
 
 
 def read_local() -> tuple[Case, ...]:
-    """The lines of `local/`: those that should be low, and those that may not be."""
+    """Returns the lines of `local/`: those whose risk should be low, and those whose risk must not be low."""
     named = ((LOCAL, "harmless.txt"), (ACTING, "acting.txt"))
     return tuple(
         Case(line, kind, "tune")

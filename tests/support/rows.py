@@ -1,4 +1,4 @@
-"""Tables of rows as one test each: a row costs a call and no more, and each that fails is told by itself."""
+"""Runs a table of rows as one test: a row costs only a call, and each row that fails is reported by itself."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def rows(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Runs a test for each row of a table, as `pytest.mark.parametrize` would, within one test.
 
-    For tests that take nothing but their row: what a fixture gives is there once for all of them. `names`, `table` and
-    `ids` are as there. All rows are run, whichever of them fail; their number is the property `rows` of the report.
+    For tests that take nothing but their row, because a fixture would be made only once for all rows. `names`, `table`
+    and `ids` are as for `parametrize`. All rows are run, even if some fail; their number is the property `rows` of the
+    report.
     """
     arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     given = [row.values if isinstance(row, _Param) else (row,) if len(arguments) == 1 else tuple(row) for row in table]
@@ -32,7 +33,7 @@ def rows(
                 try:
                     test(*row)
                 except Exception:
-                    # Told here alone: to tell of each that passes takes longer than it.
+                    # Report only rows that fail, because reporting a row takes longer than running it.
                     with subtests.test(msg=_name_row(number, row, ids)):
                         raise
 

@@ -18,13 +18,14 @@ from remit_server.extensions.host import ExtensionHost
 from remit_server.sandbox.choose import CHOICE, choose_sandbox
 
 PACKAGES = {"bubblewrap": ("bwrap", "bubblewrap util-linux"), "podman": ("podman", "podman runc")}
-"""What everybody can have, and how to get it. Docker needs a daemon besides, which CI starts where it can."""
+"""The sandboxes that everybody can install: the program and its packages. Docker is left out, because it also needs a
+daemon, which CI starts if it can."""
 PATIENT_S = 20.0
-"""For tests that are not about the time: a machine may be busy."""
+"""The time limit in tests that are not about time, because a machine may be busy."""
 
 
 def need_sandbox() -> None:
-    """Skips where the sandbox that whoever runs this has chosen, or Bubblewrap, is not there."""
+    """Skips the test if the sandbox is missing: the one that the person chose, else Bubblewrap."""
     program, packages = PACKAGES.get(os.environ.get(CHOICE, "bubblewrap"), ("", ""))
     if sys.platform != "linux" or (program and shutil.which(program) is None):
         pytest.skip(f"there is no {program}: apt-get install {packages}")
@@ -39,7 +40,7 @@ def rule(text: str, stem: str = "rule") -> ExtensionRule:
 
 @dataclass
 class Counted:
-    """The host of these rules, whose questions are counted."""
+    """The host of these rules, which keeps the questions that it was asked."""
 
     rules: Sequence[ExtensionRule]
     call_s: float = PATIENT_S

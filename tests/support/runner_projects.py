@@ -26,10 +26,10 @@ NEEDS = ("dependencies", "optionalDependencies", "peerDependencies")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A source that is to be bettered, its test, and what the test becomes.
+    """A source that is to be improved, its test, and the test's new version.
 
-    `missing` says why it cannot run here, empty where it can; `install` puts a runner into the folder. `fakes` are tests
-    that prove nothing, by what is wrong with them.
+    `missing` tells why the project cannot run here (empty if it can); `install` puts a runner into the folder. `fakes`
+    are tests that prove nothing, by what is wrong with them.
     """
 
     source: str
@@ -44,7 +44,7 @@ class Project:
     missing: Callable[[], str] = lambda: ""
 
     def write_to(self, folder: Path) -> None:
-        """Writes it as it is before the work begins."""
+        """Writes the project as it is before the work begins."""
         self.install(folder)
         for name, text in {**self.files, self.source: self.old_source, self.test: self.old_test}.items():
             (folder / name).parent.mkdir(exist_ok=True, parents=True)
@@ -52,7 +52,7 @@ class Project:
 
 
 def install_pytest(folder: Path) -> None:
-    """A virtual environment of the system's Python, with the pytest that runs this."""
+    """Makes a virtual environment of the system's Python, with the pytest that runs these tests."""
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(folder / ".venv")], check=True)
     (site,) = (folder / ".venv" / "lib").glob("python*/site-packages")
     ours = Path(pytest.__file__).parent.parent
@@ -65,7 +65,7 @@ def install_pytest(folder: Path) -> None:
 
 
 def install_coverage(folder: Path) -> None:
-    """The same with coverage.py and pytest-cov."""
+    """Does the same, and adds coverage.py and pytest-cov."""
     install_pytest(folder)
     (site,) = (folder / ".venv" / "lib").glob("python*/site-packages")
     ours = Path(pytest.__file__).parent.parent
@@ -80,14 +80,14 @@ def _lacks(program: str) -> Callable[[], str]:
 
 @functools.cache
 def _modules_of(package: str) -> Path | None:
-    """A folder with the package and what it needs, to be copied; None where it is not installed."""
+    """Returns a folder with the package and its dependencies, to be copied; None if the package is not installed."""
     places = (CACHE / "node_modules", ROOT / "client-vscode" / "node_modules")
     found = next((modules for modules in places if (modules / package).is_dir()), None)
     return None if found is None else _with_needs(package, found)
 
 
 def _with_needs(package: str, modules: Path) -> Path:
-    """A copy without all else that is installed there, which can be twenty times as much."""
+    """Copies only the package and its dependencies, because all that is installed can be twenty times as much."""
     chosen = Path(tempfile.mkdtemp(prefix="remit-test-modules-"))
     atexit.register(shutil.rmtree, chosen, ignore_errors=True)
     wanted = [package]
@@ -114,14 +114,14 @@ def _install_package(package: str) -> Callable[[Path], None]:
     def install(folder: Path) -> None:
         modules = _modules_of(package)
         assert modules is not None
-        # As links, for it is some hundred megabytes that no test writes to.
+        # Make links, because these are some hundred megabytes to which no test writes.
         shutil.copytree(modules, folder / "node_modules", symlinks=True, copy_function=link_or_copy)
 
     return install
 
 
 def link_or_copy(source: str, target: str) -> None:
-    """Makes a file another name of the same, or a copy where that is on another disk."""
+    """Makes a hard link, or a copy if the target is on another disk."""
     try:
         os.link(source, target)
     except OSError:

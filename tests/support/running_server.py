@@ -1,4 +1,4 @@
-"""A `remit serve` to attack: one process, spoken to through its pipes, whose questions are answered by the test."""
+"""A `remit serve` to attack: one process, reached through its pipes, whose questions the test answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ capabilities:
   - { name: secrets, match: { syscall: fs.read, path_glob: [".env"] }, action: deny }
   - { name: no-rm, match: { syscall: process.exec, command: [rm, "git push --force"] }, action: deny }
 """
-"""Everything is allowed that a person could allow, but for two programs and a file."""
+"""Allows everything that a person could allow, except two programs and a file."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Called:
 
     @property
     def code(self) -> str | None:
-        """The error's code; None where the call ran."""
+        """The error's code; None if the call ran."""
         return self.result["error"]["code"] if self.result["error"] else None
 
     @property
@@ -42,13 +42,13 @@ class Called:
 
 
 def what_is_kept(state: Path) -> list[Path]:
-    """All files below a state folder, but for what undo needs: there lies what the workspace's own files held."""
+    """Returns all files below a state folder, except those for undo, which hold what the workspace's own files held."""
     return [path for path in state.rglob("*") if path.is_file() and "contents" not in path.parts]
 
 
 class RunningServer:
-    """The process and its workspace `shop`, or those that are named, the first of them unless a call says another; use
-    as a context."""
+    """The process and its workspaces: `shop`, or those in `names`. A call goes to the first one unless it names
+    another. Use it as a context."""
 
     def __init__(
         self,
@@ -66,15 +66,16 @@ class RunningServer:
         (folder / "config" / "policy.yaml").write_text(policy)
         mine = {"REMIT_STATE_DIR": str(folder / "state"), "REMIT_CONFIG_DIR": str(folder / "config")}
         self.environment = machine_environment() | mine | environment
-        # Where a test brings variables, the kernel has to show them as the process's own: to whom it shows them is tested.
+        # The variables of a test must be in the environment that the kernel shows, because tests check who can see it
+        # there.
         self._before = command or (("env",) if environment else ())
         self._numbers = itertools.count(1)
 
     def call(
         self, tool: str, answer: str = "deny", folder: Path | None = None, scope: str | None = None, **arguments: Any
     ) -> Called:
-        """One call of the person's own, as `remit run-tool` makes it; whatever is asked is answered with `answer`, for
-        as long as `scope` says."""
+        """Makes one call of the person's own, as `remit run-tool` does. Answers each question with `answer`, and with
+        `scope` if it is given."""
         turn = f"t{next(self._numbers)}"
         folder = folder or (self.workspace if self.others else None)
         events = self.client.turn(turn, self.client.run(turn, own(tool, **arguments), folder), answer, scope)

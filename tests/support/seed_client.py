@@ -1,4 +1,4 @@
-"""A client of the seed's server, written from its text alone (CLI-01): standard library, no Remit.
+"""A client of the seed's server, written from its text alone (CLI-01), with the standard library and without Remit.
 
 `python seed_client.py COMMAND…` starts the server, goes once through everything the seed describes, and prints what it got.
 """

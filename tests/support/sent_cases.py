@@ -1,4 +1,4 @@
-"""What is sent to a server to see how it takes it: bytes, and the answer that is due for them."""
+"""Cases that are sent to a server: bytes, and the answer that is due for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MEBI = 1 << 20
 
 @dataclass(frozen=True)
 class Case:
-    """`data` is what is sent. An `answer_id` of None: the answer is an error without one; missing: none is due."""
+    """`data` is sent. If `answered`, an answer with `answer_id` is due; an id of None means an error without an id."""
 
     name: str
     method: str
@@ -19,5 +19,5 @@ class Case:
 
 
 def frame(body: bytes) -> bytes:
-    """A message's bytes behind their length."""
+    """Returns a message's bytes after a header with their length."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

@@ -1,7 +1,7 @@
-"""Writes a session's file in a process of its own, which is killed: `python session_killed.py FOLDER ROUNDS`.
+"""Writes a session's file in processes that are killed: `python session_killed.py FOLDER ROUNDS`.
 
-For each round a forked process goes on with the session, and tells of each record once it is written; it is killed
-after a random time, and what the file then holds is compared. Prints `{"rounds", "written", "lost", "failed"}`.
+In each round a forked process continues the session, and reports each record once it is written. It is killed after a
+random time, and the file is compared with the reports. Prints `{"rounds", "written", "lost"}`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def write_until_killed(path: Path, first: int, told: int) -> None:
 
 
 def numbers(path: Path) -> list[int]:
-    """The messages that the file holds, in order, as a conversation of it would."""
+    """Returns the numbers of the messages that the file holds, in order, as a continued session would read them."""
     looking = recorder(path)
     said = looking.begin("look", MODEL)
     looking.file.close()
@@ -69,7 +69,7 @@ def main(folder: Path, rounds: int) -> None:
         read_session(path)
         acknowledged = [*known, *map(int, (first + rest).split())]
         known = numbers(path)
-        # One more than was told of may be there, none less.
+        # The file may have one record more than was reported, but none less.
         lost += known[: len(acknowledged)] != acknowledged or len(known) > len(acknowledged) + 1
     print(json.dumps({"rounds": rounds, "written": known[-1], "lost": lost}))
 

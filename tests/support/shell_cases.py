@@ -1,4 +1,4 @@
-"""The tricks with command lines and the everyday ones, from `tests/cases/shell`."""
+"""The tricky command lines and the everyday ones, from `tests/cases/shell`."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ HARMLESS = (CASES / "harmless.txt").read_text("utf-8").splitlines()
 
 
 def name_of(trick: dict[str, Any]) -> str:
-    """Such as THR-shell-sed-i, for `sed -i`."""
+    """Returns a trick's name as a threat, such as THR-shell-sed-i for `sed -i`."""
     return "THR-shell-" + re.sub(r"[^a-z0-9]+", "-", trick["is"].lower()).strip("-")

@@ -15,7 +15,7 @@ WIDTH, HEADS, HEAD = 128, 2, 16
 
 
 def small_model(inner: int = 256) -> dict[str, bytes]:
-    """The files of the model; `inner` sets how large it is (1,536 bytes for each)."""
+    """Returns the files of the model by name; each unit of `inner` makes it 1,536 bytes larger."""
     import numpy as np
     from safetensors.numpy import save
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers

@@ -1,5 +1,5 @@
-"""A server of a small model that speaks as llama.cpp's, LM Studio's or Ollama's does, in bytes: each answer is a step of the
-schema that came with the request."""
+"""A server of a small model that answers as llama.cpp, LM Studio or Ollama does, as raw bytes. Each answer is a step by
+the schema that came with the request."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ TRIAL: Mapping[str, Any] = {"read_file": "ANALYZE", "path": "README.md"}
 
 @dataclass(frozen=True)
 class Shape:
-    """What a kind of server says of itself by path, the path and type of its answers, what stands around one, and how its
-    model is named; an address stands in place of `{}`."""
+    """One kind of server: `pages` are what it tells of itself, by path; `kind` is the content type of its answers,
+    `before` and `after` stand around each of them, and `reference` names its model, with its address in place of
+    `{}`."""
 
     pages: Mapping[str, bytes]
     kind: str
@@ -75,8 +76,8 @@ SHAPES = {
 def small_server(
     *steps: Mapping[str, Any], shape: str = "llama.cpp", trial: bool = True, asked: list[bytes] | None = None
 ) -> Iterator[str]:
-    """Yields the reference of its model; it plays the steps one after the other, after one for the trial where there
-    will be one. What it is `asked` for steps is put there."""
+    """Yields the reference of the server's model. The server plays the steps one after the other, first that of the
+    trial if there will be one, and appends the requests for steps to `asked`."""
     left: Sequence[Mapping[str, Any]] = [*([TRIAL] if trial else []), *steps]
     played, like = iter(left), SHAPES[shape]
 

@@ -1,4 +1,4 @@
-"""Work done by a user whom the modes of files bind."""
+"""Does work as a user whom the modes of files bind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def as_somebody_else(work: Callable[[Path], None]) -> None:
-    """Do it in a process that is not root, whom modes do not bind."""
+    """Do the work in a process that is not root, because modes do not bind root."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         root.chmod(0o777)

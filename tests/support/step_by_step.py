@@ -1,7 +1,7 @@
-"""Writers that are killed, fail or are cleaned up after at the N-th call that `write_atomically` makes of the system.
+"""Writers that are killed, that fail, or whose leftovers are collected, at the N-th system call of `write_atomically`.
 
-One process has imported everything and forks one writer after the other. What is counted is each call of a function of
-`posix` or `fcntl`, so each `open`, `write`, `fsync`, `rename` and the like, before it is made.
+One process has imported everything and forks one writer after the other. Each call of a function of `posix` or `fcntl`,
+such as `open`, `write`, `fsync` or `rename`, is counted before it is made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 @dataclass(frozen=True, slots=True)
 class Order:
     """What the next writer is to do, and what happens at call `step`: it is killed, another server collects leftovers,
-    or the call fails with this errno. `uid` is whom it writes as."""
+    or the call fails with this errno. `uid` is the user as whom it writes."""
 
     path: str
     content: str
@@ -32,8 +32,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How it went: `killed`, `done`, or an error's code. `call` is the call of that step, None past the last one;
-    `made` are the calls before it, in order."""
+    """How the writer `ended`: `killed`, `done`, or an error's code. `call` is the call of the order's step, None past
+    the last one; `made` are the calls before it, in order."""
 
     ended: str
     call: str | None
@@ -41,14 +41,14 @@ class Report:
 
 
 class Writers:
-    """The process that forks them; use as a context."""
+    """The process that forks the writers; use it as a context."""
 
     def __init__(self, root: Path, script: str = __file__) -> None:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen([sys.executable, script, str(root)], stdin=pipe, stdout=pipe, text=True)
 
     def write(self, order: Order) -> Report:
-        """Have one writer do this, and wait for its end."""
+        """Let one writer carry out the order, and wait for its end."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asdict(order)) + "\n")
@@ -85,7 +85,7 @@ def serve(root: Path, write: Callable[[Path, Order, int], None]) -> None:
 
 
 def write(root: Path, order: Order, out: int) -> None:
-    """The writer: nothing else happens in its process."""
+    """Carry out the order; the writer's process does nothing else."""
     from remit_server.errors import ToolError
     from remit_server.workspace.content.files import read_image, write_atomically
     from remit_server.workspace.paths.workspace_path import Workspace
@@ -107,7 +107,7 @@ def write(root: Path, order: Order, out: int) -> None:
 
 
 class Fault:
-    """A profiler that counts calls of the system, and sees to it that something happens at one of them."""
+    """A profiler that counts system calls, and causes the order's fault at one of them."""
 
     def __init__(self, workspace: Any, order: Order, out: int) -> None:
         self._workspace, self._order, self._out = workspace, order, out
@@ -133,7 +133,7 @@ class Fault:
                 raise OSError(number, os.strerror(number))
 
     def _counts(self, function: BuiltinFunctionType) -> bool:
-        # A `close` that fails has closed all the same.
+        # Do not make `close` fail, because a `close` that fails closes the file all the same.
         pure = {"fspath", "fsdecode", "fsencode", "geteuid", "getegid", "strerror"}
         harmless = pure if self._order.fault == "kill" else {*pure, "close"}
         return function.__module__ in {"posix", "fcntl"} and function.__name__ not in harmless

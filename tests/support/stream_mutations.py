@@ -1,4 +1,4 @@
-"""Streams of a model server as no good one sends them: their bytes changed by chance."""
+"""Broken streams of a model server: their bytes are changed at random."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Lines = list[bytes]
 
 
 def _flip(lines: Lines, rng: random.Random) -> None:
-    """Another byte somewhere."""
+    """Changes a byte somewhere."""
     at = rng.randrange(len(lines))
     if lines[at]:
         spot = rng.randrange(len(lines[at]))
@@ -18,7 +18,7 @@ def _flip(lines: Lines, rng: random.Random) -> None:
 
 
 def _cut(lines: Lines, rng: random.Random) -> None:
-    """The end of the stream is missing."""
+    """Cuts off the end of the stream."""
     at = rng.randrange(len(lines))
     del lines[at + 1 :]
     lines[at] = lines[at][: rng.randrange(len(lines[at]) + 1)]
@@ -54,7 +54,7 @@ def _insert(lines: Lines, rng: random.Random) -> None:
 
 
 def _key_twice(lines: Lines, rng: random.Random) -> None:
-    """A key that the object has already, in front of it."""
+    """Repeats a key of an object at the beginning of the object."""
     at = rng.randrange(len(lines))
     keys = [
         key for key in (b"choices", b"delta", b"message", b"type", b"index", b"candidates", b"done") if key in lines[at]
@@ -66,14 +66,14 @@ def _key_twice(lines: Lines, rng: random.Random) -> None:
 
 
 def _deep(lines: Lines, rng: random.Random) -> None:
-    """Brackets that go deeper than any parser should follow."""
+    """Nests brackets deeper than any parser should follow."""
     depth = rng.choice((50, 2_000, 60_000))
     at = rng.randrange(len(lines))
     lines[at] = lines[at].replace(b'"index": 0', b'"index": %b%b' % (b"[" * depth, b"]" * depth), 1)
 
 
 def _long(lines: Lines, rng: random.Random) -> None:
-    """A text of a megabyte."""
+    """Puts in a text of a megabyte."""
     at = rng.randrange(len(lines))
     text = json.dumps("".join(rng.choice("abc ") for _ in range(200)) * 5_000).encode()
     lines[at] = lines[at].replace(b'"I look."', text, 1)
@@ -91,7 +91,7 @@ MUTATIONS: Sequence[Callable[[Lines, random.Random], None]] = (
 
 
 def mutated(stream: bytes, seed: int) -> bytes:
-    """The stream after one to three changes, the same ones for a seed."""
+    """Returns the stream after one to three changes; the same seed makes the same changes."""
     rng = random.Random(seed)
     lines = stream.split(b"\n")
     for _ in range(rng.randint(1, 3)):

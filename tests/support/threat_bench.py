@@ -15,7 +15,7 @@ capabilities:
   - { name: runs, match: { syscall: process.exec }, action: allow }
   - { name: secrets, match: { syscall: fs.read, path_glob: [".env"] }, action: deny }
 """
-"""Everything is allowed that a person could allow, so that what is refused is refused by more than the policy."""
+"""Allows everything that a person could allow, so that a refusal does not come from this policy alone."""
 
 INTENTS = {"read_file": "READ_FILE", "edit_file": "CODE", "write_file": "CODE", "run_command": "EXECUTE"}
 INTENTS |= dict.fromkeys(("git_commit", "run_tests"), "EXECUTE") | dict.fromkeys(
@@ -24,12 +24,12 @@ INTENTS |= dict.fromkeys(("git_commit", "run_tests"), "EXECUTE") | dict.fromkeys
 
 
 def own(tool: str, **arguments: Any) -> dict[str, Any]:
-    """A call as part of a request: no model, the same rules."""
+    """Returns a call as part of a request: no model makes it, but the same rules hold."""
     return {"type": "call", "tool": tool, "arguments": arguments, "intent": INTENTS.get(tool, "ANALYZE")}
 
 
 async def result(bench: Bench, tool: str, asker: Any = None, **arguments: Any) -> Any:
-    """The `tool_result` of one call."""
+    """Makes one call, and returns its `tool_result`."""
     seen = len(bench.of("tool_result"))
     await bench.ask(own(tool, **arguments), asker=asker)
     (event,) = bench.of("tool_result")[seen:]
@@ -37,6 +37,7 @@ async def result(bench: Bench, tool: str, asker: Any = None, **arguments: Any) -
 
 
 async def script(bench: Bench, text: str) -> Any:
-    """The `tool_result` of a script that the person lets run: nobody could tell from `sh script.sh` what it tries."""
+    """Runs a script that the person allows, as `sh script.sh` does not show what it tries. Returns its
+    `tool_result`."""
     (bench.workspace / "script.sh").write_text(textwrap.dedent(text))
     return await result(bench, "run_command", asker=Answering(), command="sh script.sh")

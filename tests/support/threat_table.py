@@ -1,5 +1,5 @@
-"""The table of threats, and what its tests attack: read from the tests' source, so that a name alone proves nothing
-(THR-01)."""
+"""The table of threats, and the doors that its tests go through. The doors are read from the tests' source, because a
+test's name alone proves nothing (THR-01)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DOORS: dict[Door, frozenset[str]] = {
     ),
     "runtime": frozenset({"make_bench", "benches", "open_runtime", "Bench"}),
 }
-"""What a test mentions that goes through a door: itself, or by a fixture or a function that it uses."""
+"""The words that show that a test goes through a door: in the test, or in a fixture or a function that it uses."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,13 @@ class Threat:
     through: str = ""
     why: str = ""
     open: str = ""
-    """What is missing before it can be tried; a row has tests or this."""
+    """What is missing before the threat can be tried; a row has either tests or this."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A test function that bears a name, the doors it goes through, and its marks."""
+    """A test function that bears a threat's name: its place, the doors that it goes through, and whether it is
+    skipped."""
 
     place: str
     doors: frozenset[str]
@@ -57,7 +58,7 @@ class Tried:
 
 
 def threats(text: str) -> list[Threat]:
-    """The rows of a table."""
+    """Returns the rows of a table."""
     groups: dict[str, list[dict[str, Any]]] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return [
         Threat(group, row.pop("is"), tuple(row.pop("tests", ())), **row)
@@ -68,10 +69,10 @@ def threats(text: str) -> list[Threat]:
 
 @cache
 def tried() -> Mapping[str, tuple[Tried, ...]]:
-    """The test functions that bear each name."""
+    """Returns the test functions that bear each name."""
     found: dict[str, list[Tried]] = {}
     for file in sorted(TESTS.rglob("test_*.py")):
-        # Most files bear no name, and parsing is what takes the time.
+        # Parse only the files that may bear a name, because parsing takes the time.
         if file.name != "test_threats_table.py" and _BEARS_ONE.search(file.read_text("utf-8")):
             for name, test in found_in(file):
                 found.setdefault(name, []).append(test)
@@ -79,7 +80,8 @@ def tried() -> Mapping[str, tuple[Tried, ...]]:
 
 
 def found_in(file: Path) -> Iterator[tuple[str, Tried]]:
-    """Each test of a module, once for each name it bears: as a function, in its docstring or in what it is given."""
+    """Yields each test of a module, once for each name that it bears: in its own name, its docstring or its
+    decorators."""
     made = parsed(file)
     above = [folder / "conftest.py" for folder in file.parents if folder.is_relative_to(TESTS)]
     modules = [made, *(parsed(place) for place in above if place.exists())]
@@ -93,13 +95,13 @@ def found_in(file: Path) -> Iterator[tuple[str, Tried]]:
 
 
 def doors(words: Iterable[str]) -> frozenset[str]:
-    """The doors that a test with these words goes through."""
+    """Returns the doors that a test with these words goes through."""
     return frozenset(door for door, signs in DOORS.items() if not signs.isdisjoint(words)) or frozenset({"pure"})
 
 
 @cache
 def parsed(place: Path) -> dict[str, ast.AST]:
-    """A module's own functions, classes and constants by name."""
+    """Returns a module's own functions, classes and constants by name."""
     found: dict[str, ast.AST] = {}
     for node in ast.parse(place.read_text("utf-8")).body:
         match node:
@@ -113,7 +115,8 @@ def parsed(place: Path) -> dict[str, ast.AST]:
 
 
 def _reached(test: ast.AST, modules: list[dict[str, ast.AST]]) -> set[str]:
-    """The words of a test, of the module's own functions, classes and constants that it uses, and of its fixtures."""
+    """Returns the words of a test, of the module's functions, classes and constants that it uses, and of its
+    fixtures."""
     marks = modules[0].get("pytestmark")
     left = [(test, 0), *([(marks, 0)] if marks else [])]
     seen: set[str] = set()
@@ -130,9 +133,9 @@ def _reached(test: ast.AST, modules: list[dict[str, ast.AST]]) -> set[str]:
     return seen
 
 
-@cache  # functions that many tests use are looked at for each of them
+@cache  # because functions that many tests use are looked at for each test
 def _words(node: ast.AST) -> tuple[tuple[str, Literal["name", "fixture"]], ...]:
-    """The names that are used, and the fixtures that are asked for by an argument or by a mark."""
+    """Returns the names that the node uses, and the fixtures that it asks for by an argument or by a mark."""
     return tuple(dict.fromkeys(_every_word(node)))
 
 
@@ -161,13 +164,14 @@ def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """The names in the texts of a piece of source."""
+    """Returns the threats' names in the texts of a piece of source."""
     texts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str))
     return {name for text in texts for name in NAME.findall(text)}
 
 
 def _names(node: ast.FunctionDef | ast.AsyncFunctionDef, made: Mapping[str, ast.AST]) -> set[str]:
-    """In the function's name, in its docstring, and in what its decorators and the constants that they name hold."""
+    """Returns the threats' names in the function's name, its docstring, its decorators, and the constants that these
+    use."""
     found = set(NAME.findall(ast.get_docstring(node) or ""))
     if node.name.lower().startswith("test_thr_"):
         found.add("THR-" + node.name.lower().removeprefix("test_thr_").replace("_", "-"))

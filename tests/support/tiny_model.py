@@ -1,4 +1,4 @@
-"""A real model of random weights in a folder, and what to ask of it."""
+"""A real model of random weights in a folder, and requests for it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ TEMPLATE = (
 def tiny_model(
     kind: str, markers: Sequence[str], template: str | None, begins: Sequence[str] = ("<tool_call>",)
 ) -> Path:
-    """A folder with a qwen3 of random weights. Calls begin, and strings end, more often than by chance."""
+    """Returns a folder with a qwen3 of random weights. Calls begin, and strings end, more often than by chance."""
     folder = CACHE / f"{kind}-v5"
     if (folder / "done").exists():
         return folder
@@ -188,7 +188,7 @@ def comparable(events: Sequence[ModelEvent]) -> tuple[str, list[tuple[str, Any]]
 
 
 def spelled_calls(events: Sequence[ModelEvent], dialect: Dialect) -> list[tuple[str, Any]]:
-    """The calls that noise spelled under a grammar, those too that count as quoted where they stand."""
+    """Returns the calls that random weights spelled under a grammar, also those that count as quoted at their place."""
     text, calls = comparable(events)
     told = "".join(str(arguments["spelled"]) for name, arguments in calls if name == UNREADABLE_CALL)
     known = [(name, arguments) for name, arguments in calls if name != UNREADABLE_CALL]

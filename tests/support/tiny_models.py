@@ -27,8 +27,8 @@ def tiny_model(
 ) -> Path:
     """Write a model in MLX format: over a BPE of 1,024 tokens, over bytes alone, or over a unigram of 8,000 tokens.
 
-    The last has no byte fallback, as some have not; `spread` is the deviation of the output weights, and `markers` are
-    further tokens of its vocabulary.
+    The last has no byte fallback, like some real ones; `spread` is the deviation of the output weights, and `markers`
+    are further tokens of its vocabulary.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer(kind)

@@ -1,4 +1,5 @@
-"""TLS for tests: a certificate that nobody signed, a server's context, and a client's first bytes as OpenSSL says them."""
+"""TLS for tests: a certificate that nobody signed, a server's context, and a client's first bytes as OpenSSL sends
+them."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from cryptography.x509.oid import NameOID
 
 @cache
 def server_context() -> ssl.SSLContext:
-    """A server with a certificate of its own."""
+    """Returns the context of a server with a certificate of its own."""
     with TemporaryDirectory() as folder:
         return _context(Path(folder, "pem"), *_signed("test"))
 
 
 def context_of(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """A server at 127.0.0.1, and the file of the certificate that whoever is to believe it has to name."""
+    """Returns the context of a server at 127.0.0.1, and the file of the certificate that its clients have to trust."""
     here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     secret, certificate = _signed("127.0.0.1", here, x509.BasicConstraints(ca=True, path_length=None))
     believed = folder / "authority.pem"
@@ -32,7 +33,7 @@ def context_of(folder: Path) -> tuple[ssl.SSLContext, Path]:
 
 
 def _signed(called: str, *more: x509.ExtensionType) -> tuple[bytes, bytes]:
-    """A key, and a certificate that it signed itself."""
+    """Returns a key, and a certificate that is signed with it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, called)])
     now = dt.datetime.now(dt.UTC)
@@ -53,7 +54,7 @@ def _signed(called: str, *more: x509.ExtensionType) -> tuple[bytes, bytes]:
 
 
 def _context(file: Path, secret: bytes, certificate: bytes) -> ssl.SSLContext:
-    """A server's, by way of a file: the library takes nothing else."""
+    """Returns a server's context. Writes a file first, because the library loads a certificate from nothing else."""
     file.write_bytes(secret + certificate)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
@@ -61,14 +62,14 @@ def _context(file: Path, secret: bytes, certificate: bytes) -> ssl.SSLContext:
 
 
 def client_context() -> ssl.SSLContext:
-    """A client that believes everybody."""
+    """Returns the context of a client that trusts every server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 
 
 def client_hello(name: str | None) -> bytes:
-    """A client's first bytes."""
+    """Returns a client's first bytes."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = client_context().wrap_bio(incoming, outgoing, server_hostname=name)
     try:

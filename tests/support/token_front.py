@@ -1,5 +1,5 @@
-"""Stands in front of a server on this machine for clients that can send no header: each request gets the token, and what
-names this port in its host and origin names the server's. Everything else passes as it came, byte for byte."""
+"""A proxy before a server on this machine, for clients that cannot send headers. It adds the token to each request, and
+replaces its own port in the host and the origin by the server's. Everything else passes unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CONNECTION = re.compile(rb"\r\nconnection:[^\r\n]*", re.IGNORECASE)
 
 
 class TokenFront:
-    """A port whose requests go to `port`, one a connection."""
+    """A port whose requests go to `port`, one for each connection."""
 
     def __init__(self, port: int, token: str) -> None:
         self._to, self._token = port, token

@@ -1,4 +1,4 @@
-"""Every call of a model with every answer of a person: what is told of them is compared with what happened."""
+"""Every call of a model with every answer of a person, to compare what is told of them with what happened."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bench_runtime import SHOP, Answering, Bench, call, intent
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, LeftOut, RunResult
 
 TWO = "".join(f"{number}\n" for number in range(40))
-"""A file in which two lines far apart are two hunks."""
+"""A file so long that two changed lines can be two hunks."""
 
 
 ALL_DONE = "All of it is done."
-"""What the model says last, whatever happened."""
+"""The model's last words, whatever happened."""
 
 
 DIFF = """\
@@ -30,13 +30,13 @@ DIFF = """\
 +zero
  1
 """
-"""One in two files."""
+"""A diff of two files."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the model, and what it leaves where it is allowed: the names of the files that differ; `half` where the
-    first hunk is left out."""
+    """A call of the model, and its effect if it is allowed: `changes` are the names of the files that differ then,
+    `half` those that differ if the first hunk is left out."""
 
     intent: str
     call: dict[str, Any]
@@ -121,7 +121,7 @@ BY = {"beforehand": "beforehand", "nobody": "unavailable", "too late": "deadline
 
 
 async def play(make_bench: Any, name: str, answer: str) -> tuple[Bench, RunResult]:
-    """Plays a turn with one call and one answer; its bench, and how it ended."""
+    """Plays a turn with one call and one answer; returns its bench and its result."""
     made = CALLS[name]
     patience = {"approval_timeout_s": 0.05} if answer == "too late" else {}
     steps = ({"calls": [intent(made.intent), made.call]}, {"text": ALL_DONE})

@@ -1,4 +1,4 @@
-"""How much a piece of work does, counted in calls, which no other load on the machine changes."""
+"""Measures a piece of work by its number of calls, which other load on the machine does not change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 
 def calls_made_by(work: Callable[[], object], *, in_c: bool = False) -> int:
-    """Counts the calls of Python functions, and `in_c` those of functions in C; a generator that goes on is called."""
+    """Counts the calls of Python functions, and `in_c` those of functions in C; each resumption of a generator counts
+    as a call."""
     made, counted = 0, {"call", "c_call"} if in_c else {"call"}
 
     def count(_: object, event: str, __: object) -> None:

@@ -16,12 +16,12 @@ DONE = {"text": "done"}
 
 
 def read(*paths: str) -> dict[str, Any]:
-    """A step that reads files, as they have to be before they are written."""
+    """Returns a step that reads files, because files have to be read before they are written."""
     return {"calls": [intent("ANALYZE"), *(call("read_file", path=path) for path in paths)]}
 
 
 def write(path: str, content: str) -> dict[str, Any]:
-    """A step that writes a file."""
+    """Returns a step that writes a file."""
     return {"calls": [intent("WRITE_FILE"), call("write_file", path=path, content=content)]}
 
 
@@ -36,5 +36,5 @@ async def begin(make_bench: Any, project: Project, *steps: Any, mode: Mode = Mod
 
 
 def state(bench: Bench) -> str:
-    """Returns where the session stands."""
+    """Returns the session's state in the workflow."""
     return bench.of("state_changed")[-1].state

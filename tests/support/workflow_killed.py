@@ -1,7 +1,8 @@
-"""Moves a session in its workflow in a process that is killed before each call it makes of the system, or of SQLite.
+"""Moves a session in its workflow in a process that is killed before its N-th call of the system or of SQLite.
 
-`python workflow_killed.py FOLDER` prints how often the session stood in each of the three states when it was taken up
-again, and as `wrong` the steps after which it stood anywhere else, without what was proven, or before where it had been.
+`python workflow_killed.py FOLDER` tries each N. It prints how often the session was in each of the three states when it
+was taken up again, and as `wrong` the steps after which it was in no such state, lacked what was proven, or had gone
+back.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ async def go_to_tests(folder: Path) -> None:
 
 
 async def go_to_code(folder: Path, step: int) -> None:
-    """The step that is looked at, with what a failing run proves."""
+    """Makes the moves that are tested, with what a failing run proves."""
     audit = AuditLog(folder / "audit.db")
     with open_turn(folder) as turn:
         turn.memory.position = TESTS

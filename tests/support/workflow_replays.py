@@ -1,4 +1,4 @@
-"""Replays of small changes to packages that others wrote: what is asked for, what a model does about it, and what comes of it.
+"""Replays of small changes to packages that others wrote: the request, the calls of a model, and the result.
 
 Only the changed lines are kept here; the package itself comes from its registry and is checked by its digest.
 """
@@ -63,7 +63,7 @@ class Edit(Form):
 
 
 class Change(Form):
-    """One change, of a kind. `way` says how it goes where the session is strict: tests first, by an exemption, or in
+    """One change, of a kind. `way` says how it is made in a strict session: tests first, by an exemption, or in
     `explore` mode, which the person chooses.
     """
 
@@ -126,7 +126,7 @@ def load_replays() -> list[Replay]:
 
 
 def steps_of(change: Change, *, strict: bool) -> list[Step]:
-    """Returns what the model says, step by step: as strict mode wants it, or as it would without."""
+    """Returns the model's answers, step by step, as strict mode requires them or as they would be without it."""
     looked = [call("read_file", path=edit.path) for edit in _firsts(change.edits) if not edit.is_new]
     read = [_step("ANALYZE", looked)] if looked else []
     return [*read, *(_strict(change) if strict else [_write(change.edits), _RUN]), _commit(change), {"text": "done"}]
@@ -164,7 +164,8 @@ def _firsts(edits: Sequence[Edit]) -> list[Edit]:
 
 
 def unpack(package: Package, folder: Path) -> None:
-    """Puts the kept files into a folder, which becomes a repository with one commit. Skips where there is no archive."""
+    """Puts the kept files into a folder, which becomes a repository with one commit. Skips the test if the archive
+    cannot be fetched."""
     with tarfile.open(fileobj=io.BytesIO(_fetch(package))) as archive:
         for member in archive.getmembers():
             name = member.name.partition("/")[2]
@@ -181,7 +182,7 @@ def unpack(package: Package, folder: Path) -> None:
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git says."""
+    """Runs git, and returns what it prints."""
     return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
 
 

@@ -1,4 +1,4 @@
-"""What the attacks need of the machine, and a server of its own to attack."""
+"""What the attacks need of the machine, and a server to attack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from running_server import POLICY, RunningServer
 
 @pytest.fixture(scope="session")
 def sandbox() -> None:
-    """For tests that run real commands."""
+    """Skips tests that run real commands if there is no sandbox for them."""
     need_sandbox()
 
 
@@ -26,7 +26,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture
 def workspace(server: RunningServer) -> Path:
-    """The server's workspace, with what every test finds in it."""
+    """The workspace of the server, which all tests of a file share."""
     return server.workspace
 
 

@@ -1,1 +1,2 @@
-"""Starts the server and keeps it up: standard library only, no message of the protocol, no data (CLI-11 to CLI-16)."""
+"""Starts the server and keeps it up, with the standard library only. It sees no protocol messages and no data (CLI-11
+to CLI-16)."""

@@ -1,4 +1,4 @@
-"""The container of a workspace, in which the server runs: made, and gone with it (CLI-12, CLI-15)."""
+"""Makes the container of a workspace in which the server runs, and removes it with the server (CLI-12, CLI-15)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from remit_server.pulse import INSIDE, SOCKET
 
 LABEL = "remit.bootstrap"
 HOME = "/run/remit-home"
-# Its other way is to relabel the person's own files.
+# SELinux labels are off, because otherwise the person's own files would have to be relabelled.
 HELD = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--security-opt", "label=disable")
-# What lets an ordinary user make the namespaces of Bubblewrap, which holds commands to more than this takes away.
+# These options let an ordinary user make the namespaces of Bubblewrap. Bubblewrap restricts commands more than these
+# options give up.
 _NESTING = ("--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--security-opt")
 NESTING: Mapping[str, tuple[str, ...]] = {
     "podman": (*_NESTING, "unmask=ALL"),
@@ -34,7 +35,7 @@ _LIMITS = (("nofile", resource.RLIMIT_NOFILE, 65_536), ("nproc", resource.RLIMIT
 
 
 class CannotStart(Exception):
-    """There is no container, and trying again would make none: what is wrong, and what helps."""
+    """There is no container, and another try would not make one. Has the reason (`why`) and the remedy (`fix`)."""
 
     def __init__(self, why: str, fix: str) -> None:
         super().__init__(why)
@@ -43,9 +44,10 @@ class CannotStart(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A container to run the server in: the program, the image, the folder that it may write and whose it is there.
+    """A container to run the server in: the program, the image, the folder that it may write, and its user and group.
 
-    `own` are Remit's folders, by the variables that name them; `passed` are variables of ours that it gets.
+    `own` are Remit's folders, by the variables that name them; `passed` are variables of this process that the
+    container gets.
     """
 
     program: str
@@ -62,14 +64,14 @@ def create_argv(
 ) -> list[str]:
     """Returns the command line that makes the container, for `start_argv` to start.
 
-    The workspace and Remit's own folders are writable in it at their places; it has no privilege, and nothing else of
-    the person's. Root gets no namespaces inside: without capabilities it could not use them (CLI-16).
+    The workspace and Remit's own folders are writable in it, at the same paths; it has no privileges and nothing else
+    of the person's. Root gets no namespaces inside, because without capabilities it could not use them (CLI-16).
     """
     return [
         *(workspace.program, "create", "--interactive", "--pull", "never", "--log-driver", "none"),
         *("--name", name, "--label", f"{LABEL}={this_process()}", *_user_options(workspace, rootless)),
         *(*HELD, *(NESTING[workspace.program] if workspace.user else ())),
-        # Many hosts allow less than a runtime's own default, which it then fails to set.
+        # Set limits that the host allows, because many hosts allow less than a runtime's own default.
         *(option for each in _LIMITS for option in ("--ulimit", _limit(*each))),
         *("--tmpfs", f"{HOME}:rw,mode=1777", "--env", f"HOME={HOME}"),
         *_mount(workspace.folder, workspace.folder),
@@ -82,12 +84,14 @@ def create_argv(
 
 
 def start_argv(program: str, name: str) -> list[str]:
-    """Starts it with our streams, and ends as its command does."""
+    """Returns the command line that starts the container with this process's streams and ends with the exit code
+    inside."""
     return [program, "start", "--attach", "--interactive", name]
 
 
 def signal_argv(program: str, name: str, number: int) -> list[str]:
-    """Sends a signal to the server in it. The program that attends to it may end of one itself before."""
+    """Returns the command line that sends a signal to the server inside. The signal does not go to the program of
+    `start_argv`, because that may end before the server."""
     return [program, "kill", "--signal", str(number), name]
 
 
@@ -95,7 +99,7 @@ def signal_argv(program: str, name: str, number: int) -> list[str]:
 def contained(workspace: Workspace, sockets: Path, command: Sequence[str]) -> Generator[str]:
     """Makes a container, and yields its name; removes it in the end, whatever its state.
 
-    Raises CannotStart, and OSError where there is no such program.
+    Raises CannotStart, and OSError if there is no such program.
     """
     name = f"remit-workspace-{secrets.token_hex(6)}"
     argv = create_argv(workspace, name, sockets, command, rootless=is_rootless(workspace.program))
@@ -110,7 +114,7 @@ def contained(workspace: Workspace, sockets: Path, command: Sequence[str]) -> Ge
 
 
 def is_rootless(program: str) -> bool:
-    """Returns whether its containers belong to an ordinary user. Raises CannotStart where it does not work."""
+    """Returns whether the program's containers belong to an ordinary user. Raises CannotStart if the program fails."""
     asked, answer = _ROOTLESS[program]
     told = _act([program, "info", "--format", asked])
     if told.returncode != 0:
@@ -131,8 +135,8 @@ def remove_orphans(program: str) -> list[str]:
 
 
 def _user_options(workspace: Workspace, rootless: bool) -> tuple[str, ...]:
-    """Returns whoever started us, also inside: what is written stays theirs. In Docker without root, that is its
-    root."""
+    """Returns the options for the user inside: the one who started this process, so that written files stay theirs. In
+    rootless Docker that user is root."""
     if rootless and workspace.program == "docker":
         return ("--user", "0:0")
     kept = ("--userns", "keep-id") if rootless else ()
@@ -146,7 +150,7 @@ def _limit(kind: str, number: int, most: int) -> str:
 
 
 def _mount(source: Path, place: Path) -> tuple[str, str]:
-    """Returns a folder, its fields quoted: a path may hold commas and colons."""
+    """Returns the option that mounts a folder, with quoted fields, because a path may hold commas and colons."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(("type=bind", f"src={source}", f"dst={place}"))
     return ("--mount", line.getvalue())

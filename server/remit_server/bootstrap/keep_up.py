@@ -1,4 +1,4 @@
-"""Starts the server and keeps it up: ping and pong, a few restarts (CLI-12, CLI-13)."""
+"""Starts the server and keeps it up: by pings and a few restarts (CLI-12, CLI-13)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds: until a started server says something, between pings, for their answers, and to end when told to."""
+    """Limits in seconds: for a started server to connect, between pings, for an answer to a ping, and to end when told
+    to."""
 
     start: float = 60.0
     ping: float = 5.0
@@ -40,7 +41,8 @@ class Pace:
 
 @dataclass(slots=True)
 class Watched:
-    """One run of the server; `told` is when it was told to end (0: never), `container` program and name of its own."""
+    """One run of the server; `told` is when it was told to end (0: never), `container` the program and the name of its
+    container."""
 
     process: subprocess.Popen[bytes]
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
@@ -49,17 +51,18 @@ class Watched:
     container: tuple[str, str] | None = None
 
     def answers(self, connection: socket.socket) -> bool:
-        """Returns whether it is the server that connected, or of a container at least our user (CLI-14)."""
+        """Returns whether the server made the connection. For a container only the same user can be checked
+        (CLI-14)."""
         return is_own(connection) if self.container else is_from(connection, self.process.pid)
 
 
 def may_restart(restarts: Sequence[float], now: float) -> bool:
-    """Returns whether the server may be started again, after these restarts: three at most in five minutes."""
+    """Returns whether the server may be started again after these restarts: at most three times in five minutes."""
     return sum(now - at < WITHIN_S for at in restarts) < MOST_RESTARTS
 
 
 def bootstrap(command: Sequence[str], workspace: Workspace | None = None, pace: Pace | None = None) -> int:
-    """Keeps the server `command` up until it ends in order; returns its exit code, or 1 where it is given up."""
+    """Keeps the server `command` up until it ends in order; returns its exit code, or 1 if no restart is left."""
     restarts: list[float] = []
     last: Sequence[str] = ()
     try:
@@ -97,7 +100,8 @@ def _last_words(why: str, lines: Sequence[str]) -> str:
 
 @contextmanager
 def _started(command: Sequence[str], workspace: Workspace | None) -> Generator[tuple[Watched, socket.socket]]:
-    """Starts the server with our standard input and output; its rest is ended. Raises OSError, CannotStart."""
+    """Starts the server with this process's standard input and output; kills it at the end if it still runs. Raises
+    OSError, CannotStart."""
     with (
         tempfile.TemporaryDirectory(prefix=f"remit-bootstrap-{this_process()}-", dir=_short_folder()) as folder,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener,
@@ -108,7 +112,8 @@ def _started(command: Sequence[str], workspace: Workspace | None) -> Generator[t
         with making as name:
             argv = list(command) if workspace is None else start_argv(workspace.program, name)
             environment = {**os.environ, SOCKET: f"{folder}/socket"}
-            # A terminal's Ctrl-C is for us, who tell the server: what attends to a container would end before it.
+            # With a container, Ctrl-C in the terminal reaches only this process, which passes it on; otherwise the
+            # container's `start` program would end before the server.
             process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=environment, start_new_session=bool(name))
             watched = Watched(process, container=(workspace.program, name) if workspace is not None else None)
             reader = threading.Thread(target=_keep_lines, args=(watched,), daemon=True)
@@ -124,19 +129,20 @@ def _started(command: Sequence[str], workspace: Workspace | None) -> Generator[t
 def _remove_left_folders() -> None:
     """Removes the folders of bootstraps that were killed."""
     for folder in Path(_short_folder()).glob("remit-bootstrap-*-*-*-*"):
-        with suppress(OSError):  # another one removes it too
+        with suppress(OSError):  # another bootstrap may remove it too
             if folder.lstat().st_uid == os.getuid() and is_dead(folder.name.split("-", 2)[2].rpartition("-")[0]):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 def _short_folder() -> str:
-    """Returns a folder for a socket, whose whole path may have about a hundred bytes."""
+    """Returns a short folder for a socket, because the socket's whole path may have only about a hundred bytes."""
     usual = tempfile.gettempdir()
     return usual if len(os.fsencode(usual)) < 40 else "/tmp"  # noqa: S108  what is made in it is private
 
 
 def _watch(watched: Watched, listener: socket.socket, pace: Pace) -> str | None:
-    """Watches one run to its end; returns why it is to be started again, None where it ended in order, or had to."""
+    """Watches one run to its end; returns why the server should be restarted, or None if it ended in order or was told
+    to."""
     connection = _connected(watched, listener, pace)
     if connection is None:
         if _is_overdue(watched, pace):
@@ -160,7 +166,7 @@ def _watch(watched: Watched, listener: socket.socket, pace: Pace) -> str | None:
 
 
 def _connected(watched: Watched, listener: socket.socket, pace: Pace) -> socket.socket | None:
-    """Waits for the server to come to the socket; None where it ends before, or takes too long."""
+    """Waits until the server connects to the socket; returns None if it ends before or takes too long."""
     until = time.monotonic() + pace.start
     listener.settimeout(0.1)
     while time.monotonic() < until and not _is_overdue(watched, pace):
@@ -180,7 +186,7 @@ def _is_overdue(watched: Watched, pace: Pace) -> bool:
 
 
 def _ping(watched: Watched, connection: socket.socket) -> bool:
-    """Sends one ping; returns whether the pong came. What comes last of a server that ends in order is its `bye`."""
+    """Sends one ping; returns whether the pong came. A server that ends in order sends `bye` last."""
     try:
         with suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(PING)
@@ -207,7 +213,7 @@ def _how_ended(process: subprocess.Popen[bytes]) -> str | None:
 
 @contextmanager
 def _passing_on(watched: Watched) -> Generator[None]:
-    """Signals that are meant to end us end the server, which then says that it ends in order. One that is ignored
+    """Passes signals that should end this process on to the server, which then ends in order. An ignored signal
     (`nohup`) stays ignored.
     """
 
@@ -230,7 +236,7 @@ def _passing_on(watched: Watched) -> Generator[None]:
 
 
 def _keep_lines(watched: Watched) -> None:
-    """Passes on what the server says on standard error, and keeps the last of it."""
+    """Passes on the server's standard error, and keeps its last lines."""
     assert watched.process.stderr is not None
     for line in watched.process.stderr:
         text = line.decode(errors="replace").rstrip("\n")

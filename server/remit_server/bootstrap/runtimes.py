@@ -1,4 +1,4 @@
-"""Which runtimes are here, and how the others are installed on this system (CLI-11)."""
+"""Finds the runtimes on this machine, and tells how to install the others (CLI-11)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUNTIMES: Mapping[str, tuple[str, ...]] = {
     "podman": ("runs commands, or Remit itself, in a container", "podman"),
     "docker": ("runs commands, or Remit itself, in a container", "docker"),
 }
-"""What may be needed: what it does, and the programs that it is."""
+"""The runtimes that may be needed: what each does, then the names of its programs."""
 
 _LINUX = {name: name for name in RUNTIMES} | {"python": "python3", "node": "nodejs"}
 INSTALL: Mapping[str, Mapping[str, str]] = {
@@ -31,14 +31,14 @@ INSTALL: Mapping[str, Mapping[str, str]] = {
     },
     "win32": dict.fromkeys(RUNTIMES, "install it inside WSL2, and run Remit there"),
 }
-"""How each is installed, by system."""
+"""How to install each runtime, by system."""
 
 FAMILIES: Mapping[str, str] = {"ubuntu": "debian", "rhel": "fedora", "centos": "fedora", "manjaro": "arch"}
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One runtime: where it is, else how it is installed here."""
+    """One runtime: where it is (None if it is not found), and how to install it here."""
 
     name: str
     path: str | None
@@ -46,7 +46,7 @@ class Found:
 
 
 def this_system() -> str:
-    """Returns the key of `INSTALL` for this machine; an empty text where it is none of them."""
+    """Returns the key of `INSTALL` for this machine; an empty text if Linux is of none of these families."""
     if not sys.platform.startswith("linux"):
         return sys.platform
     try:
@@ -59,7 +59,7 @@ def this_system() -> str:
 
 
 def find_runtimes(system: str, path: str | None = None) -> tuple[Found, ...]:
-    """Returns every runtime, found in `path` (the PATH where it is None) or not."""
+    """Returns every runtime, found or not. Searches `path`, or PATH if `path` is None."""
     how = INSTALL.get(system, {})
     return tuple(
         Found(
@@ -72,7 +72,7 @@ def find_runtimes(system: str, path: str | None = None) -> tuple[Found, ...]:
 
 
 def describe_runtimes(found: Sequence[Found]) -> str:
-    """Returns one line for each: where it is, or what it is for and how to get it."""
+    """Returns one line for each runtime: where it is, or what it is for and how to install it."""
     return "\n".join(
         f"{each.name:<11}{each.path or f'not found; it {RUNTIMES[each.name][0]}: {each.install}'}" for each in found
     )

@@ -1,5 +1,5 @@
-"""Where a person's own rules run: one sandboxed process for all of them (EXT-01).
+"""Runs a person's own rules: one sandboxed process for all of them (EXT-01).
 
-The one process of a person's own rules: kept by `host.py`, spoken to by `process.py`; `program.py` is what runs
-inside. Absent: what an answer means (`policy/decision/extension.py` says that).
+`host.py` keeps the process running, `process.py` talks to it, and `program.py` is the program that runs inside. Absent:
+what an answer means (`policy/decision/extension.py` says that).
 """

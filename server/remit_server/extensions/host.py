@@ -1,7 +1,7 @@
-"""Keeps the process of a person's own rules: started and warmed, asked in turn, started again when it failed
-(EXT-01).
+"""Keeps the process of a person's own rules running: starts it and warms it up, asks it one question at a time, and
+starts it again after a failure (EXT-01).
 
-When a process that failed may be started again; pure (EXT-02).
+`Failures` tells when a process that failed may be started again; pure (EXT-02).
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _Question = tuple[Sequence[str], Facts, "Future[Json]"]
 
 
 class ExtensionHost:
-    """The rules' process, in the care of one thread: asked from any, one question at a time.
+    """The rules' process, which one thread keeps. Any thread may ask; questions are answered one at a time.
 
-    The first start begins at once, in the background; `call_s` bounds each question, from when its turn has come.
+    The first start begins at once, in the background; `call_s` limits the time of each question, without its wait for
+    its turn.
     """
 
     def __init__(self, rules: Sequence[ExtensionRule], workspace: Path, call_s: float = CALL_S) -> None:
@@ -52,13 +53,13 @@ class ExtensionHost:
         self._failures = Failures()
         self._why = ""
         self._nowhere: Isolation | None = None
-        # The process dies with the thread that started it, so one thread lives as long as all of them.
+        # The process dies with the thread that started it, so one thread starts all of them and lives until the end.
         self._thread = threading.Thread(target=self._keep, name="remit-extensions", daemon=True)
         self._thread.start()
 
     def ask(self, names: Sequence[str], facts: Facts) -> Json:
-        """Returns their answers, in that order. Raises ExtensionError: it crashed, took too long, or there is no
-        sandbox."""
+        """Returns the answers of the named rules, in that order. Raises ExtensionError if the process crashed or took
+        too long, or if there is no sandbox."""
         answer: Future[Json] = Future()
         with self._lock:
             if self._closed:
@@ -67,13 +68,13 @@ class ExtensionHost:
         return answer.result()
 
     def check(self) -> None:
-        """Wait for the first start. Raises PolicyError where a file's own top level failed; nothing where nothing
-        isolates: then each question is refused.
+        """Wait for the first start. Raises PolicyError if the top level of a rule's file failed. Raises nothing if no
+        sandbox works, because then each question is refused.
         """
         self._loaded.result()
 
     def unanswerable(self) -> ExtensionError | None:
-        """Returns why they cannot be asked now; None where they can."""
+        """Returns why the rules cannot be asked now; None if they can."""
         try:
             self.ask((), facts_of(_WARM_UP))
         except ExtensionError as error:
@@ -81,7 +82,7 @@ class ExtensionHost:
         return None
 
     def close(self) -> None:
-        """End the process; what is being asked is refused. Idempotent."""
+        """End the process; pending questions are refused. Idempotent."""
         with self._lock:
             if self._closed:
                 return
@@ -96,18 +97,18 @@ class ExtensionHost:
         try:
             self._start()
             self._loaded.set_result(None)
-        except Exception as error:  # for whoever waits for the start, whatever it is
+        except Exception as error:  # `check` raises it, whatever it is
             self._loaded.set_exception(error)
         while (question := self._questions.get()) is not None:
             names, facts, answer = question
             try:
                 answer.set_result(self._answer(names, facts))
-            except Exception as error:  # as above; without it the asker would wait for ever
+            except Exception as error:  # `ask` raises it; otherwise the caller would wait for ever
                 answer.set_exception(error)
-            # In the background: it is ready again when the next question comes.
+            # Restart in the background, so that the process is ready when the next question comes.
             try:
                 self._restart()
-            except Exception:  # as above: without this thread nobody is answered any more
+            except Exception:  # this thread must go on, because it answers every question
                 log.exception("the process of the extension rules cannot be started again")
         self._end()
 
@@ -130,11 +131,11 @@ class ExtensionHost:
             raise ExtensionError("your extension rules gave no answer", why, fix) from failed
 
     def _restart(self) -> RuleProcess | None:
-        """Returns the process, started again where there is none and that may be; None where there is still none."""
+        """Returns the process, and starts it if there is none and a restart is due; None if there is still none."""
         if self._process is None and not self._closed and self._failures.wait_s(time.monotonic()) == 0:
             try:
                 self._start()
-            except PolicyError as error:  # it was right the first time
+            except PolicyError as error:  # unexpected, because the files could be loaded at the first start
                 self._failed(error.why)
         return self._process
 
@@ -155,7 +156,7 @@ class ExtensionHost:
             self._failed(f"in the call that warms it up {failed}")
 
     def _start_process(self) -> RuleProcess | None:
-        """Returns one in the first sandbox that starts it; None where none does, and then notes why."""
+        """Returns a process in the first sandbox that starts it. If no sandbox does, notes why and returns None."""
         failures: list[str] = []
         for sandbox in self._sandboxes:
             try:
@@ -163,7 +164,7 @@ class ExtensionHost:
             except ProcessFailed as failed:
                 failures.append(f"`{sandbox.name}`: {failed}")
             else:
-                # The next time, nobody waits for those that failed before.
+                # Keep only the sandbox that worked, so that no restart waits for those that failed.
                 self._sandboxes, self._nowhere = (sandbox,), None
                 return process
         isolation = Fallback(self._sandboxes, sandbox_advice(this_machine())).isolation()
@@ -210,7 +211,7 @@ def _closing() -> ExtensionError:
 
 
 def _problem(rule: ExtensionRule, fault: Json) -> Problem:
-    """Returns what a file's own top level did wrong, as the process told it; at 1:1 where it told something else."""
+    """Returns the problem in a file's top level as the process reported it, at 1:1 if the report is malformed."""
     told = fault if isinstance(fault, dict) else {}
     line, column, error = (told.get(key) for key in ("line", "column", "error"))
     at = (line, column) if isinstance(line, int) and isinstance(column, int) else (1, 1)
@@ -225,16 +226,17 @@ FIRST_WAIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The times of its failures, oldest first, in seconds of one monotonic clock."""
+    """The times of the process's failures, oldest first, in seconds of one monotonic clock."""
 
     times: tuple[float, ...] = ()
 
     def and_one(self, now: float) -> Failures:
-        """With one more; those that are long ago do not count any more."""
+        """Returns these failures and a new one, without those older than `WITHIN_S`."""
         return Failures((*(time for time in self.times if now - time < WITHIN_S), now))
 
     def wait_s(self, now: float) -> float:
-        """Returns seconds until it may be started: none below three failures in five minutes, then ever longer ones."""
+        """Returns the seconds until the process may be started: 0 below three failures in five minutes, then longer and
+        longer."""
         recent = [time for time in self.times if now - time < WITHIN_S]
         if len(recent) < AT_ONCE:
             return 0.0

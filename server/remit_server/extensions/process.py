@@ -1,4 +1,4 @@
-"""The sandboxed process from outside: one question, one answer, by a deadline (EXT-01)."""
+"""Talks to the sandboxed process from outside: one question, one answer, by a deadline (EXT-01)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ _DEATH_S = 10.0
 
 
 class ProcessFailed(Exception):
-    """It ended, took too long, or said what is no answer; it has to be killed. Its text is the reason."""
+    """The process ended, took too long, or sent something that is no answer; it has to be killed. The text is the
+    reason."""
 
 
 class QuestionTooLong(Exception):
-    """Nothing was asked."""
+    """The question is over MAX_QUESTION bytes, so it was not sent."""
 
 
 class RuleProcess:
-    """A running one. Belongs to the thread that started it, with which it dies."""
+    """A running process. It belongs to the thread that started it, and dies with that thread."""
 
     def __init__(self, process: subprocess.Popen[bytes], remove: Callable[[], None]) -> None:
         assert process.stdin is not None
@@ -43,7 +44,8 @@ class RuleProcess:
 
     @classmethod
     def start(cls, sandbox: RuleSandbox) -> RuleProcess:
-        """Start it and hear that Python runs in it. Raises ProcessFailed, and leaves no process behind then."""
+        """Start the process and wait until Python runs in it. Raises ProcessFailed, and then leaves no process
+        behind."""
         try:
             given = sandbox.start_rules((files("remit_server.extensions") / "program.py").read_bytes())
             process = cls(_spawn(given), given.remove)
@@ -57,7 +59,8 @@ class RuleProcess:
         return process
 
     def ask(self, message: dict[str, Json], seconds: float) -> Json:
-        """Returns its answer. Raises ProcessFailed; QuestionTooLong where the message is over MAX_QUESTION bytes."""
+        """Returns the process's answer. Raises ProcessFailed; QuestionTooLong if the message is over MAX_QUESTION
+        bytes."""
         name = secrets.token_hex(8)
         body = json.dumps({"id": name, **message}).encode()
         if len(body) > MAX_QUESTION:
@@ -68,17 +71,17 @@ class RuleProcess:
 
     @property
     def sound(self) -> bool:
-        """Whether it lives, and has said nothing that nobody asked for."""
+        """Whether the process runs and has sent nothing unasked."""
         return self._process.poll() is None and not _ready(self._from.fileno(), select.POLLIN, 0)
 
     def kill(self) -> None:
-        """End it and everything in it; may be called from any thread, and again."""
+        """End the process and everything in it. May be called from any thread, and more than once."""
         self._process.kill()
         self._process.wait(_DEATH_S)
         self._remove()
 
     def close(self) -> None:
-        """Kill it and let go of its pipes."""
+        """Kill the process and close its pipes."""
         self.kill()
         for pipe in (self._to, self._from):
             pipe.close()
@@ -129,7 +132,7 @@ def _ready(fd: int, event: int, seconds: float) -> bool:
 
 
 def _spawn(given: RuleStart) -> subprocess.Popen[bytes]:
-    """Raises OSError."""
+    """Starts the process. Raises OSError."""
     try:
         return subprocess.Popen(
             given.argv,

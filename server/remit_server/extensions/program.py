@@ -1,7 +1,8 @@
-"""The program inside: it is handed rules through its standard input, and answers for them. Standard library only.
+"""The program in the sandbox: it gets rules through its standard input and answers questions about them. Standard
+library only.
 
-Each message is four bytes of length and JSON, `{id, load}` or `{id, rules, action}`; each answer `{id, answer}`.
-This file is not imported outside; it is the text that the sandboxed Python runs.
+Each message is four bytes of length and JSON, `{id, load}` or `{id, rules, action}`; each answer `{id, answer}`. No
+other module imports this file; the sandboxed Python runs its text.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ _MAX_TEXT = 500
 def main() -> None:
     """Serve until standard input ends."""
     limited(int(sys.argv[1]))
-    os.environ.clear()  # a container has variables of its own
+    os.environ.clear()  # a container sets variables of its own
     source, sink = os.dup(0), os.dup(1)
-    # What a rule prints or reads must not get between the messages. Standard error leads nowhere; in a container it
-    # cannot be read, but there is a device for that.
+    # A rule's own input and output must not mix with the messages, so connect both to the null device. Without that
+    # device, use standard error, which leads nowhere.
     nowhere = os.open(os.devnull, os.O_RDWR) if os.path.exists(os.devnull) else 2  # noqa: PTH110
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
@@ -39,7 +40,7 @@ def main() -> None:
 
 
 def limited(memory_bytes: int) -> None:
-    """Give up what no rule needs, for good, before the first of them is here."""
+    """Lower the resource limits for good, before the first rule is loaded."""
     for kind, most in (
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_FSIZE, 0),
@@ -52,25 +53,25 @@ def limited(memory_bytes: int) -> None:
 
 
 def loaded(rules: dict[str, tuple[str, Rule]], source: dict[str, str]) -> dict[str, Any] | None:
-    """Run a file's top level and keep its rule; where that fails, what and where."""
+    """Run a file's top level and keep its rule. Returns the error and its place if that fails, else None."""
     file, scope = source["file"], {"__name__": source["name"]}
     try:
         exec(compile(source["text"], file, "exec", dont_inherit=True), scope)  # noqa: S102 this is what we are for
         rules[source["name"]] = (file, scope["rule"])  # type: ignore[assignment]
-    except BaseException as error:  # `exit()` too is no reason to end
+    except BaseException as error:  # also `exit()` must not end this program
         line, column = place(error, file)
         return {"error": said(error), "line": line, "column": column}
     return None
 
 
 def asked(rules: dict[str, tuple[str, Rule]], question: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns what each of the named rules says; every one gets an action of its own."""
+    """Returns the answer of each named rule; each gets its own copy of the action."""
     action = json.dumps(question["action"])
     return [verdict(*rules[name], json.loads(action)) for name in question["rules"]]
 
 
 def verdict(file: str, rule: Rule, action: dict[str, Any]) -> dict[str, Any]:
-    """Returns one rule's answer, or why there is none."""
+    """Returns one rule's answer, or the error for which there is none."""
     try:
         word, reason = spelled(rule(action))
     except BaseException as error:
@@ -81,7 +82,7 @@ def verdict(file: str, rule: Rule, action: dict[str, Any]) -> dict[str, Any]:
 
 
 def spelled(result: object) -> tuple[str, str | None]:
-    """Returns the word and the reason in what a rule returned; no word where it is something else."""
+    """Returns the word and the reason from a rule's result; an empty word if the result has another form."""
     match result:
         case str(word) | (str(word), None):
             return str(word), None
@@ -92,7 +93,7 @@ def spelled(result: object) -> tuple[str, str | None]:
 
 
 def said(error: BaseException) -> str:
-    """Returns the error in words, whatever its own text does."""
+    """Returns the error in words, even if its `__str__` fails."""
     try:
         text = str(error)
     except BaseException:
@@ -101,7 +102,7 @@ def said(error: BaseException) -> str:
 
 
 def place(error: BaseException, file: str) -> tuple[int, int]:
-    """Returns line and column, from 1, of the last thing that this file did."""
+    """Returns the line and column, from 1, in this file at which the error was raised or passed through last."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return (frames[-1].lineno or 1, (frames[-1].colno or 0) + 1) if frames else (1, 1)
 
@@ -114,7 +115,7 @@ def received(source: int) -> dict[str, Any] | None:
 
 
 def exactly(source: int, count: int) -> bytes:
-    """So many bytes; none where they end before."""
+    """Returns `count` bytes; none if the input ends before."""
     data = bytearray()
     while len(data) < count:
         chunk = os.read(source, count - len(data))

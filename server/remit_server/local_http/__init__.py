@@ -1,4 +1,5 @@
-"""A port of this machine alone, for the transports that speak HTTP (TRN-06, TRN-20).
+"""A port that only this machine can reach, for the transports that speak HTTP (TRN-06, TRN-20).
 
-`guard.py` stands before everything, `serving.py` listens, keeps the token and runs the server. Absent: what is served.
+`guard.py` checks every request first, `serving.py` listens, keeps the token and runs the server. Absent: what is
+served.
 """

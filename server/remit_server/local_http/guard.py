@@ -1,7 +1,9 @@
-"""Refuses every request that is not this person's own program's, before anything looks at it (TRN-06, THR-http-*).
+"""Refuses every request that does not come from the person's own programs, before any other code sees it (TRN-06,
+THR-http-*).
 
-A page in the person's browser can send requests here, and with a name that resolves here even reads the answers: so a
-request needs the token, which no page knows, and names this very address as its host and as its origin.
+A page in the person's browser can send requests here, and can even read the answers if its host name resolves to this
+address. So a request needs the token, which no page knows, and must name this address as its host and, if it names one,
+as its origin.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from remit_server.contract.refused import refuse_request
 
 _BEARER = b"Bearer "
 _PROTOCOL = "remit.token."
-"""A page cannot set headers of a WebSocket: it names its token as a subprotocol, which is in no log and no address."""
+"""A page cannot set headers of a WebSocket, so it sends the token as a subprotocol, which appears in no log and no
+URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +34,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What a request has to show: the token, and one of these hosts, port and all. What is `shown`, a page that does
-    nothing by itself, may be looked at without the token."""
+    """What a request needs: the token, and one of these hosts with its port. The paths in `shown`, whose pages do
+    nothing by themselves, may be read without the token."""
 
     token: str
     hosts: frozenset[str]
     shown: frozenset[str] = frozenset()
 
     def judge(self, scope: Scope) -> Refusal | None:
-        """Returns why a request is refused; None where it may come in."""
+        """Returns why a request is refused; None if it is accepted."""
         headers = _headers(scope["headers"])
         hosts = headers.get("host", ())
         if len(hosts) != 1 or hosts[0] not in self.hosts:
@@ -63,7 +66,7 @@ class Door:
 
 
 def _headers(raw: Iterable[tuple[bytes, bytes]]) -> Mapping[str, tuple[str, ...]]:
-    """Returns every value of each header: one that is given twice is not the one that we happen to read."""
+    """Returns all values of each header, so that a header that is sent twice can be noticed."""
     found: dict[str, tuple[str, ...]] = {}
     for name, value in raw:
         key = name.decode("latin-1").lower()
@@ -72,7 +75,7 @@ def _headers(raw: Iterable[tuple[bytes, bytes]]) -> Mapping[str, tuple[str, ...]
 
 
 class Guard:
-    """The door of an application."""
+    """Puts a `Door` before an application."""
 
     def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app, self._door = app, door

@@ -1,4 +1,4 @@
-"""Serves an application on this machine's own address, until a signal (TRN-06): its socket, its token, its end."""
+"""Serves an application on this machine's own address until a signal (TRN-06); makes its socket and its token."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MOST_HEAD = 64 << 10
 MOST_BYTES = 16 << 20
 
 Tell = Callable[[str, str, Path], None]
-"""Is given the address, the token of this start, and the file that holds it."""
+"""Takes the address, the token of this start, and the file that holds the token."""
 
 
 async def serve_app(
     app: ASGIApp, listening: socket.socket, state: Path, tell: Tell, *, shown: frozenset[str] = frozenset()
 ) -> None:
-    """Serves behind the guard until SIGINT or SIGTERM; what is `shown` may be looked at without the token. Raises
+    """Serves behind the guard until SIGINT or SIGTERM; the paths in `shown` may be read without the token. Raises
     SetupError."""
     port = listening.getsockname()[1]
     door = Door(secrets.token_urlsafe(32), frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}), shown)
@@ -58,11 +58,11 @@ async def serve_app(
 
 
 class _Server(uvicorn.Server):
-    """A server that a signal ends in order: uvicorn's own raises the signal again once it has ended."""
+    """A server that a signal ends in order; uvicorn's own class raises the signal again after its end."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Has SIGINT and SIGTERM end it meanwhile."""
+        """Makes SIGINT and SIGTERM end the server while the context lasts."""
         loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
         for number in signals:
             loop.add_signal_handler(number, self.handle_exit, number, None)
@@ -74,12 +74,12 @@ class _Server(uvicorn.Server):
 
 
 def listen(port: int) -> socket.socket:
-    """Returns a socket that listens on this machine's own address; 0 is any port that is free. Raises SetupError."""
+    """Returns a socket that listens on this machine's own address; 0 means any free port. Raises SetupError."""
     listening = socket.socket()
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((ADDRESS, port))
-        listening.listen(128)  # whoever reads the address may come at once
+        listening.listen(128)  # clients that read the address may connect at once
     except (OSError, OverflowError) as error:
         listening.close()
         fix = "give another one by `--port`, or 0 for any that is free"
@@ -89,7 +89,7 @@ def listen(port: int) -> socket.socket:
 
 
 def _write_privately(file: Path, text: str) -> None:
-    """Writes a new file that nobody else can read, in the place of what was there."""
+    """Writes a new file that nobody else can read, and replaces an old one."""
     try:
         file.unlink(missing_ok=True)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,5 +1,5 @@
-"""Says what runs next, for everything of the server that has to wait for its turn (SCH-01).
+"""Decides what runs next, for all work of the server that has to wait for its turn (SCH-01).
 
-What runs next: a frozen schedule and the function that advances it (`schedule.py`, pure), the tasks that wait for
-their turn in it and how one of them is paused (`runner.py`). Absent: what a task is.
+`schedule.py` (pure) has the frozen schedule and the function that advances it; `runner.py` has the tasks that wait for
+their turn, and pauses them. Absent: what a task is.
 """

@@ -1,5 +1,5 @@
-"""Runs what a schedule says, on one event loop (SCH-01), and pauses a running command, whose time does not pass
-meanwhile (SCH-04). It decides nothing: `schedule.advance` does.
+"""Runs tasks by a schedule on one event loop (SCH-01), and pauses running commands; pauses do not count as a command's
+time (SCH-04). It decides nothing, because `schedule.advance` does.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ _SHORTEST_LOOK_S = 0.05
 
 @dataclass(slots=True)
 class Freezer:
-    """Belongs to one command. Whoever runs it attaches the way to pause it; `changed` is told when there is one, and
-    `paused` when it is paused and goes on, which may not raise. `more_s` are seconds that it has beyond its own.
+    """Pauses one command. The code that runs the command attaches the way to pause it; `changed` is called when there
+    is such a way or none any more, and `paused`, which must not raise, when the command is paused or goes on. `more_s`
+    are seconds that the command gets beyond its own limit.
 
-    Until then, and after its end, nothing is paused.
+    Before `attach` and after `detach`, nothing is paused.
     """
 
     changed: Callable[[bool], None] = lambda can: None
@@ -34,12 +35,12 @@ class Freezer:
     _frozen_s: float = field(default=0.0)
 
     def attach(self, act: Callable[[bool], None]) -> None:
-        """Says how: `act(True)` stops everything of the command, `act(False)` lets it go on."""
+        """Sets the way to pause: `act(True)` stops all processes of the command, `act(False)` lets them go on."""
         self._act = act
         self.changed(True)
 
     def detach(self) -> None:
-        """Says that it is over; a paused command is let go on first, so that it can end."""
+        """Ends the pausing; a paused command is resumed first, so that it can end."""
         self.thaw()
         self._act = None
         self.changed(False)
@@ -52,7 +53,7 @@ class Freezer:
             self.paused(True)
 
     def thaw(self) -> None:
-        """Lets it go on. Idempotent."""
+        """Resumes the command. Idempotent."""
         if self._act is not None and self._frozen_since is not None:
             self._frozen_s, self._frozen_since = self.frozen_s, None
             self._act(False)
@@ -60,7 +61,7 @@ class Freezer:
 
     @property
     def frozen_s(self) -> float:
-        """Seconds that it was paused until now, in all."""
+        """How many seconds the command has been paused so far, in all."""
         return self._frozen_s + (0.0 if self._frozen_since is None else time.monotonic() - self._frozen_since)
 
 
@@ -80,13 +81,13 @@ T = TypeVar("T")
 
 
 class DependencyFailed(Exception):
-    """A task was not run: the one that it was to come after did not complete."""
+    """A task was not run, because a task that it depends on did not complete."""
 
 
 class Runner:
     """One schedule, and the tasks of asyncio that wait for their turn in it.
 
-    Invariant: what `run` was called for is out of the schedule when `run` is over, however that was.
+    Invariant: when `run` returns or raises, its task is no longer in the schedule.
     """
 
     def __init__(
@@ -103,12 +104,12 @@ class Runner:
         self._destroyed: set[str] = set()
 
     def limit(self, limits: Limits) -> None:
-        """Has other limits count from the next start on; what runs goes on. May be called from any thread."""
+        """Sets limits that apply from the next start on; running tasks go on. May be called from any thread."""
         self._limits = limits
 
     def add(self, task: Task) -> bool:
-        """Queues a task, which `run` is to be called for; tells whether it can start at once. Raises ValueError, as
-        `enqueue` does.
+        """Queues a task, for which the caller then calls `run`; returns whether it can start at once. Raises ValueError
+        as `enqueue` does.
         """
         self._schedule = enqueue(self._schedule, task, self._clock())
         turn = self._turns[task.id] = asyncio.get_running_loop().create_future()
@@ -116,9 +117,10 @@ class Runner:
         return turn.done()
 
     async def run(self, task_id: str, work: Callable[[Freezer], Awaitable[T]]) -> T:
-        """Runs a queued task when it is its turn, and returns what `work` does.
+        """Runs a queued task when its turn comes, and returns the result of `work`.
 
-        Raises DependencyFailed; ToolError (`stale`) where it was ended for something more urgent; and what `work` does.
+        Raises DependencyFailed; ToolError (`stale`) if the task was ended for something more urgent; and what `work`
+        raises.
         """
         freezer = self._freezers[task_id] = Freezer(lambda can: self._note_pausable(task_id, can=can))
         try:
@@ -134,7 +136,8 @@ class Runner:
         return result
 
     def leave(self, task_id: str, more_s: float) -> None:
-        """Has what runs give its turn back, and go on for so many seconds more: nothing pauses or ends it any more."""
+        """Takes a running task out of the schedule and lets it go on for `more_s` seconds more; the schedule no longer
+        pauses or ends it."""
         freezer = self._freezers[task_id]
         freezer.thaw()
         freezer.changed = freezer.paused = lambda _: None
@@ -170,7 +173,7 @@ class Runner:
         turn = self._turns.pop(failure.id)
         if not turn.done():
             turn.set_exception(DependencyFailed(f"dependency failed: {failure.because}"))
-            turn.exception()  # it may be that nobody waits for it any more
+            turn.exception()  # perhaps nobody waits for the turn any more
 
     def _advance(self) -> None:
         limited = replace(self._schedule, limits=self._limits)
@@ -193,7 +196,7 @@ class Runner:
 
 
 def displaced() -> ToolError:
-    """Returns the refusal of what was ended to make room, memory being short."""
+    """Returns the error for a task that was ended to make room because memory is short."""
     return ToolError(
         "this was ended before it finished",
         "something more urgent had to run, and memory is short",

@@ -1,6 +1,6 @@
 """What runs next: a schedule as a frozen value, and the function that advances it (SCH-01). Pure: no clock, no task.
 
-Times are of one clock of the caller's, in any unit; `Limits` are in the same.
+All times, also those of `Limits`, are in one unit of the caller's choice, by one clock of the caller's.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Literal
 
 HIGHEST, LOWEST = 1, 5
 BEST_BY_AGE = 2
-"""The best priority that waiting alone gives: what is urgent to the system itself stays ahead (SCH-02)."""
+"""The best priority that a task gets by waiting, so that tasks that are urgent for the system stay ahead (SCH-02)."""
 NEARLY_DONE = 0.8
-"""The share of its time after which a task is left to finish (SCH-04)."""
+"""The share of its time limit after which a task is left to finish (SCH-04)."""
 MEMORY_SHORT = 0.8
-"""The share of memory in use from which a task is ended, not paused: what is paused keeps its memory (SCH-04)."""
+"""The share of memory in use above which a task is ended instead of paused, because a paused task keeps its memory
+(SCH-04)."""
 
 State = Literal["waiting", "queued", "running", "paused", "ending"]
 End = Literal["completed", "failed", "cancelled"]
@@ -24,10 +25,10 @@ End = Literal["completed", "failed", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to run: `priority` from 1, the highest, to 5; of a `template`, whose number is limited.
+    """A task to run, with a `priority` from 1, the highest, to 5. `Limits` may limit how many of one `template` run.
 
-    It starts after the tasks of `after` have completed, and fails with them. `most` is how long it may take, None
-    where nothing bounds it. A `patient` one stays at its priority however long it waits.
+    The task starts after the tasks of `after` have completed, and fails if one of them fails. `most` is its time limit,
+    None if it has none. A `patient` task keeps its priority however long it waits.
     """
 
     id: str
@@ -40,9 +41,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many run at once, in all and of each template; a task that waits for `age` goes up by one priority.
+    """How many tasks run at once, in all (`most`) and of each template; a task goes up by one priority for every `age`
+    that it waits.
 
-    With `one_level`, nothing starts beside what has a better priority: each would slow the other.
+    With `one_level`, no task starts while one of a better priority is ready, because each would slow the other.
     """
 
     most: int
@@ -53,7 +55,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A task in its place: `number` is its place in the queue, `since` when its state began, `ran` how long it has run.
+    """A task in the schedule: `number` is its place in the queue, `since` when its state began, `awaited` the tasks
+    that it still waits for, `ran` how long it ran before its last pause.
 
     `pausable` says that it can be paused now.
     """
@@ -69,7 +72,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What is to be done with a task now."""
+    """What the caller has to do with a task now."""
 
     act: Literal["start", "resume", "pause", "destroy"]
     id: str
@@ -77,7 +80,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A task that will not run, since the one it was to come after did not complete (SCH-03)."""
+    """A task that will not run, because the task `because`, which it depends on, did not complete (SCH-03)."""
 
     id: str
     because: str
@@ -93,9 +96,10 @@ class Schedule:
 
 
 def enqueue(schedule: Schedule, task: Task, now: float) -> Schedule:
-    """Adds a task. Raises ValueError for an id that is there, a priority that is none, or an unknown task to wait for.
+    """Adds a task. Raises ValueError if the id is taken, the priority is out of range, or a task to wait for is
+    unknown.
 
-    What it waits for is there before it, so that no two wait for each other.
+    The tasks that it waits for must be in the schedule already, so that no two tasks can wait for each other.
     """
     if task.id in schedule.entries:
         raise ValueError(f"task `{task.id}` is there already")
@@ -108,7 +112,8 @@ def enqueue(schedule: Schedule, task: Task, now: float) -> Schedule:
 
 
 def end(schedule: Schedule, task_id: str, how: End, now: float) -> tuple[Schedule, tuple[Failure, ...]]:
-    """Takes a task out; returns those that fail with it too, which are out as well. An unknown id has ended already."""
+    """Takes a task out, and the tasks that fail with it, which it returns. An unknown id is ignored, because its task
+    has ended."""
     if task_id not in schedule.entries:
         return schedule, ()
     entries = {name: entry for name, entry in schedule.entries.items() if name != task_id}
@@ -122,18 +127,19 @@ def end(schedule: Schedule, task_id: str, how: End, now: float) -> tuple[Schedul
 
 
 def pausable(schedule: Schedule, task_id: str, *, can: bool) -> Schedule:
-    """Notes whether a running task can be paused from now on."""
+    """Sets whether a running task can be paused from now on."""
     entry = schedule.entries.get(task_id)
     return _put(schedule, replace(entry, pausable=can)) if entry else schedule
 
 
 def yielded(schedule: Schedule, task_id: str, now: float) -> Schedule:
-    """Queues a running task again, at its old place: it has had one step, and its waiting begins anew."""
+    """Queues a running task again, at its old place, after it has had one step; its waiting time begins anew."""
     return _put(schedule, replace(schedule.entries[task_id], state="queued", since=now))
 
 
 def effective_priority(entry: Entry, limits: Limits, now: float) -> int:
-    """Returns the priority of an entry by how long it waits: never better than 2 by age, system tasks as they are."""
+    """Returns the priority of an entry after its wait: by age never better than `BEST_BY_AGE`; patient and running
+    tasks keep theirs."""
     priority = entry.task.priority
     if entry.task.patient or priority <= BEST_BY_AGE or entry.state == "running":
         return priority
@@ -143,10 +149,11 @@ def effective_priority(entry: Entry, limits: Limits, now: float) -> int:
 def advance(
     schedule: Schedule, now: float, memory_used: Callable[[], float] = lambda: 0.0
 ) -> tuple[Schedule, tuple[Move, ...]]:
-    """Starts what the limits let start now, the best priority first and in order within; makes room where that is due.
+    """Starts the tasks that the limits allow now, by priority and then by place in the queue; stops worse tasks to make
+    room.
 
-    `memory_used` gives the share of the machine's memory that is in use, from 0 to 1. It is asked only where something
-    has to give way: to find it out takes reading a dozen files.
+    `memory_used` gives the share of the machine's memory that is in use, from 0 to 1. It is called only if a task has
+    to give way, because it has to read a dozen files.
     """
     moves: list[Move] = []
     best: int | None = None
@@ -179,9 +186,11 @@ def _has_room(schedule: Schedule, task: Task) -> bool:
 
 
 def _victim(schedule: Schedule, entry: Entry, now: float) -> Entry | None:
-    """Returns the running task that gives way: one of a worse priority of its own, the worst and the latest first.
+    """Returns the running task that gives way: the one with the worst own priority, and of these the last in the queue.
+    That priority must be worse than the own priority of `entry`.
 
-    None where nothing may, so that the task waits. Age makes no task give way: two would take turns for ever.
+    Returns None if no task may give way; then `entry` waits. Age does not count here, because two tasks could displace
+    each other for ever.
     """
     running = [each for each in schedule.entries.values() if each.state == "running"]
     own = schedule.limits.per_template.get(entry.task.template)
@@ -198,13 +207,14 @@ def _gives_way(entry: Entry, now: float) -> bool:
 
 
 def _stop(schedule: Schedule, victim: Entry, act: Literal["pause", "destroy"], now: float) -> Schedule:
-    """A destroyed task has no place any more; it is out, with what comes after it, when its end is reported."""
+    """Stops a running task. A destroyed task gives up its room now, but stays in the schedule until its end is
+    reported."""
     state: State = "paused" if act == "pause" else "ending"
     return _put(schedule, replace(victim, state=state, since=now, ran=victim.ran + now - victim.since))
 
 
 def _failing(entries: Mapping[str, Entry], failed: str) -> Iterator[Failure]:
-    """Yields what comes after a task that did not complete, each with the one it waited for."""
+    """Yields the tasks that depend on a task that did not complete, each with the task that it waited for."""
     gone: dict[str, str] = {}
     pending = [failed]
     while pending:

@@ -1,5 +1,5 @@
-"""Spans and metrics of turns for a collector of the person's own (OBS-02).
+"""Sends spans and metrics of turns to a collector of the person's own (OBS-02).
 
-What a collector is told of turns: a turn's events as spans (`spans.py`, pure), sent by OpenTelemetry (`exporter.py`),
-to whom the configuration says (`live.py`). Absent: contents.
+`spans.py` (pure) makes spans of a turn's events, `exporter.py` sends them by OpenTelemetry, `live.py` chooses the
+collector by the configuration. Absent: contents.
 """

@@ -49,31 +49,31 @@ _LABELS: Final = frozenset(
         "remit.verdict",
     }
 )
-"""The attributes that metrics have: those with few values."""
+"""The attributes that become labels of metrics: only those with few different values."""
 
 _SECONDS: Final = [0.01 * 2**n for n in range(16)]
 _COUNTS: Final = [4**n for n in range(11)]
-"""Where the buckets of histograms end."""
+"""The bucket boundaries of the histograms of tokens."""
 
 _KINDS: Final = {MODEL: SpanKind.CLIENT}
 
 
 class Complaints(logging.Handler):
-    """Says once what the library complains of again and again; the log file may have the rest."""
+    """Logs the library's first complaint as a warning and all later ones as debug messages, because they repeat."""
 
     def __init__(self, endpoint: str) -> None:
         super().__init__(logging.WARNING)
         self._endpoint, self._said = endpoint, False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Takes one complaint."""
+        """Logs one complaint."""
         level = logging.DEBUG if self._said else logging.WARNING
         self._said = True
         log.log(level, "turns could not be sent to the collector at %s: %s", self._endpoint, record.getMessage())
 
 
 class Meters:
-    """The metrics, each counted from the spans."""
+    """The metrics, which are computed from the spans."""
 
     def __init__(self, meter: Meter) -> None:
         self._durations = {
@@ -85,7 +85,7 @@ class Meters:
         )
 
     def count(self, span: Span) -> None:
-        """Counts what has ended."""
+        """Counts a span that has ended."""
         labels = {name: value for name, value in span.attributes.items() if name in _LABELS}
         self._durations[span.operation].record((span.end - span.start).total_seconds(), labels)
         if span.operation == MODEL:
@@ -96,14 +96,14 @@ class Meters:
 
 @dataclass(slots=True)
 class Exporter:
-    """What sends to one collector. Nothing that it does fails a turn or waits in one."""
+    """Sends to one collector. It never makes a turn fail or wait."""
 
     _traces: TracerProvider
     _metrics: MeterProvider
     _meters: Meters
 
     def begin_turn(self, session_id: str, turn_id: str) -> Callable[[Event], None]:
-        """Returns what takes the events of one turn."""
+        """Returns a function that takes the events of one turn."""
         tracer = self._traces.get_tracer("remit", __version__)
         spans = TurnSpans(session_id, turn_id)
         root: trace.Span | None = None
@@ -126,7 +126,7 @@ class Exporter:
         return take
 
     def close(self) -> None:
-        """Sends what is left, for `EXPORT_S` seconds at most."""
+        """Sends the remaining data, for at most `EXPORT_S` seconds."""
         ends = [threading.Thread(target=each.shutdown, daemon=True) for each in (self._traces, self._metrics)]
         for thread in ends:
             thread.start()
@@ -135,9 +135,9 @@ class Exporter:
 
 
 def open_exporter(endpoint: str) -> Exporter:
-    """Returns what sends to the collector at `endpoint`, an `http(s)` URL without the path of a signal.
+    """Returns an exporter to the collector at `endpoint`, an `http(s)` URL without the path of a signal (`/v1/…`).
 
-    Headers, certificates and the resource's attributes are what the environment's `OTEL_*` variables say.
+    Headers, certificates and attributes of the resource come from the environment's `OTEL_*` variables.
     """
     base = endpoint.rstrip("/")
     library = logging.getLogger("opentelemetry")

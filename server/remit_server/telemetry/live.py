@@ -1,4 +1,4 @@
-"""Which collector turns are told to, which the configuration may change (OBS-02, CFG-05)."""
+"""Holds the collector that gets the turns; the configuration may change it (OBS-02, CFG-05)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from remit_server.contract import Event
 from remit_server.errors import SetupError
 from remit_server.installed import how_to_install
 
-if TYPE_CHECKING:  # an extra, and slow
+if TYPE_CHECKING:  # an optional dependency, and slow to import
     from remit_server.telemetry.exporter import Exporter
 
 
@@ -18,11 +18,11 @@ class Telemetry:
     """The collector in use, if there is one."""
 
     def __init__(self, endpoint: str | None) -> None:
-        """Raises SetupError where the library is not installed."""
+        """Raises SetupError if the library is not installed."""
         self._endpoint, self._exporter = endpoint, _open(endpoint)
 
     def change(self, endpoint: str | None) -> None:
-        """Has later turns told to another collector, or to none. Raises SetupError, and changes nothing."""
+        """Sends later turns to another collector, or to none. Raises SetupError, and then changes nothing."""
         if endpoint == self._endpoint:
             return
         before = self._exporter
@@ -31,11 +31,11 @@ class Telemetry:
             threading.Thread(target=before.close, name="remit-telemetry", daemon=True).start()
 
     def begin_turn(self, session_id: str, turn_id: str) -> tuple[Callable[[Event], None], ...]:
-        """Returns what takes the events of a turn, where there is a collector."""
+        """Returns the functions that take the events of a turn: one if there is a collector, else none."""
         return () if self._exporter is None else (self._exporter.begin_turn(session_id, turn_id),)
 
     def close(self) -> None:
-        """Sends what is left."""
+        """Sends the remaining data."""
         if self._exporter is not None:
             self._exporter.close()
 

@@ -1,6 +1,6 @@
-"""What a turn's events come to as spans, by OpenTelemetry's names for generative AI (OBS-02); pure.
+"""Makes spans of a turn's events, by OpenTelemetry's names for generative AI (OBS-02); pure.
 
-Names and figures alone are in them: no prompt, path, command, argument or output.
+Spans hold only names and numbers: no prompt, path, command, argument or output.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VERDICTS = ("deny", "require_review", "allow")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that took time. `error` is its code where it failed; the turn's own comes last."""
+    """An operation that took time. `error` is its error code if it failed. The span of the turn itself comes last."""
 
     operation: str
     name: str
@@ -45,14 +45,14 @@ class Span:
 
 @dataclass(slots=True)
 class TurnSpans:
-    """The spans of one turn, each given out when what it is about has ended."""
+    """Makes the spans of one turn, each when its operation has ended."""
 
     session_id: str
     turn_id: str
     began: datetime | None = None
     _model: str = ""
     _since: datetime | None = None
-    """Since when the model is waited for."""
+    """The time since which the turn has waited for the model."""
     _calls: dict[str, ToolCallEvent] = field(default_factory=dict[str, ToolCallEvent])
     _questions: dict[str, ApprovalRequired] = field(default_factory=dict[str, ApprovalRequired])
 

@@ -1,6 +1,6 @@
-"""The port to what an editor knows about code: it has language servers of its own (TOOL-07).
+"""The port to what an editor knows about code from its own language servers (TOOL-07).
 
-Positions are those of LSP: lines and UTF-16 characters from 0. Whatever an answer holds was made up elsewhere.
+Positions are those of LSP: lines and UTF-16 characters from 0. Answers come from other programs and are untrusted.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class CodeIntelligence(Protocol):
         ...
 
     async def ask(self, query: CodeQuery) -> Answer | Unavailable:
-        """Returns the answer, in bounded time and size, or `Unavailable` where it cannot be understood."""
+        """Returns the answer, in bounded time and size, or `Unavailable` if it cannot be understood."""
         ...
 
 

@@ -1,5 +1,5 @@
-"""Files that a repository's index has and its working tree has not, because they are marked as not checked out, as in a
-sparse checkout. Git takes ignore files among them from the index, and so does a look at a tree (FILE-05)."""
+"""Finds ignore files that are in a repository's index but not in its working tree, because they are marked as not
+checked out, as in a sparse checkout. Git reads such ignore files from the index, and so does a walk (FILE-05)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbsentLists:
-    """The ignore files that are not checked out, by the folders that they are for, and the folders that are not checked
-    out as a whole: each by its path in the repository, with a final `/`, or empty. `damaged`: the index is."""
+    """The ids of the ignore files that are not checked out, by their folders (`lists`), and of the folders that are not
+    checked out as a whole (`trees`). Folders are paths in the repository with a final `/`, or empty. `damaged` tells
+    that the index is damaged."""
 
     lists: Mapping[str, str] = field(default_factory=dict[str, str])
     trees: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -37,12 +38,13 @@ class AbsentLists:
         return bool(self.lists or self.trees or self.damaged)
 
     def folders(self) -> Iterator[str]:
-        """Yields the folders, in no order, in or below which one of them may count."""
+        """Yields, in no order, the folders in or below which one of the ignore files may apply."""
         yield from self.lists
         yield from self.trees
 
     def read(self, workspace: Workspace, folders: Folders, folder: str) -> bytes | None:
-        """Returns what the ignore file for a folder holds, b"" where there is none; None where that cannot be told."""
+        """Returns the ignore file of a folder if it is not checked out; b"" if there is none, None if it cannot be
+        read."""
         if self.damaged:
             return None
         above = next((name for name in self.trees if folder.startswith(name)), None)
@@ -54,15 +56,15 @@ class AbsentLists:
             start, names = (name, []) if name or above is None else (self.trees[above], rest)
             try:
                 self._read[folder] = _read_blob(workspace, folders, start or "", names)
-            except Exception:  # whatever a broken file makes of the library
+            except Exception:  # dulwich may raise anything for a broken file
                 self._read[folder] = None
         return self._read[folder]
 
 
 def _read_blob(workspace: Workspace, folders: Folders, start: str, names: Sequence[str]) -> bytes:
-    """Returns what a file holds: the object `start`, or what has that path below the tree `start`; b"" where there is
-    none. Raises what a broken repository makes of the library."""
-    # Few repositories have such files, and everybody walks.
+    """Returns a file's contents: of the object `start`, or of the path `names` below the tree `start`; b"" if there is
+    none. Raises whatever dulwich raises for a broken repository."""
+    # Imported here, because every walk imports this module but few repositories have such files.
     from dulwich.objects import Blob, ObjectID, Tree
 
     from remit_server.workspace.git_objects import objects_of

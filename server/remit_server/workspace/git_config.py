@@ -1,8 +1,8 @@
-"""A repository's own configuration, read as text: no include is followed and nothing in it starts (GIT-01).
+"""Reads a repository's own configuration as text: no include is followed and nothing in it is started (GIT-01).
 
-Git's settings as a person has them: system, their own and the repository's, read as text (GIT-02).
+Also reads git's settings as they hold for a person: the system's, their own and the repository's (GIT-02).
 
-Includes are followed in the person's files only, which are theirs to write; the repository's came with it.
+Includes are followed in the system's and the person's files only, because the repository's came with the project.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HEADER = re.compile(r'\s*\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?\]')
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)[ \t]*")
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 
-# What says how the working tree is to be read, and names no program.
+# Settings that say how the working tree is read; none of them names a program.
 _TREE = frozenset(
     {
         *("core.autocrlf", "core.eol", "core.filemode", "core.ignorecase", "core.symlinks", "core.precomposeunicode"),
@@ -32,13 +32,14 @@ _TRACKING = re.compile(r"remote\.[^\n]+\.fetch")
 
 @lru_cache(maxsize=32)
 def parse_config(text: str) -> tuple[tuple[str, str], ...]:
-    """`section.subsection.key` and value, in order; section and key in lower case. What cannot be read is left out."""
+    """Returns each `section.subsection.key` and value, in order; section and key in lower case. Skips malformed
+    lines."""
     return tuple(_settings(text.removeprefix("\ufeff")))
 
 
 def harmless(settings: tuple[tuple[str, str], ...], branch: str | None) -> tuple[tuple[str, str], ...]:
-    """Returns those that git may be told: how the tree is read, and what `branch` follows. Nothing in them starts a
-    program."""
+    """Returns the settings that may be passed on to git: how the tree is read, and what `branch` follows. None of them
+    starts a program."""
     followed = {f"branch.{branch}.remote", f"branch.{branch}.merge"} if branch else set[str]()
     return tuple(
         (name, value)
@@ -98,7 +99,7 @@ Settings = Mapping[str, str]
 
 
 def settings_of(git: Path, repository: Iterable[tuple[str, str]], environment: Mapping[str, str]) -> Settings:
-    """Returns the last value of each setting, where `repository` are those of the repository whose folder is `git`."""
+    """Returns the last value of each setting. `repository` are the settings of the repository whose folder is `git`."""
     found: dict[str, str] = {}
     for path in _files(environment):
         found.update(_read(path, git, environment, _MOST_INCLUDES))
@@ -118,7 +119,7 @@ def home_of(environment: Mapping[str, str]) -> Path | None:
 
 
 def git_folder_of(environment: Mapping[str, str]) -> Path | None:
-    """Returns where a person keeps what git looks for beside its config: `ignore` and `attributes`."""
+    """Returns the folder of the person's `ignore` and `attributes`, which git looks for beside its config."""
     if base := environment.get("XDG_CONFIG_HOME"):
         return Path(base) / "git"
     home = home_of(environment)
@@ -158,7 +159,7 @@ def expand_path(value: str, folder: Path, environment: Mapping[str, str]) -> Pat
 
 
 def _applies(name: str, path: Path, git: Path, environment: Mapping[str, str]) -> bool:
-    """Returns whether this is an `includeIf.gitdir:….path` of this repository."""
+    """Returns whether the setting is an `includeIf.gitdir:….path` that holds for this repository."""
     if not (name.startswith("includeif.gitdir") and name.endswith(".path")):
         return False
     kind, _, pattern = name.removeprefix("includeif.").removesuffix(".path").partition(":")
@@ -173,7 +174,7 @@ def _applies(name: str, path: Path, git: Path, environment: Mapping[str, str]) -
 
 
 def matches(pattern: bytes, path: bytes) -> bool:
-    """Returns whether one of git's patterns stands for the whole path; never one that git refuses, or that is too
+    """Returns whether one of git's patterns matches the whole path; False if git refuses the pattern or it is too
     long."""
     try:
         return len(pattern) <= MAX_PATTERN_BYTES and compile_git_pattern(pattern)(path)

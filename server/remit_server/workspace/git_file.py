@@ -1,4 +1,4 @@
-"""One of git's own small files, read as it lies there (GIT-01)."""
+"""Reads git's own small files (GIT-01)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from remit_server.workspace.content.open_files import bytes_at
 
 
 def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
-    """Returns a small regular file; None where there is none. Raises OSError, also for a link and what is too large."""
+    """Returns the bytes of a small regular file; None if there is none. Raises OSError, also if it is a link or too
+    large."""
     try:
         fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 """Reads and writes a repository's own files as git does, following no link and starting no process (GIT-02).
 
 Writes are atomic: objects under git's temporary names, the index and refs under git's locks. A lock is a second hard
-link to a temporary file that its writer keeps locked (flock), so that a dead writer's lock is told from a living one's
-and removed.
+link to a temporary file that its writer keeps locked (flock), so that the lock of a dead writer can be told from that
+of a living one, and removed.
 """
 
 from __future__ import annotations
@@ -29,21 +29,23 @@ _MAX_REFS_BYTES = 50_000_000
 _TEMPORARY = re.compile(r"\.remit-tmp-[0-9a-f]{24}")
 _SHA = re.compile(r"[0-9a-f]{40}")
 _COMMON = frozenset({"", "config", "hooks", "info", "objects", "packed-refs", "refs"})
-"""What all working trees of a repository share, by the first part of its name; each has the rest for itself."""
+"""The first parts of the names that all working trees of a repository share; each tree has the other names for
+itself."""
 
 _OWN = frozenset({"info/sparse-checkout"})
-"""What of those each has for itself all the same."""
+"""Exceptions from `_COMMON`: names that each working tree has for itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A folder of a repository: `prefix` in a workspace, which may be opened for it alone."""
+    """A folder of a repository, at `prefix` in `workspace`; the workspace may have been opened for this folder
+    alone."""
 
     workspace: Workspace
     prefix: str
 
     def at(self, name: str) -> WorkspacePath:
-        """Returns the path of that name in it, unresolved: opening it follows no link."""
+        """Returns the unresolved path of `name` in the folder; opening that path follows no link."""
         parts = (part for part in (self.prefix, name) if part)
         return WorkspacePath("/".join(parts) or ".", self.workspace.root)
 
@@ -57,36 +59,37 @@ class GitFiles:
     _common: _Place
 
     def absolute(self, name: str) -> Path:
-        """Returns where that file is."""
+        """Returns the absolute path of the file `name`."""
         return self._place(name).at(name).absolute
 
     def spell(self, name: str) -> str:
-        """Returns how a person is told of that file: by its path in the workspace, else by the whole one."""
+        """Returns how messages name the file: by its path in the workspace, or by its absolute path if it is
+        outside."""
         path = self._place(name).at(name)
         return path.relative if self._place(name).prefix else str(path.absolute)
 
     def open_folder(self, name: str) -> int:
-        """Opens that folder. Raises ToolError."""
+        """Opens the folder `name`. Raises ToolError."""
         place = self._place(name)
         return place.workspace.open_folder(place.at(name))
 
     def make_folder(self, name: str) -> int:
-        """Opens that folder, creating what is missing on disk. Raises OSError."""
+        """Opens the folder `name`, creating missing parts on disk. Raises OSError."""
         place = self._place(name)
         return place.workspace.make_folder(place.at(name))
 
     def open_parent(self, name: str) -> int:
-        """Opens the folder that file is in. Raises ToolError."""
+        """Opens the parent folder of the file `name`. Raises ToolError."""
         place = self._place(name)
         return place.workspace.open_folder(place.at(name).parent)
 
     def make_parent(self, name: str) -> int:
-        """Opens the folder that file is in, creating what is missing on disk. Raises OSError."""
+        """Opens the parent folder of the file `name`, creating missing parts on disk. Raises OSError."""
         place = self._place(name)
         return place.workspace.make_folder(place.at(name).parent)
 
     def read(self, name: str, most: int = MAX_INDEX_BYTES) -> bytes | None:
-        """Reads that file. Returns None where there is none. Raises ToolError."""
+        """Reads the file `name`. Returns None if there is none. Raises ToolError."""
         place = self._place(name)
         try:
             return read_image(place.workspace, place.at(name), most).data
@@ -96,7 +99,7 @@ class GitFiles:
             raise
 
     def read_ref(self, ref: str) -> str | None:
-        """Returns the commit that a ref holds, None for a missing ref. Raises ToolError where that is no id."""
+        """Returns the commit that a ref holds, None for a missing ref. Raises ToolError if the ref holds no id."""
         data = self.read(ref, _MAX_REFS_BYTES)
         if data is None:
             return self.read_packed_refs().get(ref)
@@ -119,9 +122,10 @@ class GitFiles:
 
 @contextlib.contextmanager
 def open_git(workspace: Workspace, folders: Folders) -> Generator[GitFiles]:
-    """Opens the repository's folders: below the workspace through it, each other one by itself.
+    """Opens the repository's folders: those below the workspace through the workspace, each other one as a workspace of
+    its own.
 
-    Raises ToolError where one of them is gone, or is a link by now.
+    Raises ToolError if one of them is gone or has become a link.
     """
     with contextlib.ExitStack() as held:
 
@@ -180,9 +184,9 @@ class Lock:
 
 @contextlib.contextmanager
 def git_lock(git: GitFiles, name: str, data: bytes, mode: int = 0o644) -> Generator[Lock]:
-    """Locks that file as git does; `finish` replaces it with `data`, else it stays unchanged.
+    """Locks the file `name` as git does; `finish` replaces its contents with `data`, otherwise it stays unchanged.
 
-    Raises ToolError (`busy`) where git, or another, holds the lock; OSError.
+    Raises ToolError (`busy`) if git or another program holds the lock; OSError.
     """
     base = name.rpartition("/")[2]
     with contextlib.ExitStack() as undo:
@@ -202,7 +206,7 @@ def git_lock(git: GitFiles, name: str, data: bytes, mode: int = 0o644) -> Genera
 
 
 def clear_stale_locks(git: GitFiles, names: Iterable[str]) -> None:
-    """Removes temporary files and locks on these files that this program's dead writers left."""
+    """Removes temporary files, and locks on the files `names`, that dead processes of this program left behind."""
     top = git.open_folder("")
     try:
         with os.scandir(top) as entries:
@@ -236,7 +240,8 @@ def append_line(git: GitFiles, name: str, line: bytes) -> None:
 
 
 def _clear(git: GitFiles, fd: int, names: Iterable[str]) -> None:
-    """Removes the locks that are links to this file. Raises OSError where a link remains under an unknown name."""
+    """Removes those locks on `names` that are hard links to the file `fd`. Raises OSError if another link to it
+    remains."""
     known = 1
     for name, folder in _folders(git, names):
         try:

@@ -1,7 +1,7 @@
 """Reads and writes git's index: what is staged, and what git remembers of the files (GIT-02).
 
-Nobody vouches for the file, so what it may come to is bounded (GIT-04): a compressed name adds to the one before it,
-and a small index can hold gigabytes of names.
+The file is untrusted, so the size of its contents is bounded (GIT-04): a compressed name repeats a part of the name
+before it, so that a small index can hold gigabytes of names.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 COMPRESSED = 4
-"""The version of the format in which a name says only how it goes on from the one before it."""
+"""The version of the format in which a name is stored as its difference from the name before it."""
 
 EXTENDED = 3
 """The first version with extended flags."""
 
 LONGEST_NAME = 0xFFE
-"""Bytes of the longest name: of a longer one an index does not say how long it is."""
+"""The limit of a name's length in bytes; an index cannot state the length of a longer name."""
 
 NOT_CHECKED_OUT = 0x4000
 """The extended flag of a file that git does not look for in the working tree."""
@@ -38,8 +38,8 @@ _FLAGS = struct.Struct(">H")
 
 
 class IndexEntry(NamedTuple):
-    """What an index has of a file. `times` are those of the change of its state and of its contents, `sha` is of what
-    is staged, both as they lie in the index; `flags` are without the length of its name."""
+    """The index's entry of a file. `times` (ctime and mtime) and `sha`, the id of the staged contents, are in the
+    binary form of the index; `flags` are without the length of the name."""
 
     times: bytes
     dev: int
@@ -59,12 +59,12 @@ class IndexEntry(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The id of what is staged."""
+        """The id of the staged contents."""
         return self.sha.hex()
 
     @property
     def stage(self) -> int:
-        """Which side of a conflict it is, from 1; 0 where there is none."""
+        """The side of a conflict, from 1; 0 if there is no conflict."""
         return (self.flags & _STAGE) >> 12
 
     @property
@@ -88,27 +88,27 @@ def times_of(status: os.stat_result) -> bytes:
 
 
 def read_version(data: bytes) -> int:
-    """Returns the version of an index. Raises ValueError where it is none that is known."""
+    """Returns the version of an index. Raises ValueError if the version is unknown."""
     return _head(data)[0]
 
 
 def read_entries(data: bytes) -> Iterator[tuple[bytes, IndexEntry]]:
-    """Yields names and entries, in order. Raises ValueError where the index is damaged, or holds more than it may."""
+    """Yields names and entries, in order. Raises ValueError if the index is damaged, or holds more than it may."""
     return _entries(data, [])
 
 
 def read_whole(data: bytes) -> tuple[list[tuple[bytes, IndexEntry]], bool]:
-    """Returns names and entries, and whether they are all: of an index that is split or sparse more is elsewhere.
+    """Returns names and entries, and whether these are all: a split or sparse index has further entries elsewhere.
 
-    Raises ValueError as `read_entries` does, and where what follows the entries is damaged."""
+    Raises ValueError as `read_entries` does, and if the extensions after the entries are damaged."""
     found, extensions = _read_parts(data)
-    # What begins with a capital letter is for speed alone.
+    # An extension whose signature begins with a capital letter serves speed alone.
     return found, all(sign[:1].isupper() for sign in extensions)
 
 
 def read_joined(data: bytes, read_shared: Callable[[str], bytes]) -> list[tuple[bytes, IndexEntry]]:
-    """Returns names and entries, also of an index that is split: in no order, with those of the index that it shares,
-    which `read_shared` reads by its name. Of a sparse index a folder that is not checked out is one of them.
+    """Returns names and entries, in no order. Those of a split index include the entries of its shared index, which
+    `read_shared` reads by its name; those of a sparse index include folders that are not checked out.
 
     Raises ValueError as `read_whole` does, and what `read_shared` raises."""
     own, extensions = _read_parts(data)
@@ -159,7 +159,7 @@ def _head(data: bytes) -> tuple[int, int]:
 
 
 def _read_parts(data: bytes) -> tuple[list[tuple[bytes, IndexEntry]], dict[bytes, bytes]]:
-    """Returns names and entries, and what follows them by its signature. Raises ValueError."""
+    """Returns names and entries, and the extensions after them by their signatures. Raises ValueError."""
     ended: list[int] = []
     found = list(_entries(data, ended))
     at, end, extensions = ended[0], len(data) - _CHECKSUM_BYTES, dict[bytes, bytes]()
@@ -181,7 +181,8 @@ def _read_bitmap(data: bytes, at: int, most: int) -> tuple[set[int], int]:
         raise ValueError("a bitmap is cut off") from error
     found, bit, number = set[int](), 0, 0
     while number < len(words):
-        # A marker: whether the words that follow are all set or all clear, how many they are, and how many are literal.
+        # A marker tells whether a run of words is all set or all clear, the run's length, and how many literal words
+        # follow.
         run, literal = words[number] >> 1 & 0xFFFFFFFF, words[number] >> 33
         if words[number] & 1:
             found.update(range(bit, min(bit + run * 64, most)))
@@ -194,7 +195,7 @@ def _read_bitmap(data: bytes, at: int, most: int) -> tuple[set[int], int]:
 
 
 def _entries(data: bytes, ended: list[int]) -> Iterator[tuple[bytes, IndexEntry]]:
-    """Yields names and entries, and says where they `ended`."""
+    """Yields names and entries, then appends to `ended` the offset at which they end."""
     version, count = _head(data)
     at, name, room, end = _HEADER.size, b"", _MOST_NAMES, len(data) - _CHECKSUM_BYTES
     for _ in range(count):
@@ -215,13 +216,13 @@ def _entries(data: bytes, ended: list[int]) -> Iterator[tuple[bytes, IndexEntry]
         if len(name) > LONGEST_NAME or room < 0:
             raise ValueError("its names are too long")
         yield name, IndexEntry._make((*known, flags & 0xF000, extended))
-        # Else each entry ends with one to eight zeros, at a multiple of eight bytes.
+        # In the other versions one to eight zero bytes pad each entry to a multiple of eight bytes.
         at = stop + 1 if version == COMPRESSED else at + (stop - at + 8) // 8 * 8
     ended.append(at)
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Returns a number as git packs it, and where what follows begins. Raises ValueError."""
+    """Returns the number in git's packed form at `at`, and the offset behind it. Raises ValueError."""
     value = 0
     for end, byte in enumerate(data[at : at + 5], at + 1):
         value = (value << 7) | (byte & 0x7F)
@@ -232,7 +233,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _shared(before: bytes, name: bytes) -> int:
-    """Returns how many bytes two names begin with are the same."""
+    """Returns the length in bytes of the beginning that two names share."""
     pairs = enumerate(zip(before, name, strict=False))
     return next((at for at, (one, other) in pairs if one != other), min(len(before), len(name)))
 

@@ -1,16 +1,16 @@
-"""Where a repository's files are: in `.git`, where a `.git` that is a file points to, or above (GIT-01, GIT-07).
+"""Finds a repository's files: in `.git`, in the folder that a `.git` file points to, or above (GIT-01, GIT-07).
 
-A pointer is a file of the project and may name any folder, so it is believed only where that folder points back: a
-worktree's has the path of this `.git` in `gitdir`, a submodule's has this folder as `core.worktree`. Whoever can
-write that there needs no pointer to reach it.
+A pointer (a `.git` file) comes with the project and may name any folder, so it is believed only if that folder points
+back: a worktree's folder has the path of this `.git` in `gitdir`, a submodule's names this folder as `core.worktree`. A
+program that can write there does not need a pointer to reach that folder.
 
-When a repository above a folder is believed to be that folder's: where it is this user's own, and knows files in it
-(GIT-07).
+A repository above a folder is taken for the folder's only if it belongs to this user and its index has files in the
+folder (GIT-07).
 
-Git takes whatever it finds above. A home that is a repository, or a folder that another user can write to, would then
-get the commits of every project below it.
+Git takes any repository that it finds above. A home folder that is a repository, or a folder that another user can
+write to, would then get the commits of every project below it.
 
-Repositories of their own within a workspace: folders with a `.git`, and bare ones (POL-16).
+Also finds the repositories nested in a workspace: folders with a `.git`, and bare repositories (POL-16).
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ _FOR_COMMANDS_OWN = (
     *("BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer", "commondir", "gitdir", "HEAD", "logs"),
 )
 _ELSEWHERE = frozenset({"core.bare", "core.worktree"})
-"""Settings that git does not read from the common folder for a linked worktree: they are of the first one."""
+"""Settings that git does not read from the common folder for a linked worktree, as they are for the main worktree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """`own` has this working tree's head and index, `common` objects and refs; the same folder but in a worktree.
+    """`own` has this working tree's head and index, `common` the objects and refs; the two differ only in a linked
+    worktree.
 
     `top` is the working tree's folder, and `prefix` the workspace's path below it, with a final `/`, or empty.
     """
@@ -64,21 +65,21 @@ class Folders:
         return self.own != self.common
 
     def staged(self, most: int) -> list[tuple[bytes, IndexEntry]]:
-        """Returns what is staged, by path: in no order, and of a sparse index a folder is one of them. Raises OSError,
-        and ValueError where the index is damaged."""
+        """Returns the index's entries with their paths, in no order; in a sparse index an entry may be a folder. Raises
+        OSError, and ValueError if the index is damaged."""
         data = read_git_file(self.own, "index", most)
         return read_joined(data, lambda name: read_git_file(self.own, name, most) or b"") if data else []
 
     def shared_indexes(self) -> list[str]:
-        """Returns the names of the files that an index which is split in two refers to."""
+        """Returns the names of the shared index files, to which a split index refers."""
         try:
             return sorted(name for name in os.listdir(self.own) if name.startswith("sharedindex."))  # noqa: PTH208  names only
         except OSError:
             return []
 
     def parts(self) -> Iterator[Path]:
-        """Returns what there is that git has to read, without settings and hooks; nothing that is a link, where it may
-        lead anywhere."""
+        """Returns the existing paths that git has to read, without settings and hooks. Links are left out, because they
+        may lead anywhere."""
         named = (
             *(self.own / name for name in (*_OWN, *self.shared_indexes())),
             *(self.common / name for name in _COMMON),
@@ -86,19 +87,20 @@ class Folders:
         return (path for path in named if path.exists() and not path.is_symlink())
 
     def shown(self) -> Iterator[Path]:
-        """Returns what there is that commands see of a repository elsewhere: only names that git gives, so that
-        whatever else lies there stays unseen; nothing that is a link."""
+        """Returns the existing paths that commands see of a repository outside the workspace: only names that git uses,
+        so that other files there stay hidden. Links are left out."""
         common = (self.common / name for name in _FOR_COMMANDS)
         own = (self.own / name for name in (*_FOR_COMMANDS_OWN, *self.shared_indexes()))
         named = dict.fromkeys((*common, *own, *self._modules()))
         return (path for path in named if path.exists() and not path.is_symlink())
 
     def name_of(self, path: Path) -> str:
-        """Returns the name in a plain `.git` of a path in one of the folders."""
+        """Returns the name that a path in `own` or `common` would have in a plain `.git` folder."""
         return f"{GIT}/{path.relative_to(self.own if path.is_relative_to(self.own) else self.common).as_posix()}"
 
     def _modules(self) -> Iterator[Path]:
-        """Yields the repositories of submodules; below a repository only of those that are in the workspace."""
+        """Yields the repositories of submodules; if the workspace is below `top`, only of the submodules in the
+        workspace."""
         modules, root = self.own / "modules", self.top / self.prefix
         if not self.prefix:
             yield modules
@@ -112,7 +114,8 @@ class Folders:
                         yield Path(folder)
 
     def submodules(self) -> Iterator[Folders]:
-        """Yields the repositories of submodules that lie in this one, also of those that are checked out no more."""
+        """Yields the repositories of submodules that lie in this one, also of submodules that are no longer checked
+        out."""
         for base in dict.fromkeys((self.common / "modules", self.own / "modules")):
             for folder, below, names in os.walk(base):
                 if "HEAD" in names:
@@ -120,15 +123,15 @@ class Folders:
                     yield Folders(Path(folder), Path(folder), _top_of(Path(folder)))
 
     def above(self, name: str) -> Iterator[tuple[Path, str]]:
-        """Yields the files of that name in the folders from `top` down to above the workspace, each with the
-        workspace's path below its folder; nothing that is a link."""
+        """Yields the files of that name in `top` and in the folders between it and the workspace, each with the
+        workspace's path below its folder. Links are left out."""
         for folder, rest in self.way():
             path = folder / name
             if path.is_file() and not path.is_symlink():
                 yield path, rest
 
     def way(self) -> Iterator[tuple[Path, str]]:
-        """Yields the folders from `top` down to above the workspace, each with the workspace's path below it."""
+        """Yields `top` and the folders between it and the workspace, each with the workspace's path below it."""
         folder, rest = self.top, self.prefix
         while rest:
             yield folder, rest
@@ -158,7 +161,7 @@ class NoRepository:
 
 
 def find_folders(root: Path) -> Folders | None:
-    """Returns the folders of the repository that `root` belongs to; None where there is none that can be believed."""
+    """Returns the folders of the repository that `root` belongs to; None if there is none that can be believed."""
     found = find_repository(root)
     return found if isinstance(found, Folders) else None
 
@@ -210,7 +213,7 @@ def _above(root: Path, top: Path) -> Folders | NoRepository:
 
 
 def resolve_pointer(root: Path, pointer: bytes) -> Folders | None:
-    """Returns the folders that `root`'s `.git` file, which holds `pointer`, leads to; None where they do not point
+    """Returns the folders that `root`'s `.git` file, which holds `pointer`, leads to; None if they do not point
     back."""
     try:
         own = _named_by(root, pointer)
@@ -220,7 +223,7 @@ def resolve_pointer(root: Path, pointer: bytes) -> Folders | None:
 
 
 def _named_by(root: Path, pointer: bytes) -> Path | None:
-    """Returns the folder that a pointer names; None where it is no pointer. Raises OSError where there is none."""
+    """Returns the folder that a pointer names; None if it is no pointer. Raises OSError if there is none."""
     named = _POINTER.fullmatch(pointer)
     return None if named is None else root.joinpath(os.fsdecode(named[1])).resolve(strict=True)
 
@@ -250,7 +253,7 @@ def _worktree(root: Path, own: Path) -> Folders | None:
     if back is None or shared is None or own.parent.name != "worktrees" or _path(own, shared).resolve() != common:
         return None
     if not is_repository(common) or (own.is_relative_to(root) and not common.is_relative_to(root)):
-        return None  # a folder of the project vouches for nothing above it
+        return None  # a folder inside the project cannot vouch for a repository outside of it
     place = _path(own, back)
     return Folders(own, common, root) if place.name == GIT and place.parent.resolve() == root else None
 
@@ -266,7 +269,7 @@ def _submodule(root: Path, own: Path) -> Folders | None:
 
 
 def _tree_of(own: Path) -> str | None:
-    """Returns what a repository's settings say of where its files are. Raises OSError."""
+    """Returns the repository's `core.worktree`, the path of its working tree, if it is set. Raises OSError."""
     said = dict(_config_at(own, "config", errors="surrogateescape"))
     if said.get("extensions.worktreeconfig", "").lower() == "true":
         said |= dict(_config_at(own, "config.worktree", errors="surrogateescape"))
@@ -274,7 +277,7 @@ def _tree_of(own: Path) -> str | None:
 
 
 def _top_of(own: Path) -> Path:
-    """Returns where a repository's files are, or were; its own folder where it does not say."""
+    """Returns the folder of the repository's working tree by its settings; its own folder if they name none."""
     try:
         return own.joinpath(_tree_of(own) or "").resolve()
     except (OSError, RuntimeError, ValueError):
@@ -317,7 +320,7 @@ def knows_files_in(own: Path, prefix: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _knows(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bool:
-    """Tells it of the index, read once for each `state` of the file."""
+    """Does the work of `knows_files_in`; the index is read once for each `state` of the file."""
     del state
     try:
         data = read_git_file(own, "index", _MAX_INDEX_BYTES) or b""
@@ -328,24 +331,24 @@ def _knows(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bool:
 
 
 KEPT_S = 30.0
-"""Only a person makes such a repository, so they are looked for only so often."""
+"""How old a survey may be, in seconds, in a search for nested repositories, which only a person makes."""
 
 
 def nested_repositories(root: Path, survey: LookAgain) -> tuple[Folders, ...] | None:
-    """Returns the repositories in folders below `root`; None where there is more than can be gone through, or the
-    system fails."""
+    """Returns the repositories in folders below `root`; None if the tree is too large to be searched, or the system
+    fails."""
     try:
         found = survey()
     except OSError:
         return None
-    # What lies in a repository's own folder is no other one.
+    # A folder inside a `.git` folder is no nested repository.
     below = (each for each in found.repositories if each and GIT not in PurePosixPath(each).parts)
     return tuple(each for name in below for each in _repository_in(root / name)) if found.whole else None
 
 
 def _repository_in(folder: Path) -> Iterator[Folders]:
     own = folder / GIT
-    # Where `.git` is a file the repository is elsewhere: among these too, or where no command sees it.
+    # If `.git` is a file, the repository is elsewhere: it is found there itself, or no command sees it.
     if own.is_dir() and not own.is_symlink() and is_repository(own):
         yield Folders(own, own, folder)
     elif is_repository(folder):

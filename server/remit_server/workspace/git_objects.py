@@ -1,6 +1,6 @@
-"""A repository's objects, read so that nothing among them makes us wait or takes all memory (GIT-04).
+"""Reads a repository's objects so that none of them can block the reader or take all memory (GIT-04).
 
-What an object of a pack comes to is found out before it is inflated: a few bytes can stand for gigabytes.
+The size of a packed object is found out before it is inflated, because a few bytes can stand for gigabytes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from remit_server.workspace.content.files import MAX_FILE_BYTES
 from remit_server.workspace.git_folder import GitFiles
 
 _LONGEST_CHAIN = 4095
-"""Deltas upon deltas. Git writes 50 of them, and 4095 where it is told to."""
+"""The longest chain of deltas that is read. Git writes up to 50, or up to 4095 if it is configured so."""
 
 _MOST_BUILT = 100
-"""What the deltas of a chain build one after the other may be so many times the limit: it takes time, not memory."""
+"""The results of a chain's deltas may add up to this many times the limit, because they take time, not memory."""
 
 _PACK_HEADER = 12
 _ID_BYTES = 20
@@ -35,7 +35,8 @@ _DEFLATED_START = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An object as it lies in a pack, in bytes: `size` inflated, `built` from its delta. `base`: where that begins."""
+    """An object in a pack: its inflated `size` and the size `built` from its delta, in bytes, and the offset of its
+    `base`."""
 
     size: int
     built: int = 0
@@ -43,7 +44,7 @@ class _Entry:
 
 
 def must_fit(pack: Pack, sha: RawObjectID, limit: int) -> None:
-    """Raises ToolError where reading an object takes more than `limit` bytes; KeyError where the pack has no such one.
+    """Raises ToolError if reading an object takes more than `limit` bytes; KeyError if the pack does not have it.
 
     A broken pack raises ValueError or zlib.error.
     """
@@ -57,7 +58,7 @@ def must_fit(pack: Pack, sha: RawObjectID, limit: int) -> None:
 
 
 def _chain(pack: Pack, sha: RawObjectID) -> Iterator[_Entry]:
-    """Yields the object, what it is a delta of, and so on. Without end where they are deltas of each other."""
+    """Yields the object, its base, the base's base and so on; without end if they are deltas of each other."""
     contents = pack.data._buffer()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     at: int | None = pack.index.object_offset(sha)
     while at is not None:
@@ -82,13 +83,14 @@ def _entry(pack: Pack, contents: bytes | mmap.mmap, at: int) -> _Entry:
 
 
 def _result_size(contents: bytes | mmap.mmap, at: int) -> int:
-    """Returns how large the delta there says that its result is: its second number. Nothing larger is built from it."""
+    """Returns the size of the result as the delta at `at` states it, in its second number. Nothing larger is built from
+    it."""
     start = zlib.decompressobj().decompress(contents[at : at + _DEFLATED_START], 2 * _NUMBER_BYTES)
     return _little(_number(start[len(_number(start)) :]))
 
 
 def _number(data: bytes) -> bytes:
-    """Returns the bytes of the number that `data` begins with: of each but the last the highest bit is set."""
+    """Returns the bytes of the number that `data` begins with: each byte but the last has its highest bit set."""
     for length, byte in enumerate(data[:_NUMBER_BYTES], 1):
         if not byte & 0x80:
             return data[:length]
@@ -100,7 +102,7 @@ def _little(number: bytes) -> int:
 
 
 def _big(number: bytes) -> int:
-    """Returns how far back a base lies; each length of number begins where the shorter ones end."""
+    """Returns how many bytes back a base lies. Longer numbers start counting where the shorter ones end."""
     back = -1
     for byte in number:
         back = (back + 1) << 7 | byte & 0x7F
@@ -113,10 +115,10 @@ _PACKED = ("objects/pack", "objects/info", "objects/info/commit-graphs")
 
 
 class Objects(DiskObjectStore):
-    """Opens files only, as reading a FIFO may wait for ever, and inflates nothing that is too large."""
+    """Reads objects from regular files only, because a FIFO may block for ever, and inflates none that is too large."""
 
     def get_raw(self, name: RawObjectID | ObjectID) -> tuple[int, bytes]:
-        """Returns an object's kind and bytes. Raises ToolError where it is too large, KeyError where it is not
+        """Returns an object's kind and bytes. Raises ToolError if it is too large, KeyError if it is not
         there."""
         sha = hex_to_sha(ObjectID(name)) if len(name) == _HEX_DIGITS else RawObjectID(name)
 
@@ -126,7 +128,8 @@ class Objects(DiskObjectStore):
                 return pack.get_raw(sha)
             except zlib.error as error:
                 why = str(error)
-            # Not from within: the error's frames hold views of the pack, which cannot be closed as long as they do.
+            # Raised outside of `except`, because the error's frames hold views of the pack, which could not be closed
+            # then.
             raise ValueError(f"a pack is broken: {why}")
 
         try:
@@ -144,7 +147,7 @@ class Objects(DiskObjectStore):
 
 
 def objects_of(git: GitFiles) -> Objects:
-    """Returns the objects of the repository. Raises ToolError where what should be a file of them is none."""
+    """Returns the objects of the repository. Raises ToolError if something among their files is no regular file."""
     for name in _PACKED:
         try:
             folder = git.open_folder(name)

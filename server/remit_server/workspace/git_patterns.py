@@ -1,4 +1,4 @@
-"""Git's patterns, compiled for RE2, which takes no longer for an involved one: they come with the project."""
+"""Compiles git's patterns for RE2, which matches in linear time, because the project's patterns are untrusted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ODD_END = re.compile(rb"(?<!\\)(?:\\\\)*\\\Z")
 
 
 def git_options() -> Any:
-    """Returns the options for an expression of `git_expression`, which is about bytes."""
+    """Returns RE2's options for an expression of `git_expression`, which matches bytes."""
     options = _re2.Options()
     options.encoding = _re2.Options.Encoding.LATIN1
     options.log_errors = False
@@ -28,16 +28,16 @@ def git_options() -> Any:
 def git_expression(pattern: bytes) -> bytes:
     """Returns the regular expression, in RE2's syntax, of one of git's patterns.
 
-    Raises ValueError for a pattern that git has match nothing.
+    Raises ValueError for a pattern that matches nothing for git.
     """
-    from dulwich.wildmatch import MalformedPattern, translate  # only who matches waits for it
+    from dulwich.wildmatch import MalformedPattern, translate  # imported here, so that only matching waits for it
 
     if _ODD_END.search(pattern):
         raise ValueError("a backslash at the end stands before nothing")
-    # Git takes any number of stars between slashes for two; and what comes before the first sign of a pattern it
-    # compares by itself, so that stars which follow begin a pattern, and may stand for folders.
+    # Git reads any number of stars between slashes as two. It compares the text before the first wildcard by itself, so
+    # that stars right after it are at the beginning of a pattern and may stand for folders.
     pattern = _MANY_STARS.sub(b"**", pattern)
-    if pattern.endswith(b"/**"):  # what is in the folder, and not the folder, whose path may end with a slash here
+    if pattern.endswith(b"/**"):  # match what is in the folder, not the folder itself, whose path may end with a slash
         pattern += b"/*"
     begin = cast("re.Match[bytes]", _LITERAL.match(pattern))[0]
     rest = pattern[len(begin) :]
@@ -50,10 +50,10 @@ def git_expression(pattern: bytes) -> bytes:
 
 
 def compile_git_pattern(pattern: bytes, folder: bytes = b"", *, anywhere: bool = False) -> Callable[[bytes], bool]:
-    """Returns whether a whole path below `folder` is one that the pattern stands for: `anywhere` below it, or right
-    there.
+    """Returns a predicate that tells whether the pattern matches a whole path, relative to `folder`, or also to any
+    folder below it (`anywhere`).
 
-    Raises ValueError for a pattern that git has match nothing.
+    Raises ValueError for a pattern that matches nothing for git.
     """
     above = _re2.escape(folder + b"/") if folder else b""
     try:

@@ -1,4 +1,4 @@
-"""The port to what was changed before: by which turn, and what the files held (SES-05)."""
+"""The port to past changes: which turn made them, and what the files held (SES-05)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True)
 class PastChange:
-    """One file that a turn brought from `before` to `after`: digests, None where there was no file.
+    """One file that a turn changed from `before` to `after`: digests, None if there was no file.
 
-    `executable` are its rights before and afterwards, None where they stayed. With `moved_from`, `before` was there.
+    `executable` tells whether the file was executable before and afterwards, None if that did not change. `moved_from`
+    is the path at which `before` was, if the file was moved.
     """
 
     path: str
@@ -23,7 +24,7 @@ class PastChange:
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """What one turn changed, in order. `undoes` are the turns that it took back, where it is an undo or a redo."""
+    """What one turn changed, in order. `undoes` are the turns that it took back, if it is an undo or a redo."""
 
     turn_id: str
     changes: tuple[PastChange, ...]
@@ -36,7 +37,8 @@ Direction = Literal["undo", "redo"]
 def can_take_back(turns: Sequence[PastTurn], direction: Direction, turn_id: str | None = None) -> Sequence[PastTurn]:
     """Returns the turns whose changes can be taken back, the oldest first: a redo takes back an undo.
 
-    `turn_id` is the one turn that is meant. It may have been undone in part: what of it is out is looked at again.
+    `turn_id` selects one turn. A turn that was undone can be selected again, because it may have been undone in part
+    only.
     """
     undone = _undone(turns)
     if direction == "undo":
@@ -48,7 +50,7 @@ def can_take_back(turns: Sequence[PastTurn], direction: Direction, turn_id: str 
 
 
 def _undone(turns: Sequence[PastTurn]) -> set[str]:
-    """Returns the turns that are undone now: an undo that was redone counts for nothing."""
+    """Returns the turns that are undone now: an undo that was redone does not count."""
     undone: set[str] = set()
     for turn in reversed(turns):
         if turn.turn_id not in undone:
@@ -57,7 +59,7 @@ def _undone(turns: Sequence[PastTurn]) -> set[str]:
 
 
 def taken_back_by(turns: Sequence[PastTurn], turn_id: str) -> Direction | None:
-    """Returns what takes the changes of a turn back: an undo is taken back by a redo, all else by an undo; None where
+    """Returns the direction that takes a turn's changes back: a redo for an undo, an undo for every other turn; None if
     the turn changed nothing that was kept.
     """
     undoes = {turn.turn_id: turn.undoes for turn in turns}
@@ -75,27 +77,27 @@ class History(Protocol):
         ...
 
     def mark(self) -> str:
-        """Returns a name for the last change by now."""
+        """Returns a name for the last change so far."""
         ...
 
     def changes_since(self, mark: str) -> Sequence[PastChange] | None:
-        """Returns the changes after a mark, in order; None where it is not known."""
+        """Returns the changes after a mark, in order; None if the mark is unknown."""
         ...
 
     def contents(self, digest: str) -> bytes | None:
-        """Returns what a file held; None where that was not kept."""
+        """Returns the contents with this digest; None if they were not kept."""
         ...
 
 
 class NoHistory:
-    """Of a session that keeps nothing."""
+    """The history of a session that keeps nothing."""
 
     def turns(self) -> Sequence[PastTurn]:
         """Returns no turn."""
         return ()
 
     def mark(self) -> str:
-        """Returns the name of none."""
+        """Returns an empty name."""
         return ""
 
     def changes_since(self, mark: str) -> Sequence[PastChange] | None:

@@ -1,14 +1,15 @@
 """Finds the lines that two texts share, as a patience diff does; pure.
 
-Lines that occur once on each side are matched first, in the longest order that both have, and what lies between is
-compared again. So the time grows with the length of the texts and not with the product of their changes.
+Lines that occur once on each side are matched first: the longest sequence of them with the same order on both sides.
+The parts between them are compared again. So the time grows with the length of the texts and not with the product of
+their changes.
 
-Finds a longest common subsequence of two sequences, in a few operations on whole numbers for each element; pure.
+Also finds a longest common subsequence of two sequences, with a few operations on integers for each element.
 
-The numbers have a bit for each element of the other sequence (Hyyrö 2004), so that two of some thousand elements take
-milliseconds, whatever is in them.
+The integers have a bit for each element of the other sequence (Hyyrö 2004), so that two sequences of some thousand
+elements take milliseconds, whatever the elements are.
 
-A change is taken back out of a text that others have changed since hunk by hunk (SES-05).
+Also takes a change back, hunk by hunk, out of a text that others have changed since (SES-05).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from typing import NamedTuple
 MAX_COMPARED = 16_000
 """The limit of lines, none of them unique, that are compared with each other."""
 MOST_PASSES = 40
-"""How often, on average, a line is looked at for what is unique near it. Texts can be made in which each look finds one
-line; then what is left has nothing in common."""
+"""The limit of how often, on average, a line takes part in a search for unique lines. A text can be crafted so that
+each search finds one line only; past the limit, the rest counts as having nothing in common."""
 
 _STRIDE = 64
 _Lines = Sequence[str]
@@ -106,7 +107,7 @@ def _anchors(old: _Lines, new: _Lines, here: range, there: range) -> list[tuple[
 
 
 def _unique(lines: _Lines, places: range) -> dict[str, int]:
-    """Maps each line to its place, or to -1 where it occurs several times."""
+    """Maps each line to its place, or to -1 if it occurs several times."""
     found: dict[str, int] = {}
     for at in places:
         line = lines[at]
@@ -180,7 +181,7 @@ def common_length(old: Sequence[Hashable], new: Sequence[Hashable]) -> int:
 
 
 def _rows(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[int]:
-    """Yields for each beginning of the old sequence a number without the bits where the common length grows."""
+    """Yields for each prefix of the old sequence a number in which a bit is clear where the common length grows."""
     places: dict[Hashable, int] = defaultdict(int)
     for at, each in enumerate(new):
         places[each] |= 1 << at
@@ -203,7 +204,7 @@ class Merged:
 def take_back(after: bytes, before: bytes, now: bytes) -> Merged:
     """Takes the change from `before` to `after` out of `now`. Lines that others changed stay as they are.
 
-    A hunk is taken back whole or not at all. One that is out already counts for neither.
+    A hunk is taken back whole or not at all. A hunk that others have taken back already is not counted.
     """
     base, wanted, current = _lines(after), _lines(before), _lines(now)
     theirs = line_edits(base, current)
@@ -224,14 +225,14 @@ def take_back(after: bytes, before: bytes, now: bytes) -> Merged:
 
 
 def _meet(one: Edit, other: Edit) -> bool:
-    """Returns whether both change a line, or both put something at the same place."""
+    """Returns whether both edits change one line, or both insert at the same place."""
     if one.old == one.old_end and other.old == other.old_end:
         return one.old == other.old
     return one.old < other.old_end and other.old < one.old_end
 
 
 def _is_out(mine: Edit, meeting: list[Edit], wanted: list[str], current: list[str]) -> bool:
-    """Returns whether the others did just what taking it back would do."""
+    """Returns whether the only meeting edit of the others is the same as `mine`."""
     if len(meeting) != 1:
         return False
     (edit,) = meeting
@@ -240,8 +241,8 @@ def _is_out(mine: Edit, meeting: list[Edit], wanted: list[str], current: list[st
 
 
 def _fits(above: list[str], piece: list[str], below: list[str]) -> bool:
-    """Returns whether no line runs into the next: the last one of a text may have no end. `above` and `below` are one
-    line."""
+    """Returns whether inserting `piece` joins no two lines; that happens because the last line of a text may have no
+    line end. `above` and `below` hold at most one line."""
     return not piece or ((not above or _ends(above)) and (not below or _ends(piece)))
 
 
@@ -250,7 +251,8 @@ def _ends(lines: list[str]) -> bool:
 
 
 def _shift(theirs: list[Edit], mine: Edit) -> int:
-    """By how many lines what stands at `mine` has moved. What others put just before a place stays before it."""
+    """Returns by how many lines the others' edits moved the place of `mine`. What they inserted right before it stays
+    there."""
     return sum((edit.new_end - edit.new) - (edit.old_end - edit.old) for edit in theirs if edit.old_end <= mine.old)
 
 

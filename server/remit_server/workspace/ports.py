@@ -19,7 +19,7 @@ class Documents(Protocol):
     """The editor's open documents, by workspace-relative path with `/`."""
 
     def get(self, relative: str) -> OpenDocument | None:
-        """Returns the buffer, or None where the file is not open."""
+        """Returns the buffer, or None if the file is not open."""
         ...
 
     def paths(self) -> tuple[str, ...]:
@@ -27,7 +27,7 @@ class Documents(Protocol):
         ...
 
     async def look(self, relatives: Sequence[str]) -> None:
-        """Has `get` know these buffers as they are now, where the editor does not report them by itself."""
+        """Makes `get` return these buffers as they are now, if the editor does not report changes by itself."""
         ...
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:

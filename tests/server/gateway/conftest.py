@@ -1,4 +1,4 @@
-"""Gateways of the real program, on models of random weights that read all they are told."""
+"""Gateways of the real program, with models of random weights whose prompts hold everything they are told."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from random_model import kept_model, random_model
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[GatewayProcess]:
-    """On a model that reads 4,096 tokens."""
+    """A gateway with a model that reads 4,096 tokens."""
     with GatewayProcess("--model", kept_model(), "--max-tokens", "8") as process:
         yield process
 
@@ -31,13 +31,13 @@ def narrow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reader(reader_model: Path) -> Iterator[GatewayProcess]:
-    """On a model whose prompt holds every character of the conversation."""
+    """A gateway with a model whose prompt holds every character of the conversation."""
     with GatewayProcess("--model", str(reader_model), "--max-tokens", "4") as process:
         yield process
 
 
 @pytest.fixture(scope="module")
 def narrow(narrow_model: Path) -> Iterator[GatewayProcess]:
-    """On a model that a long message is too much for."""
+    """A gateway with a model for which a long message is too long."""
     with GatewayProcess("--model", str(narrow_model), "--max-tokens", "16") as process:
         yield process

@@ -55,7 +55,7 @@ class RawClient:
         return msg_id, future
 
     async def reply(self, method: str, params: Any = None) -> dict[str, Any]:
-        """The whole answer to a request: a result or an error."""
+        """Returns the whole answer to a request: a result or an error."""
         return await asyncio.wait_for(self.start(method, params)[1], PATIENCE_S)
 
     async def result(self, method: str, params: Any = None) -> Any:
@@ -167,7 +167,7 @@ Start = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
-    """What forks servers."""
+    """The process that forks servers."""
     with Servers() as servers:
         yield servers
 
@@ -251,7 +251,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RawC
 
 @pytest.fixture
 def runtime_log(tmp_path: Path) -> Callable[[], list[str]]:
-    """What the stand-in runtime has noted so far."""
+    """Returns a function that returns the lines that the stand-in runtime has noted so far."""
     return lambda: (tmp_path / "log").read_text().split("\n")[:-1] if (tmp_path / "log").exists() else []
 
 

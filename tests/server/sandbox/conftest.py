@@ -45,7 +45,7 @@ def runtime(request: pytest.FixtureRequest) -> RuntimeName:
 
 @pytest.fixture
 def another_process() -> Iterator[None]:
-    """Nothing is known of what isolates here, as in a process that has just begun; and what is found is not kept."""
+    """Forgets which sandboxes isolate here, before the test as in a new process, and after it."""
     forget_findings()
     yield
     forget_findings()
@@ -58,7 +58,7 @@ def sandbox(runtime: RuntimeName) -> Sandbox:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """A folder that whoever commands run as may read."""
+    """A folder that the user of the commands may read."""
     folder = tmp_path / "workspace"
     folder.mkdir(mode=0o755)
     return folder.resolve()

@@ -1,6 +1,7 @@
 """File contents with their digests, and atomic writes: the old file or the new one, never a mixture (FILE-02).
 
-Of files that are moved or removed unchanged the digest is read without their bytes (`delete_file`; FILE-02).
+For files that are moved or removed unchanged, the digest is computed without holding their bytes (`delete_file`;
+FILE-02).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def is_executable(mode: int) -> bool:
 
 
 def digest_of(data: bytes) -> str:
-    """Returns the digest that contents are compared by everywhere."""
+    """Returns the digest by which contents are compared everywhere."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
@@ -65,7 +66,7 @@ def image_of(data: bytes) -> FileImage:
 
 
 def image_of_text(text: str) -> FileImage:
-    """Returns the image of an editor's buffer as UTF-8. Raises ToolError (`binary_file`) where that is impossible."""
+    """Returns the image of an editor's buffer as UTF-8. Raises ToolError (`binary_file`) if that is impossible."""
     try:
         return image_of(text.encode())
     except UnicodeEncodeError as error:
@@ -116,8 +117,8 @@ def write_atomically(
     """Replaces exactly `before` (None: no file) by exactly `after`, and returns once that is on disk.
 
     `executable` sets the executable bits; None leaves them, and a new file has none. Other hard links keep the old
-    contents. Raises ToolError: `stale` where the file no longer is `before`, `read_only`, `not_a_file`, `limit_reached`
-    where the disk is full; the file is then unchanged.
+    contents. Raises ToolError: `stale` if the file no longer is `before`, `read_only`, `not_a_file`, `limit_reached`
+    if the disk is full; the file is then unchanged.
     """
     if not path.names:
         raise _write_error(path, ErrorCode.NOT_A_FILE, "it is a folder", "name a file in it")
@@ -188,7 +189,7 @@ def _write(
 
 
 def _mode(mode: int, executable: bool | None) -> int:
-    """Returns the mode with the executable bits set as chmod does it: whoever may read may execute."""
+    """Returns the mode with the executable bits set as chmod does it: everyone who may read may also execute."""
     if executable is None:
         return mode
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
@@ -245,7 +246,7 @@ def _create_temporary(folder: int, mode: int) -> tuple[str, int]:
 
 
 def _lock_temporary(fd: int) -> bool:
-    """Locks a temporary file, which marks its writer as alive. Returns False where a collector was faster."""
+    """Locks a temporary file, which marks its writer as alive. Returns False if a collector was faster."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.fstat(fd).st_nlink > 0
@@ -260,13 +261,13 @@ def _fill(fd: int, data: bytes, mode: int | None) -> None:
     while view:
         view = view[os.write(fd, view) :]
     if mode is not None:
-        # Set-user-id bits go, as they do when the kernel writes to such a file.
+        # Drop the set-user-id bits, as the kernel does when a program writes to such a file.
         os.fchmod(fd, mode & 0o777)
     os.fsync(fd)
 
 
 def _link_into_place(folder: int, temporary: str, path: WorkspacePath) -> None:
-    """Links the finished file under its name. Raises `stale` where a file of that name exists by now."""
+    """Links the finished file under its name. Raises `stale` if a file of that name exists by now."""
     try:
         try:
             os.link(temporary, path.names[-1], src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -289,7 +290,7 @@ def _must_be_free(folder: int, name: str) -> None:
 def _replace(folder: int, temporary: str, path: WorkspacePath, before: FileImage) -> None:
     """Renames the finished file over the old one, if that still is `before`."""
     status = must_hold(folder, path, before)
-    # The owner is kept where this process has the right to.
+    # Keep the owner if this process has the right to.
     if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
         with contextlib.suppress(OSError):
             os.chown(temporary, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
@@ -316,7 +317,7 @@ def must_hold(folder: int, path: WorkspacePath, before: FileImage) -> os.stat_re
 def _remove_stale(workspace: Workspace, path: WorkspacePath) -> None:
     fd = workspace.open_read(path)
     try:
-        # The lock is held until the file is removed. Where it is refused, the writer is alive.
+        # Hold the lock until the file is removed. If the lock is refused, the writer is alive.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         folder = workspace.open_folder(path.parent)
         try:
@@ -332,7 +333,7 @@ def _write_error(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> To
 
 
 def stale_file(path: WorkspacePath, why: str) -> ToolError:
-    """Returns the error for a change to a file that is not what the change was made for."""
+    """Returns the error for a change to a file whose contents are not those that the change was made for."""
     return ToolError(
         f"cannot write `{path.relative}`",
         f"{why} since it was read",
@@ -375,9 +376,10 @@ MAX_KNOWN_BYTES = 1024 * 1024 * 1024
 
 
 def image_by_digest(workspace: Workspace, path: WorkspacePath) -> FileImage:
-    """Returns the image of a file of any size up to the limit, with its digest; a large one's bytes are not held.
+    """Returns the image of a file of any size up to the limit, with its digest; the image of a large file holds no
+    bytes.
 
-    Raises ToolError as `read_image` does, `too_large` only past MAX_KNOWN_BYTES, `stale` where it grows meanwhile.
+    Raises ToolError as `read_image` does, `too_large` only past MAX_KNOWN_BYTES, `stale` if it grows meanwhile.
     """
     fd = workspace.open_read(path)
     try:

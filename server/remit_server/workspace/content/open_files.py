@@ -1,6 +1,6 @@
-"""What an open file holds, or a file in an open folder (FILE-01).
+"""Reads open files, and files in open folders (FILE-01).
 
-Transient errors of the system, after which a read is worth a second try (TOOL-11).
+Tries a read once more after a transient error of the system (TOOL-11).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXE
 
 
 def read_in_folder(folder: int, path: str, max_bytes: int) -> bytes | None:
-    """Returns the bytes of the regular file at `path`, whose folder is open; None where there is none.
+    """Returns the bytes of the regular file at `path`, whose folder is open; None if there is none.
 
-    Raises OSError, also for a link, and EFBIG where it is too large.
+    Raises OSError, also for a link, and EFBIG if it is too large.
     """
     fd = os.open(path.rpartition("/")[2], _FLAGS, dir_fd=folder)
     try:
@@ -41,7 +41,7 @@ def read_in_folder(folder: int, path: str, max_bytes: int) -> bytes | None:
 
 
 def bytes_at(fd: int, max_bytes: int, size: int) -> bytes | None:
-    """Returns all that can be read, which may be more than the `size` that was told; None where it is over
+    """Returns all bytes of the open file, which may be more than the `size` given; None if they are more than
     `max_bytes`."""
     if size > max_bytes:
         return None
@@ -54,7 +54,7 @@ def bytes_at(fd: int, max_bytes: int, size: int) -> bytes | None:
 
 
 def digest_at(fd: int, size: int) -> str | None:
-    """Returns the digest of an open file, read piece by piece; None where it holds more than `size` bytes."""
+    """Returns the digest of an open file, read piece by piece; None if it holds more than `size` bytes."""
     digest, room = hashlib.sha256(), size + 1
     while chunk := os.read(fd, min(_CHUNK, room)):
         digest.update(chunk)
@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 PAUSE_S = 0.1
 MOST_PAUSES = 10
-"""Second tries of one look at many files: on a disk that fails for good, each costs a pause."""
+"""The limit of second tries for one search of many files, because on a broken disk each costs a pause."""
 
 TRANSIENT = frozenset(
     {
@@ -93,12 +93,13 @@ def is_transient(error: BaseException) -> bool:
 
 @dataclass(slots=True)
 class Retries:
-    """What one look at many files has tried once more, in words."""
+    """The second tries of one search of many files; `noted` has the reason for each."""
 
     noted: list[str] = field(default_factory=list[str])
 
     def read(self, name: str, read: Callable[[], T]) -> T:
-        """Returns what `read` gives, be it the second time, after a pause. Raises what it raises last."""
+        """Returns the result of `read`, tried once more after a pause if a transient error occurs. Raises its last
+        error."""
         try:
             return read()
         except Exception as error:
@@ -110,10 +111,10 @@ class Retries:
 
 
 async def retry_read(read: Callable[[], Awaitable[T]], note: Callable[[str], None]) -> T:
-    """Returns what `read` gives; where it fails for a transient reason, which `note` takes, what it gives 100 ms later.
-    Writes never are tried again.
+    """Returns the result of `read`. If it fails for a transient reason, that goes to `note` and `read` is tried again
+    100 ms later. Writes are never tried again.
 
-    Raises ToolError: a refusal at once, an error of the system that lasts with what the system says.
+    Raises ToolError or OSError at once if the failure is not transient; ToolError with the system's words if it lasts.
     """
     try:
         return await read()

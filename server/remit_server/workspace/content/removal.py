@@ -45,9 +45,9 @@ def move_file(workspace: Workspace, source: WorkspacePath, before: FileImage, ta
 
 
 def change_folder(workspace: Workspace, path: WorkspacePath, *, made: bool) -> bool:
-    """Makes the folder, or removes it if nothing is in it; returns whether it then is so.
+    """Makes the folder, or removes it if it is empty; returns whether the folder is then as wanted.
 
-    Raises ToolError where something else is in the place of one that is to be made.
+    Raises ToolError if something else is where the folder should be made.
     """
     if not made:
         remove_empty(workspace, (path,))

@@ -72,7 +72,7 @@ class Text:
     def encode(self, content: str | None = None) -> bytes:
         r"""Encodes `content` (by default the same text) with this file's encoding, byte order mark and line ends.
 
-        Raises ToolError (`invalid_arguments`) where a character does not exist in the encoding.
+        Raises ToolError (`invalid_arguments`) if a character does not exist in the encoding.
         """
         new = self.content if content is None else content
         try:
@@ -93,7 +93,7 @@ class Text:
 
 
 def mark_of(data: bytes) -> tuple[bytes, str]:
-    """Returns a text's byte order mark and the encoding it stands for; empty where there is none."""
+    """Returns a text's byte order mark and the encoding it stands for; empty if there is none."""
     return next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", ""))
 
 
@@ -110,7 +110,7 @@ def plain(text: str) -> str:
 
 
 def _decode(data: bytes, encoding: str) -> str | None:
-    """Decodes `data`, or returns None where encoding it again would give other bytes."""
+    """Decodes `data`, or returns None if encoding it again would give other bytes."""
     try:
         text = data.decode(encoding)
         # Strict UTF-8 is unambiguous: it always encodes back to the same bytes.

@@ -1,7 +1,8 @@
 """A write-ahead log of merges: after a crash an approved merge is finished, or reported (FILE-04).
 
-One folder per merge: `plan.json`, the new contents (`0`, `1`, …) and `done`, a line for each finished step. The folder
-gets its name once all of it is on disk, is locked while its writer lives, and is removed when the merge has ended.
+Each merge has a folder with `plan.json`, the new contents (`0`, `1`, …) and `done`, which has a line for each finished
+step. The folder gets its final name once all of it is on disk, is locked while its writer lives, and is removed when
+the merge has ended.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _BEGUN, _OVER, _LEFT = ".new", ".old", ".left"
 class Step:
     """One file of a merge, by digests: from `before` (None: it is created) to `after` (None: it is removed).
 
-    With `moved_from`, the file of that path gets this one. `in_editor`: the editor makes this change, in its buffer.
-    `executable`: whether it becomes so, where that changes.
+    `moved_from`: the path from which the file is moved. `in_editor`: the editor makes this change, in its buffer.
+    `executable`: whether the file becomes executable or stops being so; None if that does not change.
     """
 
     path: str
@@ -57,7 +58,7 @@ class LoggedMerge:
         return (self.folder / str(number)).read_bytes()
 
     def end(self) -> None:
-        """Removes the merge from the log: every step is done, or the person has been told."""
+        """Removes the merge from the log, after every step is done or the person has been told."""
         gone = self.folder.with_suffix(_OVER)
         with contextlib.suppress(OSError):
             self.folder.rename(gone)
@@ -118,7 +119,7 @@ class MergeLog:
 
 
 def _reopen(folder: Path) -> LoggedMerge | None:
-    """Locks an unfinished merge and reads it. Returns None where its writer lives, or another server recovers it."""
+    """Locks an unfinished merge and reads it. Returns None if its writer lives, or another server recovers it."""
     try:
         lock = _lock(folder / "done")
     except OSError:

@@ -35,7 +35,7 @@ class Recovered:
 
 
 def recover(workspace: Workspace, log: MergeLog, policy_version: str) -> tuple[Recovered, ...]:
-    """Recovers every merge whose writer died; one that another policy had allowed is only reported."""
+    """Recovers every merge whose writer died; a merge that another policy had allowed is only reported."""
     return tuple(_recover(workspace, merge, policy_version) for merge in log.unfinished())
 
 
@@ -67,7 +67,8 @@ def _recover(workspace: Workspace, merge: LoggedMerge, policy_version: str) -> R
 
 
 def _find_state(workspace: Workspace, step: Step) -> Standing:
-    """Returns whether a step that is not recorded as done was done, is due, or cannot be done: each is one rename."""
+    """Returns whether a step that is not recorded as done was done, is due, or cannot be done because a file
+    changed."""
     image = _image(workspace, _resolve_exactly(workspace, step.path))
     now = None if image is None else image.digest
     if step.moved_from is None:
@@ -98,7 +99,7 @@ def _carry_out(workspace: Workspace, merge: LoggedMerge, number: int, step: Step
 
 
 def _resolve_exactly(workspace: Workspace, relative: str) -> WorkspacePath:
-    """Returns the path that was approved. Raises ToolError where a link leads elsewhere by now."""
+    """Returns the path that was approved. Raises ToolError if a link leads elsewhere by now."""
     path = workspace.resolve(relative)
     if path.relative != relative:
         raise ToolError(f"cannot finish `{relative}`", f"it leads to `{path.relative}` by now", "make the change again")

@@ -28,9 +28,9 @@ class HardLinks:
     _names: dict[int, list[str]] | None = field(default=None, repr=False)
 
     def other_names(self, relative: str) -> tuple[str, ...]:
-        """Returns the file's other names, relative to the root; empty where it has none, or is not a regular file.
+        """Returns the file's other names, relative to the root; empty if it has none, or is not a regular file.
 
-        Raises ToolError (`limit_reached`) where the workspace is too large to find them.
+        Raises ToolError (`limit_reached`) if the workspace is too large to find them.
         """
         status = self._status(relative)
         if status is None:
@@ -44,7 +44,7 @@ class HardLinks:
         return self._status(relative) is not None
 
     def _status(self, relative: str) -> os.stat_result | None:
-        """Returns the status of a regular file with several names, else None. Raises OSError where the system fails for
+        """Returns the status of a regular file with several names, else None. Raises OSError if the system fails for
         a moment: the file may have names that a rule hides.
         """
         try:
@@ -61,7 +61,7 @@ class HardLinks:
 def files_of(root: Path, inodes: Container[int] | None = None) -> Iterator[tuple[str, int]]:
     """Yields the regular files below a folder, or those with an inode of `inodes`, with their inodes; follows no link.
 
-    Raises ToolError (`limit_reached`) where there are too many, OSError where the system fails for a moment.
+    Raises ToolError (`limit_reached`) if there are too many, OSError if the system fails for a moment.
     """
     limits = Limits(MAX_SECONDS, MAX_ENTRIES)
     pending = [("", root)]

@@ -34,7 +34,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" and platfor
 def openat2(folder: int, path: str, flags: int, resolve: int) -> int:
     """Opens `path` below the folder descriptor as the kernel's RESOLVE_* flags demand.
 
-    Raises OSError: EXDEV where it leads out, ELOOP at a refused link, ENOSYS where the kernel cannot do it.
+    Raises OSError: EXDEV if it leads out, ELOOP at a refused link, ENOSYS if the kernel cannot do it.
     """
     if _libc is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), path)
@@ -83,7 +83,7 @@ def step_into(here: int, name: str) -> int:
 
 def open_step(here: int, name: str) -> int:
     """Opens the folder `name` in `here` for path lookups only. Raises OSError, also for a link."""
-    # A lookup needs no right to read the folder, where the system has such descriptors.
+    # With `O_PATH`, which only Linux has, a lookup needs no right to read the folder.
     path_only = os.O_PATH if sys.platform == "linux" else os.O_RDONLY
     return os.open(name, path_only | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
 
@@ -101,9 +101,10 @@ class Located:
 
 
 def locate(folder: int, roots: Sequence[PurePosixPath], parts: Sequence[str]) -> Located:
-    """Resolves `parts` below the folder descriptor; absolute links must lead below one of `roots`, its spellings.
+    """Resolves `parts` below the folder descriptor; absolute links must lead below one of `roots`, the spellings of
+    that folder.
 
-    Raises OSError: EXDEV where the way leads out, ELOOP after too many links, ENOTDIR through a file, ENOENT where it
+    Raises OSError: EXDEV if the way leads out, ELOOP after too many links, ENOTDIR through a file, ENOENT if it
     goes back up out of something that does not exist.
     """
     walk = _Walk([os.dup(folder)], [], list(reversed(parts)))

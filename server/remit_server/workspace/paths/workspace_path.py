@@ -26,7 +26,7 @@ _BEGINS = (
     ("file:", "give the path alone, without `file://`"),
     ("@", "give the path alone, without `@`, by which a person takes a file along"),
 )
-"""How a path that is none may begin, and what to do then."""
+"""Beginnings of texts that are no plain paths, each with the fix that the error suggests."""
 
 # Control characters, bidirectional controls, and the surrogates by which Python represents bytes that are not
 # UTF-8.
@@ -62,7 +62,7 @@ class Workspace:
     """One root folder, resolved once and held open, so that no rename can exchange it."""
 
     def __init__(self, root: Path, opened_as: Path | None = None) -> None:
-        """`opened_as` is another path by which a person knows it: absolute paths below it are paths of the workspace.
+        """`opened_as` is another path of the folder, as the person opened it; absolute paths below it are accepted too.
 
         Raises SetupError where `root` is no folder that can be opened.
         """
@@ -82,7 +82,7 @@ class Workspace:
     def resolve(self, text: str) -> WorkspacePath:
         """Resolves `text` (relative, or absolute below the root) to its real path, existing or not.
 
-        Raises OutsideWorkspace where it leads out, ToolError where it is malformed, a device or behind a file.
+        Raises OutsideWorkspace if it leads out, ToolError if it is malformed, a device or behind a file.
         """
         parts = _parse(text, self._roots)
         try:
@@ -105,7 +105,7 @@ class Workspace:
         return WorkspacePath("/".join(names) or ".", self.root)
 
     def open_read(self, path: WorkspacePath) -> int:
-        """Opens the regular file at exactly `path`, following no link: a swap since the check fails.
+        """Opens the regular file at exactly `path`, following no link, so that a path exchanged since the check fails.
 
         Raises ToolError (`not_found`, `not_a_file`, `stale`).
         """
@@ -128,7 +128,7 @@ class Workspace:
     def _missing_error(self, path: WorkspacePath, error: OSError) -> ToolError:
         """Returns the error for a file that is not there, with the names beside it that look the same.
 
-        None of them is opened instead: policy judges the name that is asked for.
+        None of these is opened instead, because policy judges the name that was asked for.
         """
         found = _open_error(path, error)
         with contextlib.suppress(OSError):
@@ -270,7 +270,7 @@ def _resolve_error(text: str, error: OSError) -> ToolError:
 
 
 def _open_error(path: WorkspacePath, error: OSError) -> ToolError:
-    """Returns the error for a resolved path that could not be opened as it was."""
+    """Returns the error for a resolved path that could not be opened."""
     if error.errno in _GONE:
         return ToolError(
             f"cannot open `{path.relative}`",

@@ -1,8 +1,9 @@
-"""What is ignored by lists that lie in no folder of the tree: `.git/info/exclude`, the person's own, and ignore files
-of a repository above (FILE-05).
+"""Reads the ignore lists outside the tree: `.git/info/exclude`, the person's own, and the ignore files of a repository
+above (FILE-05).
 
-The person's is what `core.excludesFile` of their own settings names, and may be any file. What the repository's own
-settings name is read in the workspace only: which names are ignored would tell what any other file holds.
+The person's own list is the file that `core.excludesFile` in their own settings names, and may be any file. A file that
+the repository's settings name is read only if it is in the workspace, because the names that are ignored would reveal
+the file's contents.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ IGNORE_CASE = "core.ignorecase"
 
 @dataclass(frozen=True, slots=True)
 class ExcludeList:
-    """A list of patterns for the whole tree, as it is now: for paths that begin with `prefix`."""
+    """A list of patterns as it is now. `prefix` is the workspace's path below the folder that the patterns are relative
+    to."""
 
     path: Path
     data: bytes
@@ -34,12 +36,12 @@ class ExcludeList:
 
 
 def exclude_lists(workspace: Workspace) -> tuple[ExcludeList, ...]:
-    """Returns the lists of the workspace's repository, the one that counts least first; none where it has none."""
+    """Returns the lists of the workspace's repository in ascending precedence; none if there is no repository."""
     folders = find_folders(workspace.root)
     if folders is None:
         return ()
     persons = persons_list(workspace, folders)
-    # Not through a link, where a repository may bring one.
+    # Do not read through a link, because a repository may bring one.
     own = None if (folders.common / "info").is_symlink() else _list_at(folders.common / "info" / "exclude")
     outer = (replace(each, prefix=folders.prefix) for each in (persons, own) if each is not None)
     return (*outer, *_lists_above(workspace, folders))
@@ -59,7 +61,7 @@ def _lists_above(workspace: Workspace, folders: Folders) -> Iterator[ExcludeList
 
 
 def folds_case(workspace: Workspace) -> bool:
-    """Returns whether the case of letters does not count in ignore files: git notes so where the disk keeps none."""
+    """Returns whether ignore files ignore case, by the setting that git makes on a case-insensitive disk."""
     folders = find_folders(workspace.root)
     return folders is not None and is_on(settings_of(folders.own, _config_of(folders), os.environ), IGNORE_CASE)
 
@@ -71,7 +73,7 @@ def persons_list(workspace: Workspace, folders: Folders) -> ExcludeList | None:
 
 
 def persons_file(workspace: Workspace, folders: Folders, setting: str, name: str) -> Path | None:
-    """Returns the file that a setting names, else the one called `name` beside a person's settings; None where the
+    """Returns the file that a setting names, else the one called `name` beside a person's settings; None if the
     repository's own settings name one outside the workspace."""
     said = dict(_config_of(folders)).get(setting)
     if said is not None:
@@ -83,14 +85,15 @@ def persons_file(workspace: Workspace, folders: Folders, setting: str, name: str
         return None
     path = expand_path(theirs, workspace.root, os.environ) if theirs is not None else Path(folder or ".", name)
     try:
-        # A link of the person's own is followed, as git follows it.
+        # Follow a link of the person's own, as git does.
         return path.resolve(strict=True)
     except (OSError, RuntimeError):
         return None
 
 
 def unread_list(workspace: Workspace) -> str | None:
-    """Returns the list outside the workspace that the repository's own settings name, and that is not read."""
+    """Returns the list that the repository's own settings name, if it is not read because it is outside the
+    workspace."""
     folders = find_folders(workspace.root)
     said = dict(_config_of(folders)).get(EXCLUDES_FILE) if folders else None
     return said if said and not _is_inside(expand_path(said, workspace.root, os.environ), workspace) else None

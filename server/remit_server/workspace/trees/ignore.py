@@ -1,7 +1,7 @@
 """Matches paths against a project's ignore files as git does, in time proportional to their length (FILE-05).
 
-The files are untrusted: RE2, which matches their patterns, does not backtrack. Patterns without a sign in them, which
-most are, are looked up.
+The files are untrusted, so their patterns are matched by RE2, which does not backtrack. Patterns without wildcards,
+which most are, are looked up in a dict.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _re2 = cast("Any", re2)
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A line of an ignore file: `whole` is matched with the path below its folder, else the name alone. With `folders`
-    it stands for folders only."""
+    """A line of an ignore file. If `whole`, it is matched against the path below the file's folder, else against the
+    name alone. If `folders`, it matches folders only."""
 
     number: int
     text: bytes
@@ -40,8 +40,8 @@ class _Pattern:
 
 @dataclass(slots=True)
 class _Patterns:
-    """Patterns for a path, or for a name: literal ones, by their text with a final `/` where they are for folders, and
-    expressions in as few parts as RE2's memory limit allows. Each has the number of its line."""
+    """Patterns for paths, or for names: the literal ones by their text, with a final `/` if they are for folders; the
+    others as expressions, in as few parts as RE2's memory limit allows. Each has the number of its line."""
 
     literal: dict[bytes, int] = field(default_factory=dict[bytes, int])
     parts: list[tuple[Any, tuple[int, ...]]] = field(default_factory=list[tuple[Any, tuple[int, ...]]])
@@ -61,9 +61,9 @@ class _Patterns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IgnoreRules:
-    """The rules of an ignore file; compared by identity, which is fast. With `fold` the case of letters does not count,
-    as on a disk that keeps none. `prefix` is what comes before the paths that it is asked about. `cut` says that they
-    are not all of the file's: more would take seconds, or it cannot be read."""
+    """The rules of an ignore file; compared by identity, which is fast. If `fold`, case is ignored, as on a
+    case-insensitive disk. `prefix` is put before each path that is asked about. `cut` says that rules of the file are
+    missing, because all of them would take seconds or the file cannot be read."""
 
     _names: _Patterns
     _paths: _Patterns
@@ -76,8 +76,8 @@ class IgnoreRules:
         return self.cut or any((self._names.literal, self._names.parts, self._paths.literal, self._paths.parts))
 
     def ignores(self, path: str) -> bool | None:
-        """Returns whether the path (with a final `/` for a folder) is ignored by a rule for it; None where there is
-        none. What lies in an ignored folder is ignored too, which is for the caller to find out."""
+        """Returns whether the path (with a final `/` for a folder) is ignored by the last rule that matches it; None if
+        no rule does. Files in an ignored folder are ignored too, but the caller has to check the folders above."""
         return self.ignores_whole(self.prefix + path)
 
     def ignores_whole(self, path: str) -> bool | None:
@@ -100,7 +100,7 @@ def parse_ignore_file(data: bytes, *, fold: bool = False, prefix: str = "") -> I
 
 
 def is_cut(data: bytes) -> bool:
-    """Returns whether not all patterns of the ignore file count."""
+    """Returns whether patterns of the ignore file are left out, because the file or one of its lines is too long."""
     if len(data) > MAX_IGNORE_BYTES or data.count(b"\n") > MAX_IGNORE_LINES:
         return True
     return any(len(line) > MAX_PATTERN_BYTES for line in data.removeprefix(BYTE_ORDER_MARK).split(b"\n"))
@@ -116,7 +116,7 @@ def ripgrep_reads_otherwise(data: bytes) -> bool:
 
 
 def ripgrep_hides_more(data: bytes) -> bool:
-    """Returns whether ripgrep may take for ignored what git does not, by the ignore file."""
+    """Returns whether this ignore file may make ripgrep ignore files that git does not ignore."""
     return data.startswith(BYTE_ORDER_MARK + b"!") or any(
         line.startswith(b"!") or _HIDES_MORE.search(line) or _is_no_text(line) or _odd_end(line)
         for line in _odd_lines(data)
@@ -124,17 +124,17 @@ def ripgrep_hides_more(data: bytes) -> bool:
 
 
 def _odd_lines(data: bytes) -> Iterator[bytes]:
-    """Yields the lines whose pattern ripgrep reads otherwise: braces, classes and slashes of both kinds in brackets,
-    stars beside other signs, `!` alone, a dot or space at the end that is none for git, and what is no text: there it
-    ends."""
+    """Yields the lines whose pattern ripgrep reads otherwise than git: with braces, classes or slashes of both kinds in
+    brackets, stars beside other signs, `!` alone, a dot or white space that git keeps at the end; and lines that are
+    not UTF-8, at which ripgrep stops."""
     for line in data.split(b"\n"):
         if line and not line.startswith(b"#") and (_ODD.search(line) or _is_no_text(line) or _odd_end(line)):
             yield line
 
 
 def _odd_end(line: bytes) -> bool:
-    """Returns whether it ends with space that is none for git, or stands for names with a dot at their end, which
-    ripgrep compares with no pattern for names."""
+    """Returns whether the line ends with white space that git keeps, or with a dot: ripgrep compares names that end
+    with a dot with no pattern for names."""
     text = line.decode(errors="replace").removesuffix("\r")
     return text.rstrip() != text.rstrip(" ") or text.rstrip(" ").removesuffix("/").endswith(".")
 
@@ -154,7 +154,7 @@ def _patterns(lines: Sequence[bytes], *, fold: bool) -> Iterator[_Pattern]:
         text = _without_spaces(line.removesuffix(b"\r")).removeprefix(b"!")
         folders, text = text.endswith(b"/"), text.removesuffix(b"/")
         if fold:
-            # A class of capital letters would match none: both cases are small ones by now.
+            # A class of capital letters would match nothing, because the paths are in lower case.
             text = text.replace(b"[:upper:]", b"[:lower:]").lower()
         whole = b"/" in text
         if text:
@@ -162,7 +162,7 @@ def _patterns(lines: Sequence[bytes], *, fold: bool) -> Iterator[_Pattern]:
 
 
 def _without_spaces(line: bytes) -> bytes:
-    """Returns the line without spaces at its end, but for one that a backslash stands before."""
+    """Returns the line without trailing spaces, except one that a backslash escapes."""
     text = line.rstrip(b" ")
     escaped = (len(text) - len(text.rstrip(b"\\"))) % 2
     return line[: len(text) + escaped]

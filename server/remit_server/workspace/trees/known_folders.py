@@ -1,4 +1,4 @@
-"""What folders hold that concerns a command, looked at again only where they have changed (SEC-02, POL-16)."""
+"""Finds what folders hold that concerns a command, and reads a folder again only if it changed (SEC-02, POL-16)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ MAX_ENTRIES = 10_000_000
 MAX_SECONDS = 30.0
 
 _SETTLED_NS = 2_000_000_000
-"""A folder that changed less long ago may change again without another time: clocks of file systems tick slowly."""
+"""A folder that changed more recently may change again and keep its time, because file systems' clocks tick slowly."""
 _KEEPS_TIMES = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs"})
-"""File systems of this machine alone, which give a folder a new time whenever a name in it is made or goes."""
+"""Local file systems that give a folder a new time whenever a name in it is created or removed."""
 _MOUNTS = Path("/proc/self/mountinfo")
 
 Choose = Callable[[str, Iterable[str]], list[str]]
-"""Returns those of the names in a folder, by its relative path, that matter. The same function says the same."""
+"""Takes a folder's relative path and names in it; returns the names that matter. The answer depends on these alone."""
 
 
 class Folder(NamedTuple):
-    """A folder by its relative path: how many `entries` it has, the names of its `folders`, those that were `chosen`
-    (folders may be among them), those of what is neither file nor folder nor link (`odd`), and whether it may be a
-    repository of git's, or have one."""
+    """A folder by its relative path: the number of its `entries`, the names of its `folders`, the names that were
+    `chosen` (of files and folders), the names of entries that are neither file, folder nor link (`odd`), and whether
+    the folder may be a git repository or have one (`git`)."""
 
     relative: str
     entries: int
@@ -41,8 +41,9 @@ class Folder(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a tree holds: the folders with something `telling` in them, what is chosen or odd, each after the one that
-    it is in; and those that may be `repositories`, or have one. Not `whole` where there was more than can be looked at.
+    """What a tree holds: `telling` are the folders with chosen or odd entries, each after its parent; `repositories`
+    are the paths of folders that may be a repository or have one. `whole` is False if the tree was too large to be
+    searched.
     """
 
     telling: tuple[Folder, ...]
@@ -51,16 +52,16 @@ class Survey:
 
 
 LookAgain = Callable[[], Survey]
-"""Returns what a tree holds by now. Raises OSError as `KnownFolders.survey` does."""
+"""Returns what a tree holds now. Raises OSError as `KnownFolders.survey` does."""
 
 _Times = tuple[int, int, int]
-"""What changes when a folder does: its device, its number, and the time of its last change."""
+"""The values that show a change of a folder: its device, its inode, and the time of its last change in nanoseconds."""
 
 
 @dataclass(slots=True)
 class _Tree:
-    """The folders of a tree, each by its place, and what was last found; `settled` are those that tell whether that is
-    still so, None where not all can."""
+    """The folders of a tree by their paths, and the `last` survey. `settled` has the times that tell whether the survey
+    still holds, or is None if the times of some folder cannot be relied on."""
 
     root: str
     choose: Choose
@@ -78,25 +79,25 @@ class _Tree:
             return False
 
     def times(self, place: str) -> _Times:
-        """Returns what changes when a folder does; the root may be named by a link. Raises OSError."""
-        # A Path for each of some thousand folders would cost more than the look.
+        """Returns the values that show a change of the folder; only the root may be a link. Raises OSError."""
+        # A Path for each of some thousand folders would cost more than the call.
         status = os.stat(place, follow_symlinks=place == self.root)  # noqa: PTH116
         return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 @dataclass(slots=True)
 class KnownFolders:
-    """The folders of some trees, as they were found by one choice for each. May be asked by several threads."""
+    """The surveys of some trees, each with one `Choose` function. Several threads may use it."""
 
     _trees: dict[Path, _Tree] = field(default_factory=dict[Path, _Tree], repr=False)
 
     def survey(self, root: Path, choose: Choose, name: str = "", within_s: float = 0.0) -> Survey:
-        """Returns what the folders below `root` hold, whose own relative path is `name`, as it is now, or was at most
-        `within_s` ago.
+        """Returns what `root` and the folders below it hold, now or at most `within_s` seconds ago. `name` is the
+        relative path that `root` itself gets.
 
-        What is gone or not ours to read is empty: a command cannot read it either. Raises OSError where a folder cannot
-        be named as a whole, since a command goes there step by step, and where the system fails for a moment, after
-        which a command may read it.
+        A folder that is gone or that this user may not read counts as empty, because a command cannot read it either.
+        Raises OSError if a folder's path is too long for the system, because a command can go there step by step, and
+        if the system fails for a moment, because a command may read the folder afterwards.
         """
         tree = self._trees.get(root)
         if tree is None or tree.choose is not choose:
@@ -138,7 +139,7 @@ def _walk(tree: _Tree, name: str) -> tuple[Survey, tuple[tuple[str, _Times], ...
 
 
 def _look(tree: _Tree, relative: str, place: str) -> tuple[_Times | None, Folder]:
-    """Returns a folder, and the times by which it will be known again, None where it will not."""
+    """Returns a folder and its times, by which a later change is noticed; None for times that cannot be relied on."""
     try:
         times = tree.times(place)
         kept = tree.folders.get(place)
@@ -183,7 +184,7 @@ def _device_of(root: Path) -> int | None:
         here, mounts = os.path.realpath(root), _MOUNTS.read_text(errors="surrogateescape")
         kinds = [(_plain(line.split()[4]), line.partition(" - ")[2].split()[0]) for line in mounts.splitlines()]
         above = [(place, kind) for place, kind in kinds if place == "/" or f"{here}/".startswith(f"{place}/")]
-        # Of two at one place the later one covers the other.
+        # If two mounts have the same place, the later one covers the other.
         _, kind = max(reversed(above), key=lambda each: len(each[0]))
         return root.stat().st_dev if kind in _KEEPS_TIMES else None
     except (OSError, IndexError, ValueError):

@@ -1,4 +1,4 @@
-"""Path globs that match in linear time, whoever wrote them (FILE-05)."""
+"""Path globs that match in linear time, because they may be untrusted (FILE-05)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from remit_server.errors import ToolError
 
 _MAX_ALTERNATIVES = 64
 _LITERAL = f"{ascii_letters}{digits}_.-"
-"""What a glob takes as it is."""
+"""Characters without a special meaning in a glob."""
 _ANY_BEFORE = re.compile(rf"(?:\*\*/)*\*+[{_LITERAL}]*")
-"""Globs of what ends like that, whatever stands before."""
+"""Globs such as `**/*.py`, which say only how a path ends."""
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 
 
@@ -21,18 +21,18 @@ _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 class Glob:
     """A parsed glob: `*`, `?`, `[…]` within a name, `**` across folders, `{a,b}` for either.
 
-    Without a slash it matches a name at any depth, with one it is anchored, as in `.gitignore`; a folder that it names
-    does not stand for what is in it.
+    Without a slash it matches a name at any depth, with one it is anchored, as in `.gitignore`; a glob that names a
+    folder does not match the files in it.
     """
 
     text: str
     _matches: PathMatcher | None = field(repr=False, compare=False)
     _ends: tuple[str, ...] = field(default=("",), repr=False, compare=False)
-    """How all that matches ends: most paths are told by that."""
+    """Every path that matches ends with one of these, which rules out most paths quickly."""
 
     @property
     def hint(self) -> str:
-        """The hint where nothing matches: a leading `/` is often meant as the disk's root."""
+        """The hint if nothing matches, because a leading `/` is often meant as the disk's root."""
         return ", where `/` at its beginning stands for that folder" if self.text.startswith("/") else ""
 
     def matches(self, relative: str) -> bool:
@@ -41,7 +41,7 @@ class Glob:
 
 
 def parse_glob(text: str) -> Glob:
-    """Parses a glob. Raises ToolError (`invalid_arguments`) where it is empty, too long, unfinished or has too many
+    """Parses a glob. Raises ToolError (`invalid_arguments`) if it is empty, too long, unfinished or has too many
     alternatives, or leads out of the folder.
     """
     if not text.strip("/"):

@@ -27,13 +27,13 @@ from remit_server.workspace.trees.walk import Limits, find_cut, ignore_files_abo
 
 _FLAGS = (
     *("--no-config", "--no-ignore-messages", "--color=never", "--null", "--hidden", "--no-follow"),
-    # Of itself it obeys `.gitignore` files only, with or without a repository around them, and is given all others;
-    # but ripgrep 13 has a defect and still obeys `.rgignore` files.
+    # By itself ripgrep obeys `.gitignore` files only, with or without a repository around them; all other lists are
+    # given to it. But ripgrep 13 has a defect and still obeys `.rgignore` files.
     *("--no-require-git", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global", "--no-ignore-parent"),
     *("--glob=!.git", f"--glob=!{TEMPORARY_PREFIX}*"),
 )
-# Files as bytes: the expression covers encodings. Memory maps would crash it when files shrink.
-# Files over its size limit are skipped silently, but for its debug messages.
+# Files are searched as bytes, because the expression covers encodings. Memory maps would crash ripgrep when files
+# shrink. Only its debug messages tell which files it skips because they are over its size limit.
 _MATCHING = ("--debug", "--files-with-matches", "--no-unicode", "--text", "--encoding=none", "--no-mmap", "--no-crlf")
 _MAX_OUTPUT = 64 * 1024 * 1024
 _MAX_REMARKS = 1024 * 1024
@@ -46,7 +46,7 @@ _CHUNK = 1 << 18
 @dataclass(frozen=True, slots=True)
 class Listing:
     """Relative paths in no order: the files, also those too large to be searched, and the files and folders that could
-    not be read. `complete` is False where it was stopped.
+    not be read. `complete` is False if it was stopped.
     """
 
     paths: tuple[str, ...]
@@ -81,11 +81,11 @@ def find_ripgrep(workspace: Workspace) -> str | None:
 def list_with_ripgrep(
     workspace: Workspace, base: WorkspacePath, limits: Limits, matching: Matching | None = None
 ) -> Listing | None:
-    """Returns the files below `base` that the project does not ignore; None where ripgrep is missing, fails, or may
-    pass over some.
+    """Returns the files below `base` that the project does not ignore; None if ripgrep is missing, fails, or may miss
+    some.
 
-    Names that `walk` leaves out for other reasons than an ignore file are in it, and so may be files that one in a
-    folder between the workspace's and `base` excludes: see `listing_filter`.
+    The listing also has names that `walk` leaves out for other reasons than an ignore file, and may have files that an
+    ignore file in a folder between the workspace's and `base` excludes; `listing_filter` tells which.
     """
     program = find_ripgrep(workspace)
     if program is None:
@@ -98,13 +98,13 @@ def list_with_ripgrep(
     found, lists = _run(
         [
             [program, *_FLAGS, *above, *about, *what, "--", where],
-            # By a name that is asked for, as an ignore file that ripgrep reads otherwise may hide itself.
+            # Ask for the ignore files by name, because one that ripgrep reads otherwise than git may hide itself.
             [program, *_FLAGS, *above, "--files", "--glob=.gitignore", "--", where],
         ],
         workspace.root,
         limits,
     )
-    # Those of the folders above `base` count too.
+    # The ignore files of the folders above `base` count too.
     names = [f"{'/'.join(base.names[:depth])}/.gitignore" for depth in range(len(base.names) + 1)]
     below = () if lists is None else lists.paths
     if ripgrep_passes_over(workspace, base, [*names, *below]):
@@ -114,7 +114,7 @@ def list_with_ripgrep(
 
 
 def _run(lines: Sequence[Sequence[str]], folder: Path, limits: Limits) -> list[Listing | None]:
-    """Runs some ripgreps beside each other; returns what each has listed."""
+    """Runs one ripgrep for each command line, all at once; returns what each has listed."""
     with contextlib.ExitStack() as running:
         try:
             begun = [running.enter_context(_begun(argv, folder)) for argv in lines]
@@ -155,7 +155,7 @@ def _relative(name: bytes) -> str:
 
 
 def _drain(process: subprocess.Popen[bytes], limits: Limits) -> tuple[bytes, bytes, bool]:
-    """Returns its output, its error output, and whether it ended by itself."""
+    """Returns the process's output, its error output, and whether the process ended by itself."""
     output, remarks = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout or 0, selectors.EVENT_READ, output)

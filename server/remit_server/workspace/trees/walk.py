@@ -37,7 +37,7 @@ SMALL_TREE = 400
 _MAX_DEPTH = 100
 _MOST_REMEMBERED = 200
 _ANY_NAME = "qxzjv"
-"""Of no file: what ignores it by a wildcard ignores any other name."""
+"""A name that no file has, so that a pattern which ignores it ignores every name."""
 
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV})
 """Errors of opening something that was removed or replaced meanwhile."""
@@ -50,10 +50,10 @@ T = TypeVar("T")
 class Limits:
     """The limits of one walk, shared with the work on its files. Time is in seconds from now.
 
-    Up to `small` files and folders are walked rather than listed by ripgrep. A folder of more than `in_folder` entries
-    ends the walk before the first of them. `closed` are the folders that could not be read, `others` what is no file
-    and no folder, `repositories` folders that are one of their own, `cut` the ignore files that are longer than what is
-    read of them, `retries` what was read at the second try.
+    A tree of up to `small` files and folders is walked, a larger one is listed by ripgrep. A folder with more than
+    `in_folder` entries ends the walk before its first entry. The walk collects: `closed`, the folders that could not be
+    read; `others`, the entries that are neither files nor folders; `repositories`, the folders with a `.git` of their
+    own; `cut`, the ignore files that are too long to be read as a whole; `retries`, the reads that needed a second try.
     """
 
     seconds: float = 10.0
@@ -69,8 +69,8 @@ class Limits:
     retries: Retries = field(default_factory=Retries)
 
     async def look(self, work: Callable[[Limits], T]) -> T:
-        """Returns what a look at the tree gives that `work` takes within these limits, on a thread; where nobody waits
-        for it any more, it stops."""
+        """Runs `work` with these limits on a thread and returns its result. If the caller is cancelled, `work` is made
+        to stop."""
         try:
             return await asyncio.to_thread(work, self)
         finally:
@@ -104,16 +104,17 @@ class Limits:
 
 
 def _none(folder: str) -> bytes | None:
-    """Tells that the folder has no ignore file that is not checked out."""
+    """Returns b"", because the tree has no ignore files that are not checked out."""
     del folder
     return b""
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The ignore files that apply in a folder, each with the length of its own folder's prefix, outermost first. With
-    `fold` the case of letters does not count in them. The first `outer` are lists outside the tree. `absent` tells what
-    the ignore file of a folder holds that has none there, or None where that cannot be told."""
+    """The ignore files that apply in a folder, each with the length of its own folder's prefix, outermost first. If
+    `fold` is set, their patterns ignore case. The first `outer` of them lie outside the tree. `absent` returns the
+    ignore file of a folder, by the folder's prefix, if that file is not checked out: empty if there is none, None if it
+    cannot be read."""
 
     files: tuple[tuple[int, IgnoreRules], ...] = ()
     fold: bool = False
@@ -136,8 +137,8 @@ Entries = tuple[tuple[str, bool, bool], ...]
 def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[str]:
     """Yields the relative paths of the regular files below `base`, sorted by name; ends early when `limits` are spent.
 
-    Left out: `.git`, what the repository ignores (unless `base` itself is ignored, for then it was asked for), links,
-    and names that cannot be shown. Raises ToolError where `base` is no folder.
+    Left out: `.git`, what the repository ignores (unless `base` itself is ignored, because then the caller asked for
+    it), links, and names that cannot be shown. Raises ToolError where `base` is no folder.
     """
     for relative, _ in walk_open(workspace, base, limits):
         if UNUSABLE.search(relative) is None:
@@ -145,8 +146,8 @@ def walk(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[
 
 
 def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[tuple[str, int]]:
-    """Yields what `walk` does, each with a descriptor of its folder that is valid until the next one; and also files
-    with a name that cannot be shown, so that callers can count them.
+    """Yields the paths that `walk` yields, each with a descriptor of its folder that is valid until the next path. Also
+    yields files whose names cannot be shown, so that callers can count them.
 
     Raises ToolError as `walk` does.
     """
@@ -157,19 +158,19 @@ def walk_open(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iter
 
 
 def ignored_below(workspace: Workspace, base: WorkspacePath, limits: Limits) -> Iterator[str]:
-    """Yields what `walk` leaves out below `base` because it is ignored: files, and folders with a final `/`, which are
-    not looked into. Raises ToolError where `base` is no folder."""
+    """Yields the ignored paths below `base`: files, and folders with a final `/`, which are not searched. Raises
+    ToolError where `base` is no folder."""
     fd = workspace.open_folder(base)
     prefix = "" if base.relative == "." else base.relative + "/"
     yield from _ignored_in(fd, prefix, _layers_below(workspace, base), limits)
 
 
 def listing_filter(workspace: Workspace, base: WorkspacePath) -> Callable[[str], bool]:
-    """Returns a predicate: whether `walk_open` would yield a path below `base`, if it is a regular file."""
+    """Returns a predicate that tells whether `walk_open` would yield a path below `base`, if it is a regular file."""
     known: dict[str, Layers | None] = {}
 
     def layers_in(prefix: str) -> Layers | None:
-        """Returns the ignore files that apply in a folder; None where the walk does not go there."""
+        """Returns the ignore files that apply in a folder; None if the walk does not go there."""
         if prefix not in known:
             known[prefix] = found_in(prefix)
         return known[prefix]
@@ -214,27 +215,29 @@ def is_not_too_deep(relative: str) -> bool:
 
 
 def ignore_files_above(workspace: Workspace, base: WorkspacePath) -> tuple[str, ...]:
-    """Returns the files outside the folder `base` whose patterns, which are for the whole workspace, apply below it;
-    the one that counts least first. None of them where a folder between has patterns too, which would count more."""
+    """Returns the files above `base` with patterns for the whole workspace that apply below `base`, in ascending
+    precedence. Returns none if `base` is ignored, or if a folder in between has patterns too, because those would take
+    precedence."""
     layers = _layers_above(workspace, base)
     if layers is None or any(start for start, _ in layers.files):
         return ()
     own = base.names and _ignore_file(f"{workspace.root}/.gitignore", None, 1)
     lists = exclude_lists(workspace)
     if any(each.prefix for each in lists):
-        return ()  # their patterns are for other paths than those that are named here
+        return ()  # these patterns are relative to a folder above, but ripgrep would take them relative to this one
     return (*(str(each.path) for each in lists), *([".gitignore"] if own else []))
 
 
 def is_asked_for(workspace: Workspace, base: WorkspacePath) -> bool:
-    """Returns whether the folder `base` is ignored, so that what is below it is looked at only where it is named."""
+    """Returns whether the folder `base` is ignored, so that its files are searched only if the caller names it."""
     if _is_ignored_whole(workspace, _layers_outside(workspace)):
         return True
     return _layers_above(workspace, base) is None
 
 
 def ripgrep_differs(workspace: Workspace) -> Callable[[str], bool]:
-    """Returns a predicate: whether ripgrep may read a folder's ignore file otherwise than git, or not know of it."""
+    """Returns a predicate that tells whether ripgrep may read a folder's ignore file otherwise than git, or not see
+    it."""
     absent = _absent(workspace)
 
     def differs(folder: str) -> bool:
@@ -245,8 +248,8 @@ def ripgrep_differs(workspace: Workspace) -> Callable[[str], bool]:
 
 
 def ripgrep_passes_over(workspace: Workspace, base: WorkspacePath, files: Iterable[str]) -> bool:
-    """Returns whether ripgrep may pass over files below `base` that git does not ignore, by the lists outside the tree
-    or these ignore files of it, or because it does not know of others."""
+    """Returns whether ripgrep may miss files below `base` that git does not ignore, because of the lists outside the
+    tree, of the ignore files `files`, or of ignore files that are not checked out."""
     own = (_ignore_file(f"{workspace.root}/{path}", None, MAX_IGNORE_BYTES + 1) or b"" for path in files)
     if any(map(ripgrep_hides_more, (*(each.data for each in exclude_lists(workspace)), *own))):
         return True
@@ -258,7 +261,7 @@ def ripgrep_passes_over(workspace: Workspace, base: WorkspacePath, files: Iterab
 
 
 def _is_shown_by_absent(workspace: Workspace, base: WorkspacePath) -> bool:
-    """Returns whether ignore files that are not checked out may take back what others below `base` ignore."""
+    """Returns whether ignore files that are not checked out may exempt (`!`) what others below `base` ignore."""
     folders = find_folders(workspace.root)
     lists = absent_lists(folders) if folders else None
     if folders is None or not lists:
@@ -271,19 +274,19 @@ def _is_shown_by_absent(workspace: Workspace, base: WorkspacePath) -> bool:
 
 
 def find_cut(workspace: Workspace, files: Iterable[str]) -> Iterator[str]:
-    """Yields those of the ignore files of which only a part is read."""
+    """Yields the ignore files among `files` of which only a part is read."""
     for path in files:
         if is_cut(_ignore_file(f"{workspace.root}/{path}", None, MAX_IGNORE_BYTES + 1) or b""):
             yield path
 
 
 def ripgrep_keeps_case(workspace: Workspace, base: WorkspacePath) -> bool:
-    """Returns whether case does not count, but does for ripgrep: in the lists that it is given, whatever it is told."""
+    """Returns whether ripgrep matches case where git does not: in the lists that it is given, despite its option."""
     return folds_case(workspace) and bool(ignore_files_above(workspace, base))
 
 
 def find_ignored(workspace: Workspace, paths: Iterable[str]) -> frozenset[str]:
-    """Returns those of the relative paths that the repository ignores, themselves or by a parent folder."""
+    """Returns the relative paths that the repository ignores, themselves or because of a parent folder."""
     outer = _layers_outside(workspace)
     whole = _is_below_ignored(workspace, outer)
     return frozenset(path for path in paths if whole or _is_ignored(workspace, path, outer))
@@ -330,7 +333,7 @@ def _walk_below(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterato
 
 
 def _note(found: Entries, prefix: str, limits: Limits) -> None:
-    """Notes what a walk does not yield, but for what is ignored."""
+    """Records in `limits` the entries that are neither files nor folders, and the folder itself if it has a `.git`."""
     limits.others.update(prefix + name for name, is_folder, is_file in found if not (is_folder or is_file))
     if prefix and any(name == ".git" for name, _, _ in found):
         limits.repositories.add(prefix[:-1])
@@ -357,7 +360,7 @@ def _ignored_in(fd: int, prefix: str, layers: Layers, limits: Limits) -> Iterato
 
 
 def _entries(fd: int, prefix: str, limits: Limits) -> Entries:
-    """Lists a folder in no order; empty where there are too many entries, or listing fails."""
+    """Lists a folder in no order; empty if there are too many entries, or listing fails."""
     most, name = limits.in_folder, prefix.rstrip("/") or "."
     try:
         found = limits.retries.read(name, lambda: _scan(fd, most))
@@ -393,7 +396,7 @@ _remembered = lru_cache(maxsize=512)(_choose)
 
 
 def _open_folder(here: int, relative: str, limits: Limits) -> int | None:
-    """Opens a folder. Returns None where it is gone, replaced or not readable: the walk continues without it."""
+    """Opens a folder. Returns None if it is gone, replaced or not readable: the walk continues without it."""
     name, flags = relative.rpartition("/")[2], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return limits.retries.read(relative, lambda: os.open(name, flags, dir_fd=here))
@@ -418,7 +421,7 @@ def _is_excluded(relative: str, layers: Layers, *, folder: bool) -> bool:
 
 
 def _outer_layers(workspace: Workspace) -> Layers:
-    """Returns the rules from outside the tree; none where they ignore the workspace itself, which was asked for."""
+    """Returns the rules from outside the tree; none if they ignore the workspace itself, which the person opened."""
     layers = _layers_outside(workspace)
     return replace(layers, files=(), outer=0) if _is_ignored_whole(workspace, layers) else layers
 
@@ -431,12 +434,13 @@ def _layers_outside(workspace: Workspace) -> Layers:
 
 
 def _layers_below(workspace: Workspace, base: WorkspacePath) -> Layers:
-    """Returns the ignore files above that apply below `base`: none where they exclude it, for then it was asked for."""
+    """Returns the ignore files above `base` that apply below it; none if they exclude `base`, which was asked for
+    then."""
     return _layers_above(workspace, base) or Layers(fold=folds_case(workspace), absent=_absent(workspace))
 
 
 def _is_ignored_whole(workspace: Workspace, layers: Layers) -> bool:
-    """Returns whether a repository above ignores the workspace, a folder that it is in, or whatever is in it."""
+    """Returns whether a repository above ignores the workspace, a folder above it, or everything in it."""
     folders = find_folders(workspace.root) if layers.files else None
     if folders is None or not folders.prefix:
         return False
@@ -445,8 +449,8 @@ def _is_ignored_whole(workspace: Workspace, layers: Layers) -> bool:
 
 
 def _is_below_ignored(workspace: Workspace, layers: Layers) -> bool:
-    """Returns whether a repository above ignores the workspace or a folder that it is in: no ignore file in it counts
-    then."""
+    """Returns whether a repository above ignores the workspace or a folder above it. If so, no ignore file in the
+    workspace has an effect."""
     folders = find_folders(workspace.root) if layers.files else None
     if folders is None or not folders.prefix:
         return False
@@ -455,7 +459,7 @@ def _is_below_ignored(workspace: Workspace, layers: Layers) -> bool:
 
 
 def _is_excluded_above(folder: str, prefix: str, layers: Layers) -> bool:
-    """Returns whether the lists outside exclude a folder on the way to the workspace, which is at `prefix`."""
+    """Returns whether the lists outside the tree exclude `folder`, a beginning of the workspace's path `prefix`."""
     for _, rules in reversed(layers.files):
         start = len(prefix) - len(rules.prefix)
         said = rules.ignores_whole(folder[start:]) if start < len(folder) else None
@@ -465,8 +469,8 @@ def _is_excluded_above(folder: str, prefix: str, layers: Layers) -> bool:
 
 
 def _layers_above(workspace: Workspace, base: WorkspacePath) -> Layers | None:
-    """Returns the ignore files that apply in `base`, without its own; None where they exclude it, or all that may be
-    in it, as `build/*` does."""
+    """Returns the ignore files that apply in `base`, without its own; None if they exclude `base` or everything in it,
+    as `build/*` does."""
     layers = _outer_layers(workspace)
     prefix = ""
     for name in base.names:
@@ -494,7 +498,7 @@ def _with_ignore_file(folder: int, prefix: str, layers: Layers) -> Layers:
 
 
 def _absent(workspace: Workspace) -> Callable[[str], bytes | None]:
-    """Returns a function that tells what an ignore file that is not checked out holds, by its folder's prefix."""
+    """Returns a function from a folder's prefix to the contents of its ignore file, if that is not checked out."""
     folders = find_folders(workspace.root)
     lists = absent_lists(folders) if folders else None
     if folders is None or not lists:
@@ -503,7 +507,7 @@ def _absent(workspace: Workspace) -> Callable[[str], bytes | None]:
 
 
 def _ignore_file(path: str, folder: int | None, most: int) -> bytes | None:
-    """Reads up to `most` bytes of an ignore file, nothing of a pipe there; None where there is none, or a link."""
+    """Reads up to `most` bytes of an ignore file; b"" if it is no regular file, None if it is missing or a link."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
