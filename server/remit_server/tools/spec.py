@@ -268,7 +268,7 @@ class StartPlan:
 
 @dataclass(frozen=True, slots=True)
 class StopPlan:
-    """The plan to stop a process that a `StartPlan` started; `render` makes the outcome from the process's last
+    """The plan to stop a background process; `render` makes the outcome from the process's last
     state."""
 
     process: str

@@ -1,7 +1,7 @@
 """Reads a file of any length as pieces of whole lines, of which a few are in memory at a time (TOOL-03).
 
-Secrets are searched in a piece together with its edges, the lines right before and after it. The edges are longer than
-any secret.
+Secrets are looked for in a piece together with its edges, the lines right before and after it. The edges are longer
+than any secret.
 """
 
 from __future__ import annotations

@@ -41,8 +41,10 @@ def read_saved_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
 
 
 async def going_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
-    """Does as `read_saved_image`, for a file that goes as a whole: one too large to be read is known by its digest
-    only."""
+    """Returns the image of a file that will be moved or removed; of a file too large to be read, only with its digest.
+
+    Raises ToolError as `read_saved_image` does.
+    """
     return _as_in_editor(await asyncio.to_thread(image_by_digest, ctx.workspace, path), path, ctx)
 
 
@@ -79,7 +81,7 @@ def read_source(path: WorkspacePath, ctx: ToolContext) -> Source:
 
 
 def with_one_mark(text: Text, content: str) -> str:
-    """Returns the new content of a file without a byte order mark that its `text` already keeps apart."""
+    """Returns `content` without a leading byte order mark if encoding it as `text` adds one anyway."""
     doubled = text.mark and content.startswith(MARK) and not text.content.startswith(MARK)
     return content.removeprefix(MARK) if doubled else content
 

@@ -224,7 +224,7 @@ def _paths(header: list[bytes], prefix: bytes) -> tuple[str | None, str | None]:
         return name, name
     for key in (b"diff --cc ", b"diff --combined "):
         if header[0].startswith(key):
-            # Whatever prefix git is told to use, a combined diff begins with the path in the repository.
+            # Whatever options git gets, a combined diff begins with the path in the repository.
             path = _path(header[0][len(key) :], prefix)
             return path, path
     fields = dict(_names_in(header))

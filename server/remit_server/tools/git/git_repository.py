@@ -36,7 +36,7 @@ _UNREADABLE = {"extensions.objectformat": "sha256", "extensions.refstorage": "re
 
 _GIT_FOLDER = "/tmp/git"  # noqa: S108  inside the sandbox, where the scratch folder is
 # $1 is the scratch git folder, $2 the folder that has HEAD, the rest are files and folders up to `--`. HEAD is copied,
-# because it may not be a link.
+# because it must not be a link.
 _PREPARE = """set -e
 to=$1; from=$2; shift 2
 mkdir "$to"

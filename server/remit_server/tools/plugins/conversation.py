@@ -42,7 +42,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Unheld:
-    """The call was not sent; with `stale`, because the plugin differs from the one that the person approved."""
+    """The call was not sent; with `stale`, because the plugin differs from the one that the person accepted."""
 
     why: str
     stale: bool = False
@@ -77,7 +77,7 @@ class Conversation:
     _token: str | None = field(default=None, repr=False)
 
     def begin(self) -> Mapping[str, str]:
-        """Returns the token of the next command, as a variable. Raises ToolError if the plugin has changed."""
+        """Returns the environment variable with the next command's token. Raises ToolError if the plugin changed."""
         if (why := self.changed()) is not None:
             raise not_called(self.name, Unheld(why, stale=True))
         self.came, self._token = None, secrets.token_urlsafe(32)

@@ -1,4 +1,4 @@
-"""The record of a plugin that the person approved, in a file beside it: the digests and texts of its files, and what
+"""The record of a plugin that the person accepted, in a file beside it: the digests and texts of its files, and what
 the person decided (PLG-02).
 
 The states of a plugin, and which state may follow which, are one table (PLG-03).
@@ -97,7 +97,7 @@ _MAX_BYTES = 8 << 20
 
 
 class Record(BaseModel):
-    """What the person approved. `kind` is what the plugin brings. `digests` are those of its files, `texts` their
+    """What the person accepted. `kind` is what the plugin brings. `digests` are those of its files, `texts` their
     contents, which show what changed since. `reads_only` are the tools that, by the person's word, change nothing;
     `reason` says why the plugin is not `enabled`."""
 
@@ -114,7 +114,7 @@ class Record(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class CallablePlugin:
-    """A plugin that can be called. `changed` returns why the plugin differs from the approved one, or None. `greeted`
+    """A plugin that can be called. `changed` returns why the plugin differs from the accepted one, or None. `greeted`
     is called when its handshake succeeded, `broke` when it broke the protocol."""
 
     manifest: Manifest
@@ -126,7 +126,7 @@ class CallablePlugin:
 
 
 def taken(kind: Kind, files: Files, reads_only: Iterable[str]) -> Record:
-    """Returns the record of the plugin that a person approves now."""
+    """Returns the record of the plugin that a person accepts now."""
     texts: dict[str, str] = {}
     room = _MAX_TEXTS
     for name, file in files.items():
@@ -138,7 +138,7 @@ def taken(kind: Kind, files: Files, reads_only: Iterable[str]) -> Record:
 
 
 def read_record(file: Path) -> Record:
-    """Reads a record. Raises SetupError, also if nobody has approved the plugin."""
+    """Reads a record. Raises SetupError, also if nobody has accepted the plugin."""
     fix = "take it with `remit plugin install FOLDER`, or remove its folder"
     try:
         return Record.model_validate_json(read_at_most(file, _MAX_BYTES))
@@ -156,13 +156,13 @@ def spell(record: Record) -> str:
 
 
 def changed_files(record: Record, files: Files) -> tuple[str, ...]:
-    """Returns the names of the files that differ from the approved ones, including missing and new files."""
+    """Returns the names of the files that differ from the accepted ones, including missing and new files."""
     now = {name: file.digest for name, file in files.items()}
     return tuple(name for name in sorted(record.digests.keys() | now) if record.digests.get(name) != now.get(name))
 
 
 def differences(record: Record, files: Files) -> Iterator[str]:
-    """Yields a diff, line by line, between the approved plugin and the present one."""
+    """Yields a diff, line by line, between the accepted plugin and the present one."""
     for name in changed_files(record, files):
         before = record.texts.get(name) if name in record.digests else ""
         after = _text(files[name].data) if name in files else ""

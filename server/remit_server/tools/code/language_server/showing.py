@@ -140,7 +140,7 @@ def _sort_findings(findings: Iterable[Finding], ctx: ToolContext) -> _Sorted:
 
 
 def _relative(uri: str, ctx: ToolContext) -> str | None:
-    """Returns the real path in the workspace that a URI leads to, links followed, or None."""
+    """Returns the real path in the workspace that a URI leads to after links, or None."""
     try:
         parts = urlsplit(uri)
         if parts.scheme != "file" or parts.netloc not in {"", "localhost"}:
@@ -187,8 +187,7 @@ def _show_finding(relative: str, place: Place, finding: Finding, texts: Texts, s
 
 
 def _safe(finding: Finding, redact: Callable[[str], str]) -> Finding:
-    """Returns a finding with its texts redacted and cut, because others wrote them and may have quoted a
-    file."""
+    """Returns a finding with its texts redacted and cut, because others wrote them and may have quoted a file."""
 
     def safe(text: str) -> str:
         return cut_line(redact(text)) if text else ""

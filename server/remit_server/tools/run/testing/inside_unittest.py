@@ -254,7 +254,7 @@ def is_wanted(test_id: str, only: str) -> bool:
 
 
 def main(covered: str, path: str, part: str, only: str) -> int:
-    """Returns the exit code: 0 if at least one test ran and all passed."""
+    """Returns the exit code: 0 if at least one test ran and none failed."""
     write: Callable[[str], None] = importlib.import_module("report_channel").open_channel()
     sys.path.insert(0, str(HERE))
     coverage_lines = importlib.import_module("coverage_lines")

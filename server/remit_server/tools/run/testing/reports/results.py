@@ -36,7 +36,7 @@ class Result:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A test, or code that tests check with, that comes from another file than it should: its name, the `file` that it
-    comes from (empty if unknown), and the file `of` the code that it replaces (empty for a test).
+    comes from (empty if unknown), and the file `of` the code that it replaces (empty if only its own file matters).
     """
 
     name: str
