@@ -9,19 +9,19 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
 MAX_DATA = 256 * 1024
-"""Characters of a result's data as JSON: longer data are not handed on at all."""
+"""Limit for a result's data, in characters of JSON. Longer data are not passed on at all."""
 
 
 def json_length(value: JsonValue) -> int:
     """Returns how many characters the value has as JSON."""
     try:
         return len(to_json(value).decode())
-    except PydanticSerializationError:  # half a character, of which only some writers speak
+    except PydanticSerializationError:  # a lone surrogate, which only some serializers can write
         return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def take_fitting(items: Iterable[JsonValue], room: int) -> list[JsonValue]:
-    """Returns the first of the items, as many as fit into so many characters of JSON."""
+    """Returns the first items, as many as fit into `room` characters of JSON."""
     taken: list[JsonValue] = []
     for item in items:
         room -= json_length(item) + 1

@@ -1,6 +1,6 @@
-"""What a tool is: a name, an effect, typed arguments, and a plan that others judge and carry out (TOOL-01).
+"""What a tool is: a name, an effect, typed arguments, and a plan that the harness judges and carries out (TOOL-01).
 
-A tool never writes and never spawns. `targets` says what a call touches, so that policy can judge it before any
+A tool never writes and never spawns. `targets` says what a call touches, so that policy can judge the call before any
 content is read; `prepare` then reads what it must and returns a plan. The dispatcher asks for approval of exactly
 that plan and carries it out.
 """
@@ -36,15 +36,15 @@ A = TypeVar("A", bound=BaseModel)
 
 
 class Arguments(BaseModel):
-    """Base of every tool's arguments: unknown ones are errors, types are not guessed."""
+    """Base of every tool's arguments: an unknown argument is an error, and no value is converted to another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One thing a call touches, for policy: a resolved path, a command line and the folder it runs in, a host, or the
-    mode that is asked for. `also` are other command lines by which it is known, for rules that deny."""
+    """One thing a call touches, for policy: a resolved path, a command line with the folder it runs in, a host, or the
+    mode that is asked for. `also` are other command lines for the same command, which rules that deny match too."""
 
     syscall: str
     path: WorkspacePath | None = None
@@ -59,15 +59,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TestsRan:
-    """What a run of tests came to.
+    """The result of a run of tests.
 
-    `cases` say how each test ended, whatever the data for clients leave out. `trouble` is why the report is not
-    believed, `strangers` are tests that come from source, `rival` is another runner than the project's own,
-    `unfinished` counts the tests of which no end is told. `stopped`: it was stopped before its end. `wants_lines`: the
-    runner failed for the lines that ran alone. `lines` are those of the code that ran and that could, if measured.
+    `cases` say how each test ended, also those that the data for clients leave out. `trouble` says why the report is
+    not believed. `strangers` describe tests, and code that they check with, that do not come from a test file. `rival`
+    is the project's own runner, if another one ran. `unfinished` counts the tests without a reported end. `stopped`:
+    the run was stopped before its end. `wants_lines`: the runner failed only because too few lines ran. `lines` are the
+    numbers of lines of code that ran and of all that could run, if they were measured.
     """
 
-    __test__ = False  # pytest would take the name for a class of tests
+    __test__ = False  # the name begins with `Test`, so pytest would collect it
 
     runner: str
     cases: tuple[TestCase, ...]
@@ -103,7 +104,7 @@ class FoundTools:
 
 @dataclass(frozen=True, slots=True)
 class Narrows:
-    """A skill that was read, and the intents that are left to the rest of the turn."""
+    """A skill that was read, and the intents that remain open for the rest of the turn."""
 
     skill: str
     intents: frozenset[Intent]
@@ -114,10 +115,10 @@ Facts = TestsRan | Reviewed | ToExempt | FoundTools | Narrows
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call came to: text for the model, data for clients and a one-line summary for people.
+    """The result of a call: text for the model, data for clients and a one-line summary for people.
 
-    `failure` says why Remit stopped what ran: then the call has failed, whatever else is told of it. `retried` says
-    which of many files were read at the second try. `facts` are what the workflow goes on by.
+    `failure` says why Remit stopped the command; if it is set, the call has failed, whatever the rest says. `retried`
+    says which of many files could be read only on the second try. `facts` are what the workflow needs to know.
     """
 
     text: str
@@ -131,12 +132,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file from exactly `before` (None: it does not exist) to exactly `after` (None: it is removed).
+    """A change of one file from exactly `before` (None: it does not exist) to exactly `after` (None: it is removed).
 
-    With `moved_from`, the file of that path, which holds `before`, gets this one, where nothing is yet; `after` are the
-    same bytes, none of them where `before` leaves them out. `executable` says whether it becomes so; None leaves that
-    as it is, and a new file is not. `touched` is each path that changes, with the digests of what it held before and
-    holds afterwards; `digest` and `size`, bytes, are of the file afterwards.
+    With `moved_from`, the file at that path, whose content is `before`, moves to `path`, where no file exists yet;
+    `after` are the same bytes, or empty where `before` does not hold the bytes. `executable` says whether the file
+    becomes executable; None keeps the mode of an existing file, and makes a new file non-executable. `touched` lists
+    each path that changes, with the digests of its content before and afterwards; `digest` and `size` (in bytes)
+    describe the file afterwards.
     """
 
     path: WorkspacePath
@@ -160,7 +162,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class FolderChange:
-    """A folder that is `made` where nothing is, or removed if nothing is in it."""
+    """A folder that is created if `made`, where nothing exists yet; else removed, if it is empty."""
 
     path: WorkspacePath
     made: bool
@@ -168,15 +170,16 @@ class FolderChange:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """Only reads; runs in process."""
+    """A plan that only reads. It runs in process."""
 
     run: Callable[[], Awaitable[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """Changes to files, to be approved and merged; `outcome` holds once they are. `undoes` are turns that they take
-    back. `folders` come after the files: they hold nothing, so nothing of them is kept or taken back."""
+    """Changes to files, to be approved and merged. `outcome` holds once they are merged. `undoes` are the turns that
+    the changes take back. `folders` change after the files; they are empty, so no content of them is kept or
+    restored."""
 
     changes: tuple[FileChange, ...]
     outcome: Outcome
@@ -188,10 +191,10 @@ class WritePlan:
 class CommandPlan:
     """A command for the sandbox. `display` is the command as the person is shown it, verbatim.
 
-    With `streams` the person sees what it prints while it runs; without `keeps_folders` those that it makes and leaves
-    empty are forgotten. `amend` says what it came to where that is not only what it printed and left: it is asked once,
-    before `render`, and what it adds to the changes is reviewed as they are. `stays` says why the person cannot send it
-    to the background; nothing where they can (BG-08).
+    With `streams` the person sees the output while the command runs. Without `keeps_folders`, folders that the command
+    created and left empty are not kept. `amend` completes the command's output where its result is more than what it
+    printed and left in its layer; it is called once, before `render`, and the changes that it adds are reviewed like
+    the others. `stays` says why the person cannot send the command to the background; it is empty if they can (BG-08).
     """
 
     spec: CommandSpec
@@ -204,20 +207,21 @@ class CommandPlan:
 
 
 def count_files(count: int) -> str:
-    """Returns a number of files in words."""
+    """Returns a number of files in words, such as `2 files`."""
     return "1 file" if count == 1 else f"{count} files"
 
 
 @dataclass(frozen=True, slots=True)
 class CommitPlan:
-    """A commit, to be approved and then written to the repository in `folders`: the objects, the ref from exactly
-    `parent`, the index.
+    """A commit, to be approved and then written to the repository in `folders`: the objects, then the ref, which must
+    still be at `parent`, then the index.
 
-    `ref` is the branch, None where HEAD is detached; `head` is what HEAD holds, `parent` None for a first commit,
-    `author` `Name <address>`. `objects` are the new ones by id, header and body. `index_before` is the digest of the
-    index that `index_after` replaces, None where there is none. `changes` are what the commit changes, `files` all that
-    its tree holds of the workspace, as mode and id by name, and `remarks` what is not done, for the person to see;
-    `logs` says whether the reflog is kept; `render` tells of the commit's id.
+    `ref` is the branch, None where HEAD is detached; `head` is the content of HEAD, `parent` is None for a first
+    commit, `author` is `Name <address>`. `objects` are the new objects by id, each with its header. `index_before` is
+    the digest of the index that `index_after` replaces, None where there is none. `changes` are the files that the
+    commit changes, `files` all workspace files in its tree, as mode and id by name. `remarks` tell the person what the
+    commit leaves out or does not do; `logs` says whether the reflog is written; `render` makes the outcome from the
+    commit's id.
     """
 
     folders: Folders
@@ -238,11 +242,12 @@ class CommitPlan:
 
     @property
     def where(self) -> str:
-        """The branch in words."""
+        """The branch's name, for people."""
         return (self.ref or "a detached HEAD").removeprefix("refs/heads/")
 
     def written(self, when: str) -> bytes:
-        """Returns the commit's own object, without header, where `when` is seconds and zone as git writes them."""
+        """Returns the bytes of the commit object, without its header. `when` is the time in seconds and the zone, as
+        git writes them."""
         lines = [f"tree {self.tree}"] + ([f"parent {self.parent}"] if self.parent else [])
         lines += [f"author {self.author} {when}", f"committer {self.author} {when}", "", self.message]
         return "\n".join(lines).encode()
@@ -250,9 +255,9 @@ class CommitPlan:
 
 @dataclass(frozen=True, slots=True)
 class StartPlan:
-    """A program that goes on in its sandbox while others run, until it ends or is ended; `display` is its command.
+    """A program that runs in its sandbox in the background until it ends or is stopped; `display` is its command.
 
-    `render` tells what it printed until what is `awaited` came.
+    `render` makes the outcome from the output up to the event that is `awaited`.
     """
 
     spec: CommandSpec
@@ -263,7 +268,8 @@ class StartPlan:
 
 @dataclass(frozen=True, slots=True)
 class StopPlan:
-    """The end of a process that was started so; `render` tells how it is then."""
+    """The plan to stop a background process; `render` makes the outcome from the process's last
+    state."""
 
     process: str
     render: Callable[[ProcessSeen], Outcome]
@@ -271,7 +277,8 @@ class StopPlan:
 
 @dataclass(frozen=True, slots=True)
 class PublishPlan:
-    """A port of such a process that is to be reached from the person's machine; `render` tells at which address."""
+    """The plan to make a port of a background process reachable from the person's machine; `render` makes the outcome
+    from the address."""
 
     process: str
     port: int
@@ -280,7 +287,7 @@ class PublishPlan:
 
 @dataclass(frozen=True, slots=True)
 class DelegatePlan:
-    """Work for a sub-agent, which is left what is `wanted` of the authority of whoever hands it over."""
+    """Work for a sub-agent. Of the caller's authority the sub-agent gets only what is `wanted`."""
 
     work: str
     wanted: Wanted
@@ -293,16 +300,16 @@ Plan = ReadPlan | WritePlan | CommandPlan | CommitPlan | StartPlan | StopPlan | 
 class ToolContext:
     """What one call may look at.
 
-    `read_digests` holds, for each relative path, the digest of what this session last read there. `permits` says of a
-    syscall and a relative path whether policy allows it without asking, so that a search never shows what a read would
-    refuse. `redact` takes secrets out of a whole text, before any of it is cut, and keeps its lines. `code` is an
-    editor that may know about the code, `history` what the session changed. `made` are files of `documents` that are
-    there only once they are written (APP-11). `message_prefix` begins each commit's message; `is_locked` tells
-    of a path whether it is of a test, or configures tests; `position` is where the session stands in the workflow.
-    `room_chars` are the characters of a result that the model can read now, None where that does not matter. With
-    `careful` a file is not written whole over contents that were not read. `command_limit_s` are the seconds that the
-    person allows a command, `test_hosts` what they have runs of tests reach where policy allows it; `typed` says that
-    they typed this call. `processes` are those that the session has in the background.
+    `read_digests` holds, for each relative path, the digest of the content that this session last read there. `permits`
+    takes a syscall and a relative path and says whether policy allows it without asking, so that a search never shows
+    what a read would refuse. `redact` removes secrets from a text and keeps its lines; it must get the whole text,
+    before any cut. `code` is an editor that may know about the code, `history` what the session changed. `made` are
+    files of `documents` that do not exist on disk until they are written (APP-11). `message_prefix` begins each
+    commit's message; `is_locked` says whether a path is a test file or configures tests; `position` is where the
+    session stands in the workflow. `room_chars` is how many characters of a result the model can read now, None if
+    there is no limit. With `careful`, write_file may not replace contents that were not read. `command_limit_s` is how
+    many seconds the person allows a command, `test_hosts` the hosts that they let runs of tests reach where policy
+    allows it; `typed` says that the person typed this call. `processes` are the session's background processes.
     """
 
     workspace: Workspace
@@ -325,8 +332,8 @@ class ToolContext:
     _resolved: dict[str, WorkspacePath] = field(default_factory=dict[str, WorkspacePath], repr=False)
 
     def resolve(self, text: str) -> WorkspacePath:
-        """Returns where `text` leads, found out once: a link swapped after policy has judged the path leads nowhere
-        else.
+        """Returns the path that `text` leads to. The result is kept, so that a link that is swapped after policy judged
+        the path leads nowhere else.
 
         Raises ToolError, as `Workspace.resolve` does.
         """
@@ -336,19 +343,19 @@ class ToolContext:
 
 
 def never(arguments: BaseModel) -> bool:
-    """Of no arguments."""
+    """Returns False for all arguments."""
     del arguments
     return False
 
 
 def always(arguments: BaseModel) -> bool:
-    """Of all arguments."""
+    """Returns True for all arguments."""
     del arguments
     return True
 
 
 class Follows(Enum):
-    """What the workflow does with a call of a tool, before it runs or with what it came to (FLW-06)."""
+    """What the workflow does with a call of a tool, before the tool runs or with its outcome (FLW-06)."""
 
     TESTS = auto()
     COMMIT = auto()
@@ -361,11 +368,12 @@ class Follows(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InWorkflow:
-    """What a tool is to the workflow.
+    """How a tool takes part in the workflow.
 
-    `follows` is what the workflow does with its calls; None where it does nothing. `only_in` are the states that have a
-    use for it, all where there are none. `strict_only`: it leads on where the workflow is enforced, and nowhere else.
-    `gives_up`: it gives up an exemption, as long as nothing was changed under it.
+    `follows` is what the workflow does with the tool's calls, None if nothing. `only_in` are the states in which the
+    tool can be called; empty means every state. `strict_only`: the tool is offered only in strict mode, where it moves
+    the workflow on. `gives_up`: the tool can also be called to end an exemption, as long as nothing was changed under
+    it.
     """
 
     follows: Follows | None = None
@@ -376,20 +384,22 @@ class InWorkflow:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
-    """One row of the tool table. A model sees `most_chars` characters of a result: head, tail, how much is missing.
+    """One row of the tool table. A model sees `most_chars` characters of a result: its head, its tail and how much is
+    missing.
 
-    `only_resolves`: `targets` resolves a path or two and no more, which is not worth a thread. `file_argument` is the
-    argument that names a file which has to be there: a model under a grammar spells only such files.
-    `new_file_argument` names one that the call makes: a tiny model spells there what is there or was said.
-    `person_only`: no model is offered it or can call it, and the person's call is their answer to what policy wants
-    reviewed. `sees_collected`: it finds every text by `ToolContext.documents` first, so that it sees what its turn has
-    collected; before others run, that is reviewed. `past` says what it did to a path (`edited`), which a condensed
-    conversation keeps. `drop_rank` is its place among the tools that a small window goes without, the lowest first;
-    None: it is always offered. `if_named`: it is offered only to a model whose profile names it. `workflow` is what
-    it is to the workflow. `own`: a program of the person's own does it, which reaches the hosts that they wrote down.
-    `judged_as` is the tool whose rules and answers hold for its calls, where that is another one.
-    `delegates`: it hands work to a sub-agent, which only the model of a turn of ours can; `may_touch` is what that may
-    then look at or write, for the order of a step's calls.
+    `only_resolves`: `targets` only resolves one or two paths, so it runs without a thread. `file_argument` is the
+    argument that names a file that must exist; under a grammar a model can spell only such files. `new_file_argument`
+    names a file that the call creates; under a grammar a tiny model can spell there only a path that exists or was
+    mentioned. `person_only`: no model is offered the tool or can call it, and a call by the person counts as their
+    approval where policy requires review. `sees_collected`: the call finds every text through `ToolContext.documents`
+    first, so it sees the edits that its turn has collected; before any other call, the collected edits are reviewed.
+    `past` is the verb for what the tool did to a path (`edited`), kept in a condensed conversation. `drop_rank` is the
+    tool's place among the tools that a small window leaves out, lowest first; None: it is always offered. `if_named`:
+    the tool is offered only to a model whose profile names it. `workflow` says how the tool takes part in the workflow.
+    `own`: a program of the person's own does the work, and can reach the hosts that they listed. `judged_as` is another
+    tool whose rules and permissions apply to calls of this one. `delegates`: the tool hands work to a sub-agent, which
+    only the model of a turn of ours can; `may_touch` returns what that sub-agent may then read or write, so that the
+    calls of a step can be ordered.
     """
 
     name: str
@@ -415,17 +425,18 @@ class Tool(Generic[A]):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The arguments as a JSON Schema object, without titles. The same object each time: only to be read."""
+        """The arguments as a JSON Schema object without titles. Every call returns the same object, so do not change
+        it."""
         return _schema_of(self.arguments)
 
 
 AnyTool: TypeAlias = Tool[Any]
-"""A tool of whatever arguments."""
+"""A tool with any type of arguments."""
 
 
 @functools.cache
 def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
-    """Made once: it takes a millisecond, and every turn offers all the tools."""
+    """Returns the schema, cached because it takes a millisecond and every turn offers all the tools."""
     return remove_titles(arguments.model_json_schema())
 
 

@@ -1,4 +1,4 @@
-"""The tools there are, in the order in which a model is told of them (TOOL-01)."""
+"""The table of tools, in the order in which a model is told of them (TOOL-01)."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ TOOL_TAGS: Mapping[str, frozenset[str]] = MappingProxyType(
         for name, tool in TOOLS.items()
     }
 )
-"""The tags of each tool, for policy (POL-19). What a command of `run_command` has written is no trusted write: it is
-found out afterwards."""
+"""The tags of each tool, for policy (POL-19). What a command of `run_command` writes is no trusted write, because it is
+only known after the command has run."""
 
 TEST_RUNS = frozenset(name for name, tool in TOOLS.items() if tool.workflow.follows is Follows.TESTS)
 """The tools that run tests."""
@@ -92,7 +92,7 @@ TEST_RUNS = frozenset(name for name, tool in TOOLS.items() if tool.workflow.foll
 FILE_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {name: (tool.file_argument,) for name, tool in TOOLS.items() if tool.file_argument is not None}
 )
-"""The argument of each tool that names a file which has to be there."""
+"""The argument of each tool that names a file that must exist."""
 
 ALL_FILE_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -101,4 +101,4 @@ ALL_FILE_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         if (named := tuple(each for each in (tool.file_argument, tool.new_file_argument) if each is not None))
     }
 )
-"""The same, with those that name a file which the call makes."""
+"""The arguments of each tool that name a file that must exist or that the call creates."""

@@ -1,4 +1,4 @@
-"""Processes in the background: started, read, ended and shown by these tools (BG-01).
+"""Background processes, which these tools start, read, end and list (BG-01).
 
-`seen.py` says what a tool is told of them; `harness/background/` keeps them.
+`seen.py` defines what a tool sees of the processes; `harness/background/` keeps them.
 """

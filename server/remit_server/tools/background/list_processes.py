@@ -1,4 +1,4 @@
-"""`list_processes`: the processes that the session started, those that have ended among them (BG-06)."""
+"""`list_processes`: lists the processes that the session started, ended ones included (BG-06)."""
 
 from __future__ import annotations
 

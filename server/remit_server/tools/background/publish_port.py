@@ -1,4 +1,4 @@
-"""`publish_port`: the person has a port of a process in the background lead to their own machine's loopback (BG-07)."""
+"""`publish_port`: the person makes a port of a background process reachable on their own machine's loopback (BG-07)."""
 
 from __future__ import annotations
 

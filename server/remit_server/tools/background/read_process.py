@@ -1,4 +1,4 @@
-"""`read_process`: what a process in the background has printed since it was read last (BG-03)."""
+"""`read_process`: returns what a background process has printed since it was last read (BG-03)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def _prepare(arguments: ReadProcessArguments, ctx: ToolContext) -> Plan:
 
 
 def render_new(new: NewOutput) -> Outcome:
-    """Returns what is new of a process, and how it is now."""
+    """Returns the outcome with the new output of a process, and its present state."""
     lost = f"[... {new.lost} bytes before this are not kept ...]\n" if new.lost else ""
     printed = head_and_tail(without_colours(new.text), MAX_SHOWN_CHARS)
     text = f"{new.process.words}\n{lost}{printed}" if printed else f"{new.process.words}\nit has printed nothing new"
@@ -44,7 +44,7 @@ def render_new(new: NewOutput) -> Outcome:
 
 
 def data_of(process: ProcessSeen) -> dict[str, JsonValue]:
-    """Returns what programs are told of a process."""
+    """Returns the data about a process for programs."""
     ending = process.ending
     return {
         "process": process.id,

@@ -1,4 +1,4 @@
-"""What tools are told of the processes of their session (BG-01)."""
+"""The background processes of a session, as its tools see them (BG-01)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remit_server.sandbox.ports import Near
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a process ended, in words, and its exit code where it ended by itself."""
+    """How a process ended, in words, and its exit code if it ended by itself."""
 
     how: str
     exit_code: int | None = None
@@ -21,7 +21,8 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSeen:
-    """A process as it is now. `ports` are those that it listens on, `published` the addresses of those that are."""
+    """The present state of a process. `ports` are those that it listens on, `published` the addresses of published
+    ports."""
 
     id: str
     command: str
@@ -31,7 +32,7 @@ class ProcessSeen:
 
     @property
     def words(self) -> str:
-        """Says how it is, in one line."""
+        """The state of the process, in one line."""
         if self.ending is not None:
             return f"{self.id} has ended: {self.ending.how} (`{self.command}`)"
         ports = f"; it listens on {', '.join(map(str, self.ports))}" if self.ports else ""
@@ -41,8 +42,8 @@ class ProcessSeen:
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """What to wait for: a text in what a process prints, or a port that it listens on, whichever comes first, and the
-    seconds that it may take. Where neither is named, anything new that it prints."""
+    """What to wait for: a text in the output of a process, or a port that it listens on, whichever comes first, for at
+    most `within_s` seconds. If neither is named, any new output."""
 
     text: str = ""
     port: int = 0
@@ -51,9 +52,10 @@ class Awaited:
 
 @dataclass(frozen=True, slots=True)
 class NewOutput:
-    """What a process has printed since it was read last, without secrets; `lost` bytes before it are not kept.
+    """What a process has printed since it was last read, without secrets; `lost` is how many bytes before it were
+    dropped.
 
-    `met` says whether what was waited for came.
+    `met` says whether the awaited event came.
     """
 
     process: ProcessSeen
@@ -63,31 +65,31 @@ class NewOutput:
 
 
 class Background(Protocol):
-    """The processes of one session, for its tools to look at."""
+    """The background processes of one session, for its tools to look at."""
 
     def all(self) -> tuple[ProcessSeen, ...]:
-        """Returns those that run, and the last ones that have ended."""
+        """Returns the running processes and the last ones that have ended."""
         ...
 
     def find(self, process: str) -> ProcessSeen:
-        """Returns the one with this id. Raises ToolError (`not_found`)."""
+        """Returns the process with this id. Raises ToolError (`not_found`)."""
         ...
 
     async def read(self, process: str, awaited: Awaited) -> NewOutput:
-        """Returns what is new of its output, once what is awaited came, it ended, or the time is over. Raises
+        """Returns the new output once the awaited event came, the process ended, or the time is over. Raises
         ToolError."""
         ...
 
     async def near(self, process: str) -> Near:
-        """Returns its ports, for a command to reach. Raises ToolError where it has ended, or listens on none."""
+        """Returns the process's ports, for a command to reach. Raises ToolError if it has ended or listens on none."""
         ...
 
 
 class NoProcesses:
-    """The processes of a session that has none."""
+    """The background processes of a session without any."""
 
     def all(self) -> tuple[ProcessSeen, ...]:
-        """Returns none."""
+        """Returns an empty tuple."""
         return ()
 
     def find(self, process: str) -> ProcessSeen:
@@ -105,7 +107,7 @@ class NoProcesses:
 
 
 def unknown_process(process: str, known: tuple[str, ...]) -> ToolError:
-    """Returns the refusal of a process that is not there."""
+    """Returns the error for a process that does not exist."""
     fix = f"name one of {', '.join(known)}" if known else "start it with `start_process`"
     return ToolError(
         f"there is no process {process!r}", "this session started none of this id", fix, code=ErrorCode.NOT_FOUND

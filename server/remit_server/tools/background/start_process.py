@@ -1,4 +1,4 @@
-"""`start_process`: a server or a watcher that goes on beside the session, in a sandbox of its own (BG-01)."""
+"""`start_process`: starts a server or a watcher that runs beside the session, in its own sandbox (BG-01)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from remit_server.tools.run.run_command import RUN_COMMAND, check_command, shell
 from remit_server.tools.spec import Arguments, Outcome, Plan, StartPlan, Target, Tool, ToolContext
 
 LIFE_S = 12 * 3600.0
-"""Seconds that a process may run."""
+"""How many seconds a process may run."""
 MOST_SCRATCH = 8
 _READY_S = 30.0
-"""Seconds that it has to become ready in; it goes on after them, and can be read."""
+"""How many seconds to wait until the process is ready. Afterwards it keeps running and can be read."""
 _SETTLES_S = 1.0
-"""Seconds in which one fails that cannot even begin."""
+"""How many seconds to wait for a process that fails right at its start."""
 _UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
-"""What it prints is read while it runs."""
+"""Turns off Python's output buffer, because the output is read while the process runs."""
 
 
 class StartProcessArguments(Arguments):
@@ -69,14 +69,14 @@ async def _prepare(arguments: StartProcessArguments, ctx: ToolContext) -> Plan:
 
 
 def _scratch(path: str, ctx: ToolContext) -> Path:
-    """Returns a folder that the process may write to. Raises ToolError where it is not there."""
+    """Returns a folder that the process may write to. Raises ToolError if the folder does not exist."""
     folder = ctx.resolve(path)
     os.close(ctx.workspace.open_folder(folder))
     return folder.absolute
 
 
 def _render(new: NewOutput, awaited: Awaited | None) -> Outcome:
-    """Returns how it began: a failure where it has ended already."""
+    """Returns how the process began: a failure if it has already ended."""
     ended, name = new.process.ending, new.process.id
     outcome = render_new(new)
     if ended is not None:

@@ -1,4 +1,4 @@
-"""`get_definition`: where a name at a place in the code is defined (TOOL-07)."""
+"""`get_definition`: finds where a name at a place in the code is defined (TOOL-07)."""
 
 from __future__ import annotations
 

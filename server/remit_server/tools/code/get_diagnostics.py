@@ -1,4 +1,4 @@
-"""`get_diagnostics`: the errors and warnings of a file, a folder or the workspace (TOOL-07)."""
+"""`get_diagnostics`: shows the errors and warnings of a file, a folder or the workspace (TOOL-07)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _rank(finding: Finding) -> int:
 
 
 def problem_line(seen: Seen) -> str:
-    """Returns a problem as the tool tells it."""
+    """Returns a problem as one line of the tool's text."""
     problem = seen.finding
     if not isinstance(problem, Problem):
         return seen.where
@@ -65,7 +65,8 @@ async def _prepare(arguments: GetDiagnosticsArguments, ctx: ToolContext) -> Plan
 
 
 async def errors_in_editor(ctx: ToolContext) -> tuple[Seen, ...] | None:
-    """Returns the errors that the editor knows of, the first 100, by file and line; None where it cannot say them."""
+    """Returns the first 100 errors that the editor knows of, by file and line; None if the editor cannot give all of
+    them."""
     if not ctx.code.available:
         return None
     said = await ctx.code.ask(CodeQuery("diagnostics"))

@@ -1,4 +1,4 @@
-"""`get_references`: where the name at a place in the code is used (TOOL-07)."""
+"""`get_references`: finds where the name at a place in the code is used (TOOL-07)."""
 
 from __future__ import annotations
 

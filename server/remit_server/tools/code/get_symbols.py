@@ -1,4 +1,4 @@
-"""`get_symbols`: what a file defines, or where in the workspace something of a name is (TOOL-07)."""
+"""`get_symbols`: lists what a file defines, or finds definitions in the workspace by a part of their name (TOOL-07)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _STYLE = Style("symbol", _line, _data)
 
 
 def _query(arguments: GetSymbolsArguments, ctx: ToolContext) -> CodeQuery:
-    """Raises ToolError where the arguments name nothing, or two things."""
+    """Returns the query. Raises ToolError if the arguments name nothing, or two things."""
     if (arguments.path is None) == (arguments.query is None):
         raise ToolError(
             "no symbols were looked for",

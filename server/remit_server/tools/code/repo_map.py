@@ -1,9 +1,9 @@
-"""`repo_map`: what a project defines, the most used first, within a token budget (TOOL-09).
+"""`repo_map`: the definitions of a project, the most used first, within a token budget (TOOL-09).
 
-Files are parsed with tree-sitter, and remembered by their content, and by what the file system says of
-them: a file is read again where that changed. What policy does not let be read is left out.
+Files are parsed with tree-sitter. The results are remembered by content and by the file's stamp, and a file is read
+again only if its stamp changed. Files that policy does not let be read are left out.
 
-Which definitions of a project matter most: those that many other files use (TOOL-09).
+Also ranks the definitions of a project: those that many other files use come first (TOOL-09).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RepoMapArguments(Arguments):
 
 @dataclass(slots=True)
 class _Found:
-    """The files that were parsed, and how many could not be looked at."""
+    """The files that were parsed, and the numbers of those that could not be read or parsed."""
 
     files: dict[str, Tags] = field(default_factory=dict[str, Tags])
     unreadable: int = 0
@@ -49,8 +49,8 @@ class _Found:
 
 
 def map_of(ctx: ToolContext, base: WorkspacePath, tokens: int, limits: Limits, cache: TagCache = REMEMBERED) -> Outcome:
-    """Returns the map of the files below `base`, whatever `cache` remembers of them. Raises ToolError where it is no
-    folder."""
+    """Returns the map of the files below `base`. `cache` may hold the tags of some files. Raises ToolError if `base` is
+    no folder."""
     found = _look(ctx, base, limits, cache)
     ranked = rank(found.files)
     taken = choose_definitions(ranked, _line_reader(ctx), tokens)
@@ -103,7 +103,7 @@ def _look(ctx: ToolContext, base: WorkspacePath, limits: Limits, cache: TagCache
 
 
 def _line_reader(ctx: ToolContext) -> Callable[[Ranked], str | None]:
-    """Gives the line that a definition begins on, out of the whole text without secrets."""
+    """Returns a function that gives the line on which a definition begins, from the text without secrets."""
 
     @lru_cache(maxsize=64)
     def lines(relative: str) -> list[str]:
@@ -149,20 +149,21 @@ REPO_MAP = Tool(
 
 
 CHARS_PER_TOKEN = 4
-"""Roughly, for source code; a map errs on neither side by much."""
+"""A rough value for source code; the map's size is little off in either direction."""
 
 
 _NOBODY: AbstractSet[str] = frozenset()
 MAX_MISSES = 50
-"""Lines in a row that did not fit: what is left of the room is then not worth looking at every definition for."""
+"""After this many lines in a row that did not fit, the choice ends, because too little room is left."""
 
 AMBIGUOUS = 3
-"""A name that more files define says nothing about which of them a file uses."""
+"""A name that more files than this define does not show which of them another file uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A definition in a file. `users` other files use it; `score` shares them among all that define that name."""
+    """A definition in a file. `users` other files use it; `score` is that number divided by the definitions of the
+    name."""
 
     path: str
     definition: Definition
@@ -173,8 +174,8 @@ class Ranked:
 def rank(files: Mapping[str, Tags]) -> list[Ranked]:
     """Returns every definition, the most used first; equal ones by path and line.
 
-    A name by itself means what stands at the outermost level of a file. A member (`x.name()`) counts only for a file of
-    which something else is used by its own name: `x.split()` is nobody's `split` otherwise.
+    A name used by itself means a definition at the outermost level of a file. A member (`x.name()`) counts only if the
+    using file also uses a name of the defining file by itself; otherwise `x.split()` would count for any `split`.
     """
     families: defaultdict[str, dict[str, Tags]] = defaultdict(dict)
     for path, tags in files.items():
@@ -208,8 +209,8 @@ def _by_name(named: Iterable[tuple[str, Iterable[str]]]) -> dict[str, AbstractSe
 def choose_definitions(
     ranked: Iterable[Ranked], line_of: Callable[[Ranked], str | None], tokens: int
 ) -> list[tuple[Ranked, str]]:
-    """Returns the best with their lines of source, as many as fit into `tokens`; what has no line any more is left
-    out."""
+    """Returns the best definitions with their lines of source, as many as fit into `tokens`. Definitions whose line no
+    longer exists are left out."""
     room, missed = tokens * CHARS_PER_TOKEN, 0
     taken: list[tuple[Ranked, str]] = []
     paths: set[str] = set()
@@ -228,8 +229,7 @@ def choose_definitions(
 
 
 def draw_map(taken: Sequence[tuple[Ranked, str]]) -> list[str]:
-    """Returns the lines below the names of their files; files by their best definition, lines in the order of the
-    file."""
+    """Returns the lines below the names of their files. Files are ordered by their best definition, lines by number."""
     by_path: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for each, line in taken:
         by_path[each.path].append((each.definition.line, line))

@@ -1,7 +1,7 @@
-"""`delegate`: hands a piece of work to a sub-agent, which may do at most what it is left (AGT-16).
+"""`delegate`: hands a piece of work to a sub-agent, with at most the authority that the arguments leave it (AGT-16).
 
-The call itself touches nothing, and is judged as a look at the workspace's folder; each call of the sub-agent is judged
-by itself.
+The call itself touches nothing, and is judged as listing the workspace's folder; each call of the sub-agent is judged
+separately.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from remit_server.tools.spec import Arguments, DelegatePlan, Plan, Target, Tool,
 
 MOST_GLOBS, MOST_HOSTS = 50, 50
 MOST_CHARS = 8_000
-"""Of a result."""
+"""Limit for a result, in characters."""
 
 _LOOKING = frozenset({Intent.ANALYZE, Intent.DEBUG, Intent.READ_FILE})
-"""Intents that change nothing: such sub-agents work beside each other."""
+"""Intents that change nothing, so that sub-agents with only these can run at the same time."""
 
 
 def _glob(glob: str) -> str:
@@ -58,7 +58,7 @@ class DelegateArguments(Arguments):
 
     @property
     def wanted(self) -> Wanted:
-        """What the sub-agent is to be left."""
+        """The part of the caller's authority that the sub-agent gets."""
         return Wanted(
             intents=None if self.intents is None else frozenset(map(Intent, self.intents)),
             paths=self.paths,
@@ -70,7 +70,7 @@ class DelegateArguments(Arguments):
 
 def _targets(arguments: DelegateArguments, ctx: ToolContext) -> tuple[Target, ...]:
     del arguments
-    return (Target("fs.list", path=ctx.resolve(".")),)  # less than that: each call has something to judge
+    return (Target("fs.list", path=ctx.resolve(".")),)  # each call needs something to judge
 
 
 def _may_touch(arguments: DelegateArguments, ctx: ToolContext) -> tuple[Target, ...]:

@@ -1,4 +1,4 @@
-"""`apply_diff`: a unified diff over one or more files, all of it or nothing (TOOL-05)."""
+"""`apply_diff`: applies a unified diff to one or more files, all of it or nothing (TOOL-05)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _targets(arguments: ApplyDiffArguments, ctx: ToolContext) -> tuple[Target, .
     for patch in parse_diff(arguments.diff):
         for name in dict.fromkeys(filter(None, (patch.old, patch.new))):
             path = ctx.resolve(name)
-            # What does not fit is explained with the file's own words, so a patch of a file is a read too.
+            # A message about a patch that does not fit quotes the file, so a patch of a file is a read too.
             targets += [Target("fs.read", path)] if patch.old is not None else []
-            # What is copied stays as it is.
+            # The source of a copy is not written.
             targets += [] if patch.copied and name == patch.old else [Target("fs.write", path)]
     return tuple(targets)
 

@@ -1,4 +1,4 @@
-"""`delete_file`: one file removed, as it was when the person saw what goes (TOOL-04)."""
+"""`delete_file`: removes one file, if it is still as it was when the person saw it (TOOL-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`edit_file`: an exact text replaced, once where it is unique or everywhere when asked (TOOL-04)."""
+"""`edit_file`: replaces an exact text, either one that is unique or every occurrence (TOOL-04)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from remit_server.workspace.paths.workspace_path import WorkspacePath
 MAX_WORD_CHARS = 200
 _LISTED = 10
 _TELLING = 8
-"""Characters of a new text that stands in a file for a reason."""
+"""A new text of at least so many characters is hardly in a file by chance."""
 
 
 class EditFileArguments(Arguments):
@@ -48,7 +48,7 @@ def edit_content(
 ) -> tuple[str, int]:
     """Returns the new content and the number of replacements. Raises ToolError (`no_match`, `not_unique`, `too_large`).
 
-    What does not match is explained with the file's own words, as `redact` leaves them.
+    The message about a text that does not match quotes the file after `redact`.
     """
     old, new = plain(arguments.old_text), plain(arguments.new_text)
     if old == new:
@@ -56,7 +56,7 @@ def edit_content(
             path, ErrorCode.INVALID_ARGUMENTS, "old_text and new_text are the same", "say what should change"
         )
     if arguments.whole_word and len(old) > MAX_WORD_CHARS:
-        # Many long texts that almost stand alone could take hours to tell apart.
+        # A long text that occurs at many places, almost as a whole word, could take hours to find.
         why = f"old_text is longer than {MAX_WORD_CHARS} characters, which is no identifier"
         raise _refusal(path, ErrorCode.INVALID_ARGUMENTS, why, "leave out whole_word")
     offsets = _find_old(path, content, old, arguments)
@@ -79,17 +79,17 @@ def edit_content(
             f"old_text occurs {times} times, on lines {numbers}{', …' if len(offsets) > _LISTED else ''}",
             "add neighbouring lines to old_text, name the line, or set replace_all",
         )
-    # Judged before it is built: a small file and a long new_text can make something huge.
+    # Check the size first, because a small file and a long new_text can make a huge text.
     if len(content) + len(offsets) * (len(new) - len(old)) > MAX_FILE_BYTES:
         raise _refusal(path, ErrorCode.TOO_LARGE, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less")
     return replace_at(content, offsets, len(old), new), len(offsets)
 
 
 def _find_old(path: WorkspacePath, content: str, old: str, arguments: EditFileArguments) -> tuple[int, ...]:
-    """Returns where `old` stands: all that is to be replaced, else as many places as tell whether it is unique, with
-    overlaps.
+    """Returns the offsets of `old`: with `replace_all` all that do not overlap, else the first few, overlaps included,
+    to tell whether it is unique.
 
-    Raises ToolError where it stands elsewhere than on the line that is named.
+    Raises ToolError if `old` occurs, but not on the named line.
     """
     whole_word, line = arguments.whole_word, arguments.line
     if arguments.replace_all:
@@ -109,7 +109,7 @@ def _find_old(path: WorkspacePath, content: str, old: str, arguments: EditFileAr
 
 
 def _line_start(content: str, line: int) -> int:
-    """Returns where that line begins, from 1; behind the text where it has fewer."""
+    """Returns where the line, counted from 1, begins; the end of the text if it has fewer lines."""
     at = 0
     for _ in range(line - 1):
         at = content.find("\n", at) + 1
@@ -124,7 +124,7 @@ def _refusal(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolEr
 
 def _targets(arguments: EditFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
     path = ctx.resolve(arguments.path)
-    # What does not match is explained with the file's own words, so an edit is a read too.
+    # A message about a text that does not match quotes the file, so an edit is a read too.
     return (Target("fs.read", path), Target("fs.write", path))
 
 

@@ -1,4 +1,4 @@
-"""`move_file`: one file given another path, where nothing is yet; its bytes stay (TOOL-04)."""
+"""`move_file`: gives one file another path, where nothing exists yet; its bytes stay (TOOL-04)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MoveFileArguments(Arguments):
 
 def _targets(arguments: MoveFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
     source, target = ctx.resolve(arguments.path), ctx.resolve(arguments.new_path)
-    # Whoever may not read a file must not bring it where reading is allowed.
+    # A move needs the right to read the file, because it may bring the file to where reading is allowed.
     return (Target("fs.read", source), Target("fs.write", source), Target("fs.write", target))
 
 

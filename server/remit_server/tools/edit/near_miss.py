@@ -1,4 +1,4 @@
-"""Why a text that should be in a file is not: the closest place, and what differs there; pure (TOOL-04)."""
+"""Explains why a text is not in a file: finds the closest place, and says what differs there; pure (TOOL-04)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from remit_server.workspace.line_diff import common_length
 _MAX_LINES = 20_000
 _MAX_CHARS = 1_000_000
 _MAX_NEAR_CHARS = 200_000
-"""Characters of a file among which the closest line is looked for."""
+"""How many characters of a file are searched for the closest line."""
 _MAX_COMPARED = 500_000
-"""Lines that are compared while a block of several is looked for."""
+"""How many lines are compared in the search for a block of several lines."""
 _MAX_MISTAKEN = 100_000
-"""Characters of a text in which the usual mistakes are looked for."""
+"""The longest text that is checked for the usual mistakes."""
 _MAX_LINE_CHARS = 200
 _MAX_ANCHORS = 20
 _MAX_SHARING = 6
@@ -65,7 +65,7 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
 
 
 def _nearest(lines: list[str], wanted: str, part: str) -> str:
-    """Returns the line that is closest, else those that have one of its words."""
+    """Returns a sentence about the closest line, or else about the lines that share a word with the wanted text."""
     if (closest := _closest(lines, part)) is not None:
         return f"the closest line is {closest[0]}: `{closest[1].strip()}`"
     sharing = _sharing(lines, wanted)
@@ -74,8 +74,8 @@ def _nearest(lines: list[str], wanted: str, part: str) -> str:
 
 
 def _sharing(lines: list[str], wanted: str) -> str:
-    """Returns the lines with that of the wanted words which stands on the fewest, as read_file numbers them; empty
-    where none has any."""
+    """Returns the numbered lines that hold the rarest of the wanted words, as read_file shows them; empty if none
+    does."""
     found: dict[str, list[int]] = {word: [] for word in _WORD.findall(wanted[:_MAX_LINE_CHARS])}
     for number, line in enumerate(lines, 1):
         for word in found.keys() & set(_WORD.findall(line)):
@@ -85,8 +85,8 @@ def _sharing(lines: list[str], wanted: str) -> str:
 
 
 def _mistake(content: str, wanted: str) -> NearMiss | None:
-    """Returns what was copied into `wanted`, or spelled there, that is not in the file; None where it is none of the
-    usual."""
+    """Returns the miss for text that was copied or spelled into `wanted` by one of the usual mistakes and that is not
+    in the file; else None."""
     for some in _SOME_MISTAKES:
         meant = wanted
         for each in some:
@@ -104,7 +104,7 @@ def _mistake(content: str, wanted: str) -> NearMiss | None:
 
 @dataclass(frozen=True, slots=True)
 class _Mistake:
-    """Something that models put into a text which is not in the file."""
+    """A mistake by which models put something into a text that is not in the file."""
 
     form: re.Pattern[str]
     becomes: str | Callable[[re.Match[str]], str]
@@ -112,7 +112,7 @@ class _Mistake:
     fix: str
 
     def why(self, wanted: str) -> str:
-        """Returns its name and, in backticks, what of `wanted` it is."""
+        """Returns the mistake's name and, in backticks, where it is in `wanted`."""
         found = self.form.search(wanted)
         return f"{self.name} `{visible(found[0], 'show')}`" if found else self.name
 
@@ -142,7 +142,7 @@ def _lower_case(line: str) -> str:
 
 
 def _window(lines: list[str], parts: list[str]) -> int | None:
-    """Returns the first line, from 1, at which `parts` occur: the first one as a line's end, the last as a line's
+    """Returns the first line, from 1, at which `parts` occur: the first part as a line's end, the last as a line's
     start."""
     if not any(parts):
         return None
@@ -159,7 +159,7 @@ def _window(lines: list[str], parts: list[str]) -> int | None:
 
 
 def _block(lines: list[str], parts: list[str]) -> tuple[int, int] | None:
-    """Returns where most of several wanted lines stand in their order, and the first line that differs, both from 1."""
+    """Returns where most of several wanted lines are in their order, and the first line that differs, both from 1."""
     where: dict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
         where[line].append(number)
@@ -180,7 +180,7 @@ def _block(lines: list[str], parts: list[str]) -> tuple[int, int] | None:
 
 
 def _closest(lines: list[str], wanted: str) -> tuple[int, str] | None:
-    """Returns the line that has the most in common with `wanted`, and enough."""
+    """Returns the line that has the most in common with `wanted`, or None if no line has enough."""
     part = wanted.strip()[:_MAX_LINE_CHARS]
     best: tuple[float, int, str] | None = None
     for number, line in enumerate(lines, 1):

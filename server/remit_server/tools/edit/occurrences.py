@@ -1,4 +1,4 @@
-"""Where a text occurs in another, exactly or as a whole identifier; pure (TOOL-04)."""
+"""Finds where a text occurs in another, exactly or as a whole identifier; pure (TOOL-04)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 def find_all(content: str, wanted: str, *, whole_word: bool) -> tuple[int, ...]:
-    """Returns offsets of the occurrences from left to right, none overlapping another. `wanted` must not be empty."""
+    """Returns the offsets of occurrences from left to right, without overlaps. `wanted` must not be empty."""
     return tuple(_occurrences(content, wanted, whole_word, 0, len(wanted)))
 
 
 def find_each(content: str, wanted: str, *, whole_word: bool, most: int, start: int = 0) -> tuple[int, ...]:
-    """Returns the first `most` offsets from `start` on at which `wanted` stands, also where one overlaps another."""
+    """Returns the first `most` offsets of `wanted` from `start` on, overlapping occurrences included."""
     return tuple(islice(_occurrences(content, wanted, whole_word, start, 1), most))
 
 
@@ -35,15 +35,15 @@ def _occurrences(content: str, wanted: str, whole_word: bool, start: int, step: 
 
 
 def _next_start(content: str, wanted: str, at: int) -> int:
-    """Returns where the next occurrence can begin that stands alone: past the word that spoils the one at `at`.
+    """Returns where the next whole-word occurrence can begin: past the word characters that touch the one at `at`.
 
-    One character further would do as well, and would take hours in a long run of one letter.
+    To advance by one character would be correct too, but would take hours in a long run of one letter.
     """
     start, end = at, at + len(wanted)
     if start > 0 and _is_word_character(content[start - 1]):
         while start < len(content) and _is_word_character(content[start]):
             start += 1
-        # An occurrence that begins with another character than a letter may begin right behind the word.
+        # An occurrence that begins with no word character may begin right after the word.
         return max(start, at + 1)
     while end < len(content) and _is_word_character(content[end]):
         end += 1
@@ -51,15 +51,15 @@ def _next_start(content: str, wanted: str, at: int) -> int:
 
 
 def stands_alone(content: str, start: int, end: int) -> bool:
-    """Returns whether no word character touches content[start:end], in any script."""
+    """Returns whether no word character, of any script, touches content[start:end]."""
     return not (start > 0 and _is_word_character(content[start - 1])) and not (
         end < len(content) and _is_word_character(content[end])
     )
 
 
 def spelled_there(content: str, wanted: str) -> str | None:
-    """Returns how a text of one line is spelled in the content, where only spaces within the line and the kind of
-    quotes differ; None where it is not there, or is longer than `MAX_LOOSE`."""
+    """Returns the text in the content that equals a one-line text except for spaces within the line and the kind of
+    quotes; None if there is none, or if `wanted` is longer than `MAX_LOOSE`."""
     pieces = _PIECE.findall(wanted)
     if not pieces or len(wanted) > MAX_LOOSE or "\n" in wanted.strip("\n"):
         return None
@@ -67,10 +67,10 @@ def spelled_there(content: str, wanted: str) -> str | None:
         f"[ \t]{'+' if before[-1].isalnum() and after[0].isalnum() else '*'}{_loose(after)}"
         for before, after in pairwise(pieces)
     )
-    # By RE2: text in which a beginning of this stands at each place would take Python's own engine hours.
+    # Use RE2, because Python's own engine could take hours on a text that nearly matches at each place.
     try:
         found = _re2.search(_loose(pieces[0]) + "".join(spaced), content)
-    except UnicodeEncodeError:  # half a character, which no file has
+    except UnicodeEncodeError:  # a lone surrogate, which no file has
         return None
     return None if found is None else str(found[0])
 
@@ -80,7 +80,7 @@ def _loose(piece: str) -> str:
 
 
 def quoted_as(there: str, old: str, new: str) -> str:
-    """Returns the new text with the quotes of the file, where all of the old one's were of the other kind."""
+    """Returns the new text with the kind of quotes that the file has, if the old text had only the other kind."""
     for mine, other in (_QUOTES, _QUOTES[::-1]):
         if mine in old and other not in old and other in there and mine not in there:
             return new.replace(mine, other)
@@ -88,7 +88,8 @@ def quoted_as(there: str, old: str, new: str) -> str:
 
 
 def replace_at(content: str, offsets: Sequence[int], length: int, new: str) -> str:
-    """`content` with `new` for the `length` characters at each offset; offsets ascend and do not overlap."""
+    """Returns `content` with `new` in place of `length` characters at each offset; offsets ascend and do not
+    overlap."""
     pieces: list[str] = []
     done = 0
     for at in offsets:
@@ -99,7 +100,7 @@ def replace_at(content: str, offsets: Sequence[int], length: int, new: str) -> s
 
 
 def line_numbers(content: str, offsets: Sequence[int]) -> tuple[int, ...]:
-    """Returns the line, from 1, of each offset; offsets ascend."""
+    """Returns the line, from 1, of each offset; the offsets must ascend."""
     numbers: list[int] = []
     line, done = 1, 0
     for at in offsets:
@@ -110,5 +111,5 @@ def line_numbers(content: str, offsets: Sequence[int]) -> tuple[int, ...]:
 
 
 def _is_word_character(char: str) -> bool:
-    # What may continue an identifier: letters, digits, `_`, and marks that belong to the letter before them.
+    # Whether the character may continue an identifier: letters, digits, `_`, and marks that combine with a letter.
     return ("a" + char).isidentifier()

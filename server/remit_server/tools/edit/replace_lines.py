@@ -1,6 +1,6 @@
-"""`replace_lines`: some lines of a file that was read, by their numbers (TOOL-10).
+"""`replace_lines`: replaces lines of a file that was read, by their numbers (TOOL-10).
 
-For models that cannot spell a text exactly: they read numbered lines, and name those.
+It is for models that cannot spell a text exactly: they read numbered lines, and name the numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ReplaceLinesArguments(Arguments):
 
 
 def replace_lines(path: WorkspacePath, content: str, arguments: ReplaceLinesArguments) -> str:
-    """Returns the new content. Raises ToolError where the file has fewer lines, or nothing changes."""
+    """Returns the new content. Raises ToolError if the file has fewer lines, or if nothing changes."""
     lines = content.split("\n")
     ends_open = lines[-1] != ""
     held = lines if ends_open else lines[:-1]
@@ -67,7 +67,7 @@ async def _prepare(arguments: ReplaceLinesArguments, ctx: ToolContext) -> Plan:
     path = ctx.resolve(arguments.path)
     source = read_source(path, ctx)
     if not was_read(path, source.image, ctx):
-        # A number means another line in a file that has changed since it was read.
+        # If the file has changed since it was read, a number means another line.
         why = "it was not read, or has changed since"
         raise _refusal(path, ErrorCode.STALE, why, "read it with read_file, and name the lines again")
     content = replace_lines(path, source.text.content, arguments)

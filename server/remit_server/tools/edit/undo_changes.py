@@ -1,4 +1,5 @@
-"""`undo_changes`: takes back what a turn changed, where nobody has changed it since; the person's alone (SES-05)."""
+"""`undo_changes`: takes back what a turn changed, where nobody changed it since; only the person can call it
+(SES-05)."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class UndoArguments(Arguments):
 
 @dataclass(slots=True)
 class _File:
-    """One file while changes are taken back, the last one first: as it is, and as it will be."""
+    """One file while changes are taken back: its present image, and its content and mode afterwards."""
 
     image: FileImage | None
     data: bytes | None
@@ -41,14 +42,14 @@ class _File:
 
 @dataclass(slots=True)
 class TakingBack:
-    """Changes on their way back, the last one first: the files that were looked at by path, and why others are left."""
+    """Takes changes back, the last one first. `files` are the files seen so far, `left` says why a change was left."""
 
     ctx: ToolContext
     files: dict[str, _File] = field(default_factory=dict[str, _File])
     left: dict[str, str] = field(default_factory=dict[str, str])
 
     def take(self, change: PastChange) -> None:
-        """Takes one change back, or notes why not."""
+        """Takes one change back, or notes why it is left."""
         if any(leads_elsewhere(path, self.ctx) for path in _paths(change)):
             why: str | None = LINKED
         else:
@@ -57,11 +58,11 @@ class TakingBack:
             self.left[change.path] = why
 
     def digest(self, path: str) -> str | None:
-        """Returns the digest of a file as it is by now; None where there is none."""
+        """Returns the digest that a file will have, or None if there will be no file."""
         return _digest(self._file(path).data)
 
     def changes(self) -> tuple[FileChange, ...]:
-        """Returns what there is to do; removals last."""
+        """Returns the changes to make, removals last."""
         found = [
             FileChange(self.ctx.resolve(path), file.image, file.data, executable=_rights(file))
             for path, file in self.files.items()
@@ -110,7 +111,7 @@ class TakingBack:
 
 
 def choose_turn(turns: Sequence[PastTurn], arguments: UndoArguments) -> PastTurn:
-    """Returns the turn whose changes are to be taken back: a redo takes back an undo. Raises ToolError."""
+    """Returns the turn whose changes are taken back; a redo takes an undo back. Raises ToolError."""
     able = can_take_back(turns, arguments.direction, arguments.turn)
     if able:
         return able[-1]
@@ -171,7 +172,7 @@ def _paths(change: PastChange) -> tuple[str, ...]:
 
 
 def leads_elsewhere(path: str, ctx: ToolContext) -> bool:
-    """Tells whether what was recorded as this file is another one by now: a link stands in its place, or above it."""
+    """Returns whether a link in the file's place, or above it, now leads to another file than the recorded one."""
     try:
         return ctx.resolve(path).relative != path
     except OutsideWorkspace:

@@ -1,4 +1,4 @@
-"""`write_file`: a whole file, new or overwritten, in the encoding and with the line ends it had (TOOL-04)."""
+"""`write_file`: writes a whole file, new or overwritten, with the encoding and line ends that it had (TOOL-04)."""
 
 from __future__ import annotations
 

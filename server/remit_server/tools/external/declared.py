@@ -1,4 +1,4 @@
-"""What is said of a person's own tools: `tools.yaml`, and what a program prints for `--schema` (TOOL-15)."""
+"""The descriptions of a person's own tools: `tools.yaml`, and what a program prints for `--schema` (TOOL-15)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from remit_server.json_bounds import has_too_many_values
 
 MAX_SCHEMA_BYTES = 16_384
 MAX_DESCRIPTION = 500
-"""Characters of a description that a model is told."""
+"""How many characters of a description a model sees."""
 
 NAME = r"^[a-z][a-z0-9_]{0,63}$"
 _TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
 _KEPT = frozenset({"type", "description", "enum", "default", "items", "properties", "required", "minimum", "maximum"})
-"""What counts of a parameter's JSON Schema. A pattern could be slow, and a reference lead elsewhere."""
+"""The keywords of a parameter's JSON Schema that are kept. A pattern could be slow, and a reference could lead
+elsewhere."""
 
 _DEEPEST = 5
 
@@ -42,8 +43,8 @@ class _Form(BaseModel):
 
 
 class ToolForm(_Form):
-    """One tool of `tools.yaml`. What it leaves out, its program says for `--schema`; `hosts` are all that it reaches,
-    `reads` what it may read besides the workspace and itself."""
+    """One tool of `tools.yaml`. The program's answer to `--schema` fills in what is left out here. `hosts` are all that
+    the tool reaches, `reads` what it may read besides the workspace and itself."""
 
     path: Own | None = None
     description: str | None = Field(default=None, min_length=1, max_length=MAX_DESCRIPTION)
@@ -56,14 +57,15 @@ class ToolForm(_Form):
 
 
 class ToolsForm(_Form):
-    """`tools.yaml`. `paths` are folders of programs that are tools, besides `tools/` beside this file."""
+    """`tools.yaml`. `paths` are folders of programs that are tools, in addition to the folder `tools/` beside this
+    file."""
 
     paths: tuple[Own, ...] = Field(default=(), max_length=16)
     tools: dict[ToolName, ToolForm] = Field(default={}, max_length=200)
 
 
 class Printed(BaseModel):
-    """What a program says of itself. It may say more, which does not count."""
+    """What a program prints about itself. Further keys are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -74,7 +76,8 @@ class Printed(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A tool of the person's own as it counts: `parameters` is a JSON Schema of an object."""
+    """A tool of the person's own after all its descriptions are combined; `parameters` is a JSON Schema of an
+    object."""
 
     name: str
     path: Path
@@ -87,7 +90,7 @@ class Declared:
 
 
 def read_tools_file(file: Path) -> ToolsForm:
-    """Reads `tools.yaml`; without one there is nothing said. Raises SetupError with the line of what is wrong."""
+    """Reads `tools.yaml`; an absent file counts as an empty one. Raises SetupError with the line of a mistake."""
     if not is_given(file):
         return ToolsForm()
     try:
@@ -116,8 +119,8 @@ def read_printed(path: Path, data: bytes) -> Printed:
 
 
 def declare(name: str, path: Path, form: ToolForm, printed: Printed | None, taken: frozenset[str]) -> Declared:
-    """Returns the tool as it counts: what the person wrote of it goes before what it says. Raises SetupError; `taken`
-    are the names that mean something else."""
+    """Returns the combined description of a tool: what the person wrote takes precedence over what the program prints.
+    `taken` are names with another meaning. Raises SetupError."""
     if name in taken or name in ALIASES or name == SELECT_INTENT:
         raise unusable(f"`{path}` calls itself `{name}`, the name of another tool", "give it another name")
     description = form.description or (printed.description if printed else "")
@@ -142,8 +145,8 @@ def declare(name: str, path: Path, form: ToolForm, printed: Printed | None, take
 
 
 def schema_of(parameters: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Returns a JSON Schema of an object, from one, or from parameters by name that say themselves whether they are
-    required. Raises ValueError."""
+    """Returns a JSON Schema of an object. `parameters` is either such a schema, or a schema for each parameter by name,
+    with `required: true` inside it. Raises ValueError."""
     if parameters.get("type") == "object" and isinstance(parameters.get("properties", {}), dict):
         return _checked(_part(parameters, 0, "parameters"))
     properties: dict[str, JsonValue] = {}
@@ -159,7 +162,7 @@ def schema_of(parameters: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 
 
 def unread_keys(parameters: Mapping[str, JsonValue]) -> frozenset[str]:
-    """Returns the keywords in the parameters that `schema_of` leaves out, at any depth: nothing is held to them."""
+    """Returns the keywords in the parameters that `schema_of` leaves out, at any depth, so that nothing checks them."""
     if parameters.get("type") == "object" and isinstance(parameters.get("properties", {}), dict):
         return _unread(dict(parameters))
     return frozenset[str]().union(*(_unread(part) for part in parameters.values()))
@@ -175,7 +178,7 @@ def _unread(part: JsonValue) -> frozenset[str]:
 
 
 def _checked(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Returns the schema. Raises ValueError where a keyword in it has no value of its kind."""
+    """Returns the schema. Raises ValueError if it is no valid JSON Schema."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -187,7 +190,7 @@ def _checked(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 
 
 def _part(schema: Mapping[str, JsonValue], depth: int, name: str) -> dict[str, JsonValue]:
-    """Returns what counts of one schema. Raises ValueError for what is none."""
+    """Returns the part of a schema that is kept. Raises ValueError if it cannot be used."""
     if depth > _DEEPEST:
         raise ValueError(f"the parameter `{name[:100]}` nests deeper than {_DEEPEST}")
     kind = schema.get("type", "string")

@@ -1,4 +1,4 @@
-"""`find_tools`: which of the person's own tools do something, where there are too many to tell of each (TOOL-17)."""
+"""`find_tools`: finds the person's own tools for a purpose, for when there are too many to describe each (TOOL-17)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remit_server.tools.spec import AnyTool, Arguments, FoundTools, Outcome, Pla
 
 FIND_TOOLS = "find_tools"
 MOST = 5
-"""Tools that one search finds."""
+"""How many tools one search returns."""
 
 _NAMES_CHARS = 1_200
 _WORDS = re.compile(r"[a-z0-9]+")
@@ -26,11 +26,11 @@ class FindToolsArguments(Arguments):
 
 
 def find_tools_row(own: Sequence[AnyTool]) -> AnyTool:
-    """Returns the row of the tool that finds these."""
+    """Returns the row of the tool that searches these tools."""
 
     def targets(arguments: FindToolsArguments, ctx: ToolContext) -> tuple[Target, ...]:
         del arguments
-        return (Target("fs.list", path=ctx.resolve(".")),)  # less than that: each call has something to judge
+        return (Target("fs.list", path=ctx.resolve(".")),)  # each call needs something to judge
 
     async def prepare(arguments: FindToolsArguments, ctx: ToolContext) -> Plan:
         del ctx
@@ -57,7 +57,7 @@ def find_tools_row(own: Sequence[AnyTool]) -> AnyTool:
 
 
 def search(query: str, own: Sequence[AnyTool]) -> tuple[AnyTool, ...]:
-    """Returns the tools that share words with the query, the best first: a word of a name counts three times."""
+    """Returns the tools that share words with the query, the best first. A word of a tool's name counts three times."""
     words = set(_WORDS.findall(query.lower().replace("_", " ")))
 
     def score(each: AnyTool) -> int:

@@ -1,6 +1,6 @@
-"""The row of a tool of the person's own: its program runs in the sandbox, as a command does (TOOL-16).
+"""The row of a tool of the person's own: its program runs in the sandbox, like a command (TOOL-16).
 
-The type of its arguments is made of its parameters, which are a JSON Schema (TOOL-15).
+The type of its arguments is made from its parameters, which are a JSON Schema (TOOL-15).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.spec import AnyTool, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
 MAX_BYTES = 100_000
-"""Of the arguments as JSON: a program gets them as one argument of its command line."""
+"""Limit for the arguments as JSON, because a program gets them as one argument of its command line."""
 
 
 class Given(RootModel[dict[str, JsonValue]]):
-    """Arguments by name, as `parameters` has them."""
+    """Arguments by name, checked against the JSON Schema in `parameters`."""
 
     parameters: ClassVar[Mapping[str, JsonValue]] = {}
 
@@ -43,7 +43,7 @@ class Given(RootModel[dict[str, JsonValue]]):
 
         if len(self.model_dump_json()) > MAX_BYTES:
             raise PydanticCustomError("too_long", "they are longer than {most} bytes", {"most": MAX_BYTES})
-        # An empty registry: nothing that a schema refers to is fetched.
+        # The registry is empty, so that no reference in a schema is fetched.
         validator = cast(Any, Draft202012Validator)(dict(self.parameters), registry=cast(Any, Registry)())
         problem = next(validator.iter_errors(self.root), None)
         if problem is not None:
@@ -57,26 +57,26 @@ class Given(RootModel[dict[str, JsonValue]]):
 
 
 def arguments_of(name: str, parameters: Mapping[str, JsonValue]) -> type[BaseModel]:
-    """Returns the type of a tool's arguments."""
+    """Returns the type of a tool's arguments, for these parameters."""
     return type(f"Given_{name}", (Given,), {"parameters": parameters, "__module__": __name__})
 
 
 def as_json(arguments: BaseModel) -> str:
-    """Returns arguments as a program gets them: one line, keys in the order of the call."""
+    """Returns the arguments as JSON in one line, with keys in the order of the call."""
     return json.dumps(arguments.model_dump(mode="json"), ensure_ascii=False)
 
 
 MAX_SHOWN_CHARS = 16_000
 _BOTH_WAYS = 'printf %s "$1" | "$0" "$1"'
-"""A program finds its arguments in its first argument, and on its standard input as well: each reads what it likes."""
+"""Passes the arguments to a program both as its first argument and on standard input; it may read either."""
 
 
 def row_of(declared: Declared) -> AnyTool:
-    """Returns the row of a tool."""
+    """Returns the row of one tool of the person's own."""
     endpoints = tuple(parse_endpoint(host) for host in declared.hosts)
 
     def targets(arguments: BaseModel, ctx: ToolContext) -> tuple[Target, ...]:
-        del arguments  # an answer about the tool is about all of them: the person is shown what each call has
+        del arguments  # a permission is for every call of the tool; each call's arguments are shown to the person
         command = (str(declared.path), ANY_ARGUMENTS)
         return (Target("process.exec", command=command, cwd=ctx.resolve(".")), *host_targets(endpoints))
 
@@ -111,7 +111,8 @@ def row_of(declared: Declared) -> AnyTool:
 
 
 def render_result(declared: Declared, output: CommandOutput, seconds: int, ctx: ToolContext) -> Outcome:
-    """Returns what a program's JSON says: its `result`, or all of it; a failure where it says so, or printed none."""
+    """Returns the `result` in the program's JSON, or all of the JSON. The call failed if the JSON says so or is
+    missing."""
     found = read_json(output.stdout)
     failure = failure_of(output, _too_long(declared, seconds)) or _failure(declared, found, output, ctx)
     text = ctx.redact(_text_of(found))
@@ -125,7 +126,7 @@ def render_result(declared: Declared, output: CommandOutput, seconds: int, ctx: 
 
 
 def _failure(declared: Declared, found: JsonValue, output: CommandOutput, ctx: ToolContext) -> ToolError | None:
-    """Returns why a call failed by what its program did; None where it did not."""
+    """Returns why a call failed by the program's output or exit code, or None if it did not fail."""
     said = ctx.redact(output.stderr.decode(errors="replace")).strip()
     if isinstance(found, dict) and found.get("success") is False:
         why = ctx.redact(str(found.get("error") or found.get("message") or "it does not say why"))
@@ -144,7 +145,7 @@ def _failure(declared: Declared, found: JsonValue, output: CommandOutput, ctx: T
 
 
 def read_json(data: bytes) -> JsonValue:
-    """Returns what a program printed; None where that is no JSON."""
+    """Returns the JSON value that a program printed, or None if it is no JSON."""
     if has_too_many_values(data):
         return None
     try:
@@ -154,7 +155,7 @@ def read_json(data: bytes) -> JsonValue:
 
 
 def _text_of(found: JsonValue) -> str:
-    """Returns the text of a result: that alone where it is one, else the JSON; none of what printed no JSON."""
+    """Returns the `result` if it is a text, else the JSON; empty if the program printed no JSON."""
     if found is None:
         return ""
     if isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""`list_files`: files that match a glob, in a stable order, without what the project ignores (TOOL-03)."""
+"""`list_files`: lists files that match a glob, in a stable order, without ignored files (TOOL-03)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from remit_server.workspace.trees.walk import Limits
 
 MOST_CHARS = 16_000
 MAX_COUNTED = 10_000
-# What is shown is redacted once more, which may make it longer.
+# The result is redacted once more, which may make it longer.
 _ROOM_CHARS = 1_000
 
 
@@ -39,7 +39,7 @@ class ListFilesArguments(Arguments):
 
 
 def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, limits: Limits) -> Outcome:
-    """Returns the files below `base` that match, up to `most` of them. Raises ToolError where it is no folder."""
+    """Returns up to `most` files below `base` that match. Raises ToolError if `base` is no folder."""
     prefix = 0 if base.relative == "." else len(base.relative) + 1
     shown: list[str] = []
     total = without_name = 0
@@ -88,7 +88,7 @@ def list_matching(ctx: ToolContext, base: WorkspacePath, glob: Glob, most: int, 
 
 
 def _fitting(paths: list[str], room: int) -> list[str]:
-    """Returns the first of them, as many as fit."""
+    """Returns the first paths, as many as fit."""
     fitting = takewhile(lambda end: end <= room, accumulate(len(path) + 1 for path in paths))
     return paths[: len(list(fitting))]
 

@@ -1,7 +1,7 @@
-"""A file of any length as pieces of whole lines, of which a few are in memory at a time (TOOL-03).
+"""Reads a file of any length as pieces of whole lines, of which a few are in memory at a time (TOOL-03).
 
-Secrets are looked for in a piece together with its edges, what stands right before and after it: they are longer than
-any secret.
+Secrets are looked for in a piece together with its edges, the lines right before and after it. The edges are longer
+than any secret.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _SAMPLE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some lines of a file, `first` the number of the first of them, and the lines right before and after them."""
+    """Some whole lines of a file, `first` the number of the first of them, and the lines right before and after
+    them."""
 
     data: bytes
     before: bytes
@@ -35,19 +36,19 @@ class Piece:
 
     @property
     def text(self) -> str:
-        r"""The text with its edges, `\n` for every line end."""
+        r"""The text of the piece with its edges, with `\n` for every line end."""
         return (self.before + self.data + self.after).decode(self.encoding, "replace").replace("\r\n", "\n")
 
     @property
     def own(self) -> range:
-        """The numbers, from 1, of the lines of the text that are the piece's own."""
+        """The numbers, from 1, of the lines of `text` that are the piece's own."""
         skipped = self.before.count(b"\n")
         count = self.data.count(b"\n") + (not self.data.endswith(b"\n"))
         return range(skipped + 1, skipped + count + 1)
 
 
 def pieces_of(fd: int, name: str) -> Iterator[Piece]:
-    """Returns all of an open file. Raises ToolError where it is no text, or has a line that is too long to be held."""
+    """Yields all pieces of an open file. Raises ToolError if the file is no text, or has a line that is too long."""
     blocks = iter(lambda: os.read(fd, _BLOCK), b"")
     begun = next(blocks, b"")
     mark, encoding = mark_of(begun)
@@ -59,9 +60,9 @@ def pieces_of(fd: int, name: str) -> Iterator[Piece]:
 
 
 def _encoding_of(sample: bytes, name: str) -> str:
-    """Raises ToolError."""
+    """Returns the encoding of a file without a mark. Raises ToolError."""
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)  # which may end within a character
+        codecs.getincrementaldecoder("utf-8")().decode(sample)  # the sample may end within a character
     except UnicodeDecodeError:
         return Text.decode(sample[: sample.rfind(b"\n") + 1] or sample, name).encoding
     return "utf-8"
@@ -100,10 +101,10 @@ def _with_edges(pieces: Iterator[bytes], encoding: str) -> Iterator[Piece]:
 
 
 def _beginning(piece: bytes) -> bytes:
-    """Returns its first lines."""
+    """Returns the first lines of a piece, for an edge."""
     return piece if len(piece) <= EDGE_BYTES else piece[: piece.rfind(b"\n", 0, EDGE_BYTES) + 1]
 
 
 def _end(piece: bytes) -> bytes:
-    """Returns its last lines."""
+    """Returns the last lines of a piece, for an edge."""
     return piece if len(piece) <= EDGE_BYTES else piece[piece.find(b"\n", len(piece) - EDGE_BYTES) + 1 :]

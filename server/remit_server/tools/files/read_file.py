@@ -1,4 +1,4 @@
-"""`read_file`: numbered lines of a text file, a part at a time (TOOL-03)."""
+"""`read_file`: returns numbered lines of a text file, a part at a time (TOOL-03)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from remit_server.workspace.paths.workspace_path import WorkspacePath
 MAX_LINE_CHARS = 2_000
 MOST_CHARS = 40_000
 
-# What is shown is redacted once more, which may make it longer.
+# The result is redacted once more, which may make it longer.
 _ROOM_CHARS = 1_000
 
 
@@ -33,7 +33,8 @@ class ReadFileArguments(Arguments):
 
 
 def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> Outcome:
-    """Up to `limit` lines from line `offset` (from 1). Raises ToolError where there is no such line, file or text."""
+    """Returns up to `limit` lines from line `offset` (from 1). Raises ToolError if there is no such line, file or
+    text."""
     view = _view(path, ctx, offset, limit)
     total = view.total
     if offset > max(total, 1):
@@ -64,7 +65,7 @@ def read_lines(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """Some lines of a text without secrets, of how many, and what the text is."""
+    """Some lines of a text without secrets, the number of all lines, and the digest and encoding of the text."""
 
     lines: list[str]
     total: int
@@ -73,7 +74,7 @@ class _View:
 
 
 def _view(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _View:
-    """Up to `limit` lines from line `offset`. Raises ToolError as `read_source` does."""
+    """Returns up to `limit` lines from line `offset`. Raises ToolError as `read_source` does."""
     if (document := ctx.documents.get(path.relative)) is not None:
         return _short(image_of_text(document.text), path, ctx, offset, limit)
     fd = ctx.workspace.open_read(path)
@@ -92,7 +93,7 @@ def _short(image: FileImage, path: WorkspacePath, ctx: ToolContext, offset: int,
 
 
 def _long(fd: int, path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _View:
-    """Of a file that is read in pieces, of which only those with these lines are looked into."""
+    """Returns the view of a long file. Reads it in pieces, and redacts only those with the requested lines."""
     before = os.fstat(fd)
     digest = digest_at(fd, before.st_size)
     os.lseek(fd, 0, os.SEEK_SET)
@@ -111,15 +112,15 @@ def _long(fd: int, path: WorkspacePath, ctx: ToolContext, offset: int, limit: in
 
 
 def _encoding_note(encoding: str) -> str:
-    """Returns bytes that are not UTF-8 may have been taken for another text than they are, unless a mark says what they
-    are."""
+    """Returns a note on the encoding. Without a byte order mark, text that is not UTF-8 may have been decoded
+    wrongly."""
     if encoding == "utf-8":
         return ""
     return f"; in {encoding}" if encoding.startswith("utf-") else f"; not UTF-8, read as {encoding}, which is a guess"
 
 
 def _fitting(lines: list[str], first: int, room: int) -> list[str]:
-    """Returns the lines with their numbers, as many as fit, and at least one."""
+    """Returns as many of the numbered lines as fit into `room` characters, but at least one."""
     shown: list[str] = []
     for number, line in enumerate(lines, first):
         cut = len(line) - MAX_LINE_CHARS

@@ -1,4 +1,5 @@
-"""What a tool sees of a file: the editor's buffer while it is open there, else the bytes on disk (FILE-03)."""
+"""Reads the text of a file for a tool: the editor's buffer while the file is open there, else the bytes on disk
+(FILE-03)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from remit_server.workspace.content.text import Text, plain
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 MARK = "\ufeff"
-"""A byte order mark as a character, which a text shows only where it was not read as one."""
+"""A byte order mark as a character, which a decoded text contains only if it was not taken as a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,16 @@ def current_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
 
 
 def read_saved_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
-    """Returns the bytes on disk of a file that is to go. Raises ToolError, also where the editor holds unsaved ones."""
+    """Returns the bytes on disk of a file that will go. Raises ToolError, also if the editor holds unsaved changes of
+    it."""
     return _as_in_editor(read_image(ctx.workspace, path), path, ctx)
 
 
 async def going_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
-    """As `read_saved_image`, of a file that goes as it is: one too large to be read is known by its digest."""
+    """Returns the image of a file that will be moved or removed; of a file too large to be read, only with its digest.
+
+    Raises ToolError as `read_saved_image` does.
+    """
     return _as_in_editor(await asyncio.to_thread(image_by_digest, ctx.workspace, path), path, ctx)
 
 
@@ -61,7 +66,7 @@ def _as_in_editor(image: FileImage, path: WorkspacePath, ctx: ToolContext) -> Fi
 
 
 def require_no_link(text: str, path: WorkspacePath, ctx: ToolContext) -> None:
-    """Raises ToolError where `text` names a link to `path`: what is meant, the link or the file, cannot be known."""
+    """Raises ToolError if `text` names a link to `path`, because either the link or the file could be meant."""
     given = Path(os.path.normpath(ctx.workspace.root / text))
     if given.is_symlink():
         raise ToolError(
@@ -76,7 +81,7 @@ def read_source(path: WorkspacePath, ctx: ToolContext) -> Source:
 
 
 def with_one_mark(text: Text, content: str) -> str:
-    """New contents of a file without the byte order mark that it has anyway."""
+    """Returns `content` without a leading byte order mark if encoding it as `text` adds one anyway."""
     doubled = text.mark and content.startswith(MARK) and not text.content.startswith(MARK)
     return content.removeprefix(MARK) if doubled else content
 
@@ -87,7 +92,7 @@ def was_read(path: WorkspacePath, image: FileImage, ctx: ToolContext) -> bool:
 
 
 def image_if_there(path: WorkspacePath, ctx: ToolContext) -> FileImage | None:
-    """Returns a file as it is now, as `current_image` does; None where there is none."""
+    """Returns a file's image as `current_image` does, or None if there is no file."""
     try:
         return current_image(path, ctx)
     except ToolError as error:

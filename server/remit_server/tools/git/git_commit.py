@@ -1,11 +1,11 @@
-"""`git_commit`: a commit of what changed, made by the server itself, so that no program of the repository's starts
+"""`git_commit`: a commit of what changed, made by the server itself, so that no program of the repository is started
 (GIT-02).
 
-Filters and hooks are programs that a repository names; git would run them outside every sandbox, or inside without
-being able to write `.git`. So objects, index and ref are written by the harness, and what would come out differently
-than with git is refused.
+Filters and hooks are programs that a repository names; git would run them outside every sandbox, or inside one, where
+git cannot write `.git`. So the harness writes objects, index and ref itself, and a commit that git would make
+differently is refused.
 
-Who commits, and the words they commit with, as git would write them down (GIT-02).
+This module also takes the author and the message from git's settings and forms them as git does (GIT-02).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _MAX_SHOWN = 50
 
 
 class NothingDiffers(ToolError):
-    """There is nothing to commit: what could be committed is as in the last commit."""
+    """There is nothing to commit, because the files are as in the last commit."""
 
 
 class GitCommitArguments(Arguments):
@@ -84,7 +84,8 @@ class GitCommitArguments(Arguments):
 
 
 def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
-    """Returns the commit as it would be now. Raises ToolError where there is none, or it cannot be done exactly."""
+    """Returns the commit of the present state. Raises ToolError if there is nothing to commit, or if it cannot be done
+    exactly as git would."""
     with open_git(ctx.workspace, folders_of(ctx.workspace)) as git:
         repository = open_for_commit(git)
         with closing(repository.objects):
@@ -92,8 +93,7 @@ def commit_plan(arguments: GitCommitArguments, ctx: ToolContext) -> CommitPlan:
 
 
 def commit_of_all(ctx: ToolContext) -> CommitPlan:
-    """Returns the commit that everything would be in, also what git does not know yet. Raises ToolError as
-    `commit_plan`."""
+    """Returns the commit of everything, untracked files included. Raises ToolError as `commit_plan` does."""
     return commit_plan(GitCommitArguments(message="all", all=True), ctx)
 
 
@@ -141,12 +141,13 @@ def _plan(arguments: GitCommitArguments, ctx: ToolContext, repository: Repositor
 
 
 def _worked_on(ctx: ToolContext) -> tuple[str, ...]:
-    """Returns the files that this session made or changed: they are of its work, whether git knows them yet or not."""
+    """Returns the files that this session made or changed; they belong in its commit even if git does not track them
+    yet."""
     return tuple(dict.fromkeys(change.path for turn in ctx.history.turns() for change in turn.changes))
 
 
 def _begin_message(message: str, prefix: str) -> str:
-    """Returns the message with the configured prefix, which it may have already (FLW-11)."""
+    """Returns the message with the configured prefix, which is not added twice (FLW-11)."""
     begins = prefix.rstrip()
     return message if message.startswith(begins) else f"{begins} {message}"
 
@@ -158,8 +159,7 @@ def _nothing(selected: Selected, ctx: ToolContext) -> tuple[str, str]:
 
 
 def _attributes(repository: RepositoryNow, ctx: ToolContext) -> Attributes:
-    """Returns the attribute files that git goes by when it adds a file: in the working tree, else as they are
-    staged."""
+    """Returns the attributes that git applies when it adds a file: from the working tree, else from the index."""
     index, top = repository.index, repository.git.folders.top
     known = whole(index.entries, index.outside, repository.prefix)
 
@@ -181,7 +181,7 @@ def _attributes(repository: RepositoryNow, ctx: ToolContext) -> Attributes:
 def _objects(
     selected: Selected, changed: list[bytes], trees: Mapping[str, bytes], repository: RepositoryNow
 ) -> Mapping[str, bytes]:
-    """Returns what has to be written: files first, so that no tree is ever there without what it holds."""
+    """Returns the objects to write, files first, so that a tree is never written before the files that it holds."""
     blobs = {
         selected.files[name][1]: b"blob %d\x00" % len(data) + data
         for name in changed
@@ -257,7 +257,8 @@ def _resolve_named(arguments: GitCommitArguments, ctx: ToolContext) -> tuple[Wor
 
 
 def _as_spelled(text: str, ctx: ToolContext) -> WorkspacePath:
-    """Returns the path, where no link leads elsewhere: what policy judges has to be what is committed."""
+    """Returns the path. Raises ToolError if a link leads elsewhere, because policy has to judge the path that is
+    committed."""
     path = ctx.resolve(text)
     spelled = PurePosixPath(os.path.normpath(ctx.workspace.root / text))
     if spelled != PurePosixPath(path.absolute) and not PurePosixPath(text).is_absolute():
@@ -294,7 +295,7 @@ _CRUD = " \t.,:;<>\"\\'"
 
 
 def author_of(settings: Settings) -> str:
-    """`Name <address>`. Raises ToolError where git's settings do not say."""
+    """Returns `Name <address>`. Raises ToolError if git's settings do not name an author."""
     name, mail = (_clean(settings.get(f"author.{key}") or settings.get(f"user.{key}", "")) for key in ("name", "email"))
     if not name or not mail:
         raise ToolError(
@@ -306,8 +307,8 @@ def author_of(settings: Settings) -> str:
 
 
 def tidy_message(message: str) -> str:
-    """Returns the message as `git commit -m` keeps it: no blanks at the ends of lines, no empty lines around it or
-    twice."""
+    """Returns the message as `git commit -m` keeps it: without trailing blanks, empty lines around it or repeated empty
+    lines."""
     lines = [line.rstrip() for line in message.replace("\r\n", "\n").split("\n")]
     groups = [(empty, list(group)) for empty, group in itertools.groupby(lines, key=lambda line: not line)]
     kept = [line for empty, group in groups for line in ([""] if empty else group)]

@@ -1,6 +1,7 @@
-"""`git_diff`: what changed, of files that may be read, with a count for each (GIT-01).
+"""`git_diff`: what changed, in files that may be read, with a count for each (GIT-01).
 
-What `git diff` printed, as one section a file: pure, and a section whose file cannot be told is none.
+Also splits the output of `git diff` into one section for each file, purely; a section may lack its path if the path
+cannot be read.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from remit_server.workspace.git_linked import Folders
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 MAX_SHOWN_CHARS = 14_000
-"""Of the patch: what a model is shown of a result, less room for the counts."""
+"""Limit for the patch: what a model is shown of a result, less room for the counts."""
 MAX_FILE_CHARS = 8_000
 MAX_FILES = 100
 _REVISION = r"[A-Za-z0-9_][A-Za-z0-9_./~^@{}+-]*"
 _SHOW = f"{DIFF} --patch --find-renames --src-prefix=a/ --dst-prefix=b/ --submodule=short"
-# Git ends with an error, and shows nothing, where it cannot read a file that seems to differ; hidden ones always do. So
-# they are found first, counted and left out. $1 is the number of context lines, the rest what is compared, and where.
+# Git ends with an error and shows nothing if it cannot read a file that seems to differ, and hidden files always seem
+# to. So unreadable files are found first, counted and left out. $1 is the number of context lines, the rest says what
+# is compared, and where.
 _SCRIPT = f"""context=$1; shift
 {DIFF} --name-only --no-renames -z "$@" | xargs -0 sh -c '
   for file do
@@ -69,7 +71,7 @@ def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcom
     counts, _, rest = data.partition(b"\n")
     unreadable, length = map(int, counts.split())
     filters, found = parse_filters(rest[:length]), sections(rest[length:], folders.prefix)
-    # Policy judges each file by name: git has their content from the object database too, where nothing is hidden.
+    # Policy judges each file by name, because git also has contents in its object database, where nothing is hidden.
     known = [s for s in found if s.path and s.old_path and may_be_seen(s.path, ctx) and may_be_seen(s.old_path, ctx)]
     hidden = len(found) - len(known) + unreadable
     patch, left_out = _fit_patches(known, ctx)
@@ -96,7 +98,7 @@ def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcom
 
 
 def _fit_patches(known: Sequence[Section], ctx: ToolContext) -> tuple[list[str], bool]:
-    """Returns the files' patches as far as there is room, each cut on a whole line; and whether something is
+    """Returns as much of the files' patches as there is room for, each cut on a whole line; and whether something is
     missing."""
     parts: list[str] = []
     room = MAX_SHOWN_CHARS
@@ -147,7 +149,7 @@ async def _prepare(arguments: GitDiffArguments, ctx: ToolContext) -> Plan:
         raise ToolError(
             "cannot show this diff", "`staged` and `base` are two different comparisons", "give one of the two"
         )
-    # As a commit, never as a file's content by its hash, which has no path that policy could judge.
+    # Name it as a commit, because a hash could also name a file's content, which has no path for policy to judge.
     against = ("--cached",) if arguments.staged else (f"{arguments.base}^{{commit}}",) if arguments.base else ()
     paths = tuple(f":(literal){path.relative}" for path in _resolve_named(arguments, ctx))
     repository = open_repository(ctx)
@@ -176,7 +178,7 @@ _STATES = {b"new file mode": "added", b"deleted file mode": "deleted", b"rename 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One file's part of a diff. `path` is None where it could not be read; `old_path` differs after a rename."""
+    """One file's part of a diff. `path` is None if it could not be read; `old_path` differs after a rename."""
 
     path: str | None
     old_path: str | None
@@ -188,8 +190,8 @@ class Section:
 
 
 def sections(data: bytes, prefix: str = "") -> tuple[Section, ...]:
-    """Returns each file's section, in order, of the folder `prefix`. A line of a file's content begins with a sign, so
-    none can begin a section."""
+    """Returns each file's section in order, with paths relative to the folder `prefix`. Every line of a file's content
+    begins with a sign, so none can look like the start of a section."""
     return tuple(_section(part, os.fsencode(prefix)) for part in _START.split(data) if part.strip())
 
 
@@ -217,12 +219,12 @@ def _split_sections(text: bytes) -> tuple[list[bytes], list[bytes]]:
 
 def _paths(header: list[bytes], prefix: bytes) -> tuple[str | None, str | None]:
     if header[0].startswith(_UNMERGED):
-        # As it is, with line feeds.
+        # Git prints this path unquoted, with any line feeds.
         name = os.fsdecode(b"\n".join(header).removeprefix(_UNMERGED).removesuffix(b"\n"))
         return name, name
     for key in (b"diff --cc ", b"diff --combined "):
         if header[0].startswith(key):
-            # Whatever git is told, a combined diff begins with the path in the repository.
+            # Whatever options git gets, a combined diff begins with the path in the repository.
             path = _path(header[0][len(key) :], prefix)
             return path, path
     fields = dict(_names_in(header))
@@ -237,7 +239,7 @@ def _names_in(header: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _same_twice(names: bytes) -> tuple[str | None, str | None]:
-    """`a/X b/X`: without a rename both are the same, and that is what tells where the first ends."""
+    """Returns both paths of `a/X b/X`. Without a rename both are the same, which tells where the first one ends."""
     middle = len(names) // 2
     first, second = names[:middle], names[middle + 1 :]
     if len(names) % 2 == 0 or names[middle : middle + 1] != b" ":
@@ -247,7 +249,7 @@ def _same_twice(names: bytes) -> tuple[str | None, str | None]:
 
 
 def _path(word: bytes, prefix: bytes) -> str | None:
-    """Returns a path as git writes it, quoted or not, without its prefix; None where it is neither."""
+    """Returns the path that git wrote, quoted or not, without `prefix`; None if it is no such path."""
     if word.startswith(b'"'):
         if len(word) < 2 or not word.endswith(b'"'):
             return None

@@ -1,10 +1,10 @@
-"""Git for a repository that nobody vouches for: a fixed command in the sandbox, without the repository's own settings
+"""Runs git on a repository that is not trusted: a fixed command in the sandbox, without the repository's own settings
 (GIT-01).
 
 A repository's config can name programs in more ways than can be listed (fsmonitor, clean filters, textconv, aliases,
-includes), and some under names of its own choosing, which no `-c` can switch off. So git does not get to see the file:
-it works with a git folder in the scratch folder that has the repository's objects, refs and index and nothing else, and
-is told the few settings that say how to read the tree.
+includes), some under names of its own choosing, which no `-c` can switch off. So git never sees the config file: it
+works with a git folder in the scratch folder that has the repository's objects, refs and index and nothing else, and is
+given only the settings that say how to read the tree.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _HEAD = re.compile(r"ref: refs/heads/(\S+)\s*")
 _UNREADABLE = {"extensions.objectformat": "sha256", "extensions.refstorage": "reftable"}
 
 _GIT_FOLDER = "/tmp/git"  # noqa: S108  inside the sandbox, where the scratch folder is
-# $1 is the scratch folder, $2 has HEAD, the rest are files and folders up to `--`. HEAD may not be a link.
+# $1 is the scratch git folder, $2 the folder that has HEAD, the rest are files and folders up to `--`. HEAD is copied,
+# because it must not be a link.
 _PREPARE = """set -e
 to=$1; from=$2; shift 2
 mkdir "$to"
@@ -46,21 +47,21 @@ shift
 _OPTIONS = (
     *("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
     *("-c", "core.untrackedCache=false", "-c", "diff.external="),
-    # The files' owner looks like another one inside, which would make git read all of them anew.
+    # In the sandbox the files seem to have another owner, so that git would otherwise read all of them again.
     *("-c", "core.checkStat=minimal", "-c", "core.quotePath=true", "-c", "protocol.allow=never"),
 )
 GIT = shlex.join(("git", *_OPTIONS))
-"""How every command begins, for a shell."""
+"""The start of every git command, for a shell."""
 
 DIFF = f"{GIT} diff --no-ext-diff --no-textconv --no-color --relative --ignore-submodules=dirty"
-"""How every comparison begins, for a shell."""
+"""The start of every comparison, for a shell."""
 
 
 def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
-    """Returns what looking at a repository touches: reading and listing, not running.
+    """Returns the targets of looking at a repository: reading and listing, not running.
 
-    The command is ours word for word and starts nothing of the repository's, so a person who lets files be read has
-    answered this too; a rule about `git` is about commands that a model writes. Who denies reading `.git` denies all of
+    The command line is fixed and starts nothing of the repository, so a person who allows files to be read has allowed
+    this too; a rule about `git` is about commands that a model writes. A rule that denies reading `.git` denies all of
     it.
     """
     return (Target("fs.list", ctx.resolve(".")), Target("fs.read", ctx.resolve(".git")))
@@ -68,8 +69,8 @@ def repository_targets(ctx: ToolContext) -> tuple[Target, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository that the workspace at `root` belongs to, the settings that git is told, and the lists of ignored
-    files and of attributes that these name."""
+    """The repository of the workspace at `root`, the settings that git is given, and the lists of ignored files and
+    attributes that the settings name."""
 
     root: Path
     folders: Folders
@@ -77,8 +78,8 @@ class Repository:
     lists: tuple[Path, ...] = ()
 
     def command(self, script: str, *words: str) -> CommandSpec:
-        """Returns a shell's `script` that runs `GIT` with these words, in the sandbox, on a workspace it cannot write
-        to."""
+        """Returns the command for a shell `script` with these words as its arguments, in the sandbox, where it cannot
+        write to the workspace."""
         parts = tuple(self.folders.parts())
         above = (path for name in (".gitignore", ".gitattributes") for path, _ in self.folders.above(name))
         given = (_GIT_FOLDER, str(self.folders.own), *map(str, parts), "--")
@@ -98,7 +99,7 @@ class Repository:
             told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
         return {
             **told,
-            # Said outright, so that no pointer file inside `.git` leads anywhere.
+            # Set explicitly, so that no pointer file inside `.git` leads elsewhere.
             "GIT_DIR": _GIT_FOLDER,
             "GIT_COMMON_DIR": _GIT_FOLDER,
             "GIT_WORK_TREE": str(self.folders.top),
@@ -113,7 +114,7 @@ class Repository:
 
 
 def open_repository(ctx: ToolContext) -> Repository:
-    """Returns the workspace's repository. Raises ToolError where there is none that can be read, saying why."""
+    """Returns the workspace's repository. Raises ToolError, with the reason, if there is none that can be read."""
     root = ctx.workspace.root
     if shutil.which("git", path=command_environment(os.environ)["PATH"]) is None:
         raise _refusal("git is not installed", "install git", ErrorCode.TOOL_UNAVAILABLE)
@@ -127,7 +128,7 @@ def open_repository(ctx: ToolContext) -> Repository:
     if (value := unreadable_format(settings)) is not None:
         raise _refusal(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
     branch = _HEAD.fullmatch(head)
-    # As the person has git read every tree, where the repository does not say otherwise.
+    # The person's own settings for reading trees come first, so that the repository's settings override them.
     theirs = tuple(settings_of(folders.own, (), os.environ).items())
     told = (*harmless(theirs, None), *harmless(settings, branch[1] if branch else None))
     ignored = persons_list(ctx.workspace, folders)
@@ -139,12 +140,12 @@ def open_repository(ctx: ToolContext) -> Repository:
 
 
 def unreadable_format(settings: Iterable[tuple[str, str]]) -> str | None:
-    """Returns the format of a repository with these settings, where git cannot read it without them."""
+    """Returns the repository's format from its settings if git cannot read it without them, else None."""
     return next((value for name, value in settings if _UNREADABLE.get(name) == value.lower()), None)
 
 
 def read_printed(output: CommandOutput, ctx: ToolContext) -> tuple[bytes, bool]:
-    """Returns what git printed, up to where something of it is left out, and whether that is so. Raises ToolError."""
+    """Returns git's output up to the first omission, and whether there was one. Raises ToolError."""
     if output.timed_out or output.exit_code is None:
         why = f"git took longer than {TIMEOUT_S:.0f} s" if output.timed_out else "git was stopped at a sandbox's limit"
         raise _refusal(why, "name fewer paths, or use run_command", ErrorCode.LIMIT_REACHED)
@@ -157,13 +158,12 @@ def read_printed(output: CommandOutput, ctx: ToolContext) -> tuple[bytes, bool]:
 
 
 def may_be_seen(path: str, ctx: ToolContext) -> bool:
-    """Returns whether the model may know of `path`, as git spells it: policy lets it be listed and read without
-    asking."""
+    """Returns whether the model may know of `path`: policy must allow it to be listed and read without asking."""
     return ctx.permits("fs.list", path) and ctx.permits("fs.read", path)
 
 
 def quote_path(path: str) -> str:
-    """Returns a path on a line of its own, whatever it holds."""
+    """Returns a path as printable text on one line."""
     clean = visible(os.fsencode(path).decode(errors="replace"), "show")
     return clean if clean.isprintable() else json.dumps(clean)
 

@@ -1,4 +1,4 @@
-"""`git_status`: branch, how far it is from what it follows, and what differs (GIT-01)."""
+"""`git_status`: the branch, how far it is ahead of or behind its upstream, and which files differ (GIT-01)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _WORDS = {"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "c
 _STATES = {**_WORDS, ".": "unchanged", "U": "conflict", "?": "untracked"}
 _COMMAND = (
     *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignored=no", "--find-renames"),
-    # Looked into, a submodule would have git run with its settings.
+    # If git looked into a submodule, it would run with the submodule's settings.
     "--ignore-submodules=dirty",
-    # Of a larger repository nothing else is here to be compared.
+    # If the repository is larger than the workspace, only the workspace's part is compared.
     *("--", "."),
 )
 
 
-# $@ is the status; an empty record ends it, and the filters of what is modified follow.
+# $@ is the status command; an empty record ends its output, and the filters of modified files follow.
 _SCRIPT = f"""{GIT} "$@" || exit
 printf '\\0'
 {DIFF} --name-only --no-renames --diff-filter=M -z | {READ_FILTERS}
@@ -55,7 +55,7 @@ class GitStatusArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One path that differs: its state in the index, and in the working tree. A folder ends with `/`."""
+    """One path that differs: its state in the index, and in the working tree. A folder's path ends with `/`."""
 
     path: str
     index: str
@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A repository at one moment. `branch` is None where HEAD is detached, `commit` where there is none yet."""
+    """A repository at one moment. `branch` is None if HEAD is detached, `commit` is None if there is none yet."""
 
     branch: str | None = None
     commit: str | None = None
@@ -76,8 +76,8 @@ class Status:
 
 
 def parse_status(data: bytes, prefix: str = "") -> Status:
-    """Returns what `git status --porcelain=v2 --branch -z` says of the folder `prefix`, whose paths are below it; a
-    record without its end is left out."""
+    """Returns the status in the output of `git status --porcelain=v2 --branch -z`, with paths relative to the folder
+    `prefix`. A record without its end is left out."""
     headers: dict[str, str] = {}
     entries: list[Entry] = []
     records = iter(os.fsdecode(data).split("\0")[:-1])
@@ -116,7 +116,7 @@ def _below(entry: Entry, prefix: str) -> Entry:
 
 def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcome:
     data, cut = read_printed(output, ctx)
-    # Up to its last whole record: what follows may be half a path.
+    # Use the output up to its last whole record, because the rest may be half a path.
     told, _, attributes = data[: data.rfind(b"\0") + 1].partition(b"\0\0")
     status, filters = parse_status(told + b"\0", folders.prefix), parse_filters(attributes)
     known = [

@@ -1,10 +1,10 @@
-"""What a look at a repository cannot tell, because it starts nothing of the repository's (GIT-01).
+"""What git's output leaves uncertain, because nothing of the repository is started (GIT-01).
 
-A clean filter is a program: without it a file that was only touched looks modified. A submodule is a repository of its
-own, with settings of its own, so its files are not looked at.
+A clean filter is a program: without it a file that was only touched looks modified. A submodule is a repository with
+its own settings, so its files are not looked at.
 
-A repository's index for whoever sees a part of its working tree only: the other files are marked as not checked out,
-so that git does not take them for deleted (GIT-07).
+Also makes an index for commands that see only a part of the working tree: files outside it are marked as not checked
+out, so that git does not report them as deleted (GIT-07).
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from remit_server.workspace.git_index import EXTENDED, NOT_CHECKED_OUT, read_who
 from remit_server.workspace.git_linked import Folders
 
 READ_FILTERS = f"{GIT} check-attr -z --stdin filter"
-"""Tells the filter of each path on its standard input, for a shell."""
+"""Prints the filter of each path on its standard input, for a shell."""
 
 _NO_FILTER = frozenset({"unspecified", "unset"})
 _MOST_NAMED = 10
 
 
 def parse_filters(printed: bytes) -> Mapping[str, str]:
-    """Returns the paths that have a filter, with its name, from what `READ_FILTERS` printed."""
+    """Returns the filter's name for each path that has one, from what `READ_FILTERS` printed."""
     words = iter(os.fsdecode(printed).split("\0")[:-1])
     return {path: name for path, _, name in zip(words, words, words, strict=False) if name not in _NO_FILTER}
 
 
 def describe_filtered(paths: Iterable[str], filters: Mapping[str, str]) -> list[str]:
-    """Returns the sentence to say of changed files that have a filter: they may not differ at all."""
+    """Returns a sentence about changed files that have a filter, because they may not differ at all."""
     named = [f"{quote_path(path)} ({quote_path(filters[path])})" for path in paths if path in filters]
     return [f"filters are not run, so these may only look changed: {_listed(named)}"] if named else []
 
 
 def submodules_of(ctx: ToolContext, folders: Folders) -> list[str]:
-    """Returns the submodules in the workspace, as far as they may be told of, by what `.gitmodules` says."""
+    """Returns the submodules in the workspace that the model may know of, from `.gitmodules`."""
     try:
         data = read_git_file(folders.top, ".gitmodules", MAX_CONFIG_BYTES) or b""
     except OSError:
@@ -54,7 +54,7 @@ def submodules_of(ctx: ToolContext, folders: Folders) -> list[str]:
 
 
 def describe_submodules(paths: Iterable[str]) -> list[str]:
-    """Returns the sentence to say of submodules: what changed in one of them is not known."""
+    """Returns a sentence about submodules, because changes in them are not known."""
     named = [quote_path(path) for path in paths]
     return [f"files in submodules are not looked at: {_listed(named)}; open one as the workspace"] if named else []
 
@@ -75,7 +75,7 @@ _MAX_INDEX_BYTES = 50_000_000
 
 
 def narrow_index(folders: Folders) -> bytes | None:
-    """Returns the index with everything outside the workspace marked; None where it cannot be read."""
+    """Returns the index with everything outside the workspace marked, or None if the index cannot be read."""
     try:
         status = (folders.own / "index").stat()
         state = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -86,7 +86,7 @@ def narrow_index(folders: Folders) -> bytes | None:
 
 @lru_cache(maxsize=4)
 def _narrow(own: Path, prefix: bytes, state: tuple[int, int, int]) -> bytes:
-    """Returns the index for commands, made once for each `state` of the file."""
+    """Returns the index for commands, cached for each `state` of the file."""
     del state
     data = read_git_file(own, "index", _MAX_INDEX_BYTES) or b""
     entries, whole = read_whole(data)

@@ -1,4 +1,4 @@
-"""What is asked of an MCP server, as a command for the sandbox, and what it answered (TOOL-18)."""
+"""Makes the sandbox command that asks an MCP server, and reads the server's answer (TOOL-18)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from remit_server.tools.mcp.servers import ServerForm, filled
 from remit_server.tools.run.command_parts import python_inside, with_hosts
 
 MAX_BYTES = 4_000_000
-"""Of what a server says at once."""
+"""Limit for one message of a server, in bytes."""
 
 _GRACE_S = 5.0
 _WORD_CHARS = 100_000
 
 
 def endpoints_of(form: ServerForm) -> tuple[Endpoint, ...]:
-    """Returns all hosts that a server reaches, or that it is."""
+    """Returns all hosts that a server reaches, including its own if it has a `url`."""
     own = (urlsplit(form.url).netloc,) if form.url else ()
     return tuple(dict.fromkeys(map(parse_endpoint, (*own, *form.hosts))))
 
@@ -37,7 +37,7 @@ def endpoints_of(form: ServerForm) -> tuple[Endpoint, ...]:
 def ask_spec(
     form: ServerForm, workspace: Path, seconds: int, call: Mapping[str, JsonValue] | None, *, writes: bool
 ) -> CommandSpec:
-    """Returns the command that asks a server: for its tools, or one call. Raises ToolError where there is no Python."""
+    """Returns the command that asks a server for its tools, or for one call. Raises ToolError if there is no Python."""
     environment = {**command_environment(os.environ), **filled(form.environment)}
     python = python_inside(environment, "ask an MCP server")
     if form.url:
@@ -60,7 +60,7 @@ def ask_spec(
 
 
 def read_answer(output: CommandOutput) -> Mapping[str, JsonValue]:
-    """Returns what the client in the sandbox printed; `failed` says why where that is nothing to read."""
+    """Returns what the client in the sandbox printed, or `failed` with the reason if that cannot be used."""
     if output.timed_out:
         return {"failed": "it took too long"}
     if output.stopped is not None:
@@ -75,14 +75,14 @@ def read_answer(output: CommandOutput) -> Mapping[str, JsonValue]:
 
 
 def said_by(output: CommandOutput) -> str:
-    """Returns the end of what a server said on standard error."""
+    """Returns the end of a server's output on standard error."""
     return output.stderr.decode(errors="replace").strip()[-1_000:]
 
 
 def text_of(result: JsonValue) -> tuple[str, bool]:
-    """Returns the result of a call as text, and whether it failed by its own word.
+    """Returns the result of a call as text, and whether the server says that the call failed.
 
-    Links are text: nothing is fetched. What is no text is named with its kind and size.
+    Links stay text and are not fetched. Content that is no text is replaced by its kind and size.
     """
     if not isinstance(result, dict):
         return "", True

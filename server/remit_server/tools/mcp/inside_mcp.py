@@ -1,7 +1,7 @@
 """The MCP client: a program that runs in the sandbox, beside the server that it starts or reaches (TOOL-18).
 
-It knows the standard library alone, and is given as text. It speaks both eras of the protocol, offers a server nothing
-of its own (no sampling, no roots, no questions to the person), and prints one JSON object.
+It imports only the standard library, and its source text is passed to Python. It speaks both eras of the protocol,
+offers a server nothing of its own (no sampling, no roots, no questions to the person), and prints one JSON object.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any, cast
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-"""What of a tool a person has looked at: a tool that differs in any of it is another one."""
+"""The fields of a tool that a person has reviewed. A tool that differs in any of them counts as another tool."""
 
 HEADERS = "MCP_HEADERS"
-"""The variable with the headers of requests: what is secret is on no command line."""
+"""The environment variable with the headers of requests, so that secrets are on no command line."""
 
 _META = "io.modelcontextprotocol/"
 _PAGES, _TOOLS = 50, 500
@@ -37,14 +37,14 @@ class Unanswered(Exception):
 
 
 def digest_of(tool: dict[str, Any]) -> str:
-    """Returns what tells a tool from another one."""
+    """Returns the digest of the fields of a tool that a person has reviewed."""
     said = {name: tool[name] for name in PINNED if name in tool}
     spelled = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(spelled.encode()).hexdigest()
 
 
 class Pipe:
-    """A server that is a process: a JSON object a line."""
+    """A server that is a process: its streams carry one JSON object a line."""
 
     def __init__(self, command: list[str], most: int) -> None:
         pipe = subprocess.PIPE
@@ -63,7 +63,7 @@ class Pipe:
         self._lines.put(b"")
 
     def exchange(self, message: dict[str, Any], until: float) -> Any:
-        """Yields what the server sends after this message."""
+        """Sends a message and yields what the server sends afterwards. Raises Unanswered."""
         self.tell(message)
         while True:
             try:
@@ -85,31 +85,31 @@ class Pipe:
             self.process.stdin.write(json.dumps(message).encode() + b"\n")
             self.process.stdin.flush()
         except OSError:
-            pass  # what it says by its end is read
+            pass  # the server has ended, and `exchange` reports that
 
     def settle(self, version: str) -> None:
-        """Goes on in this version."""
+        """Does nothing, because over pipes no header names the version."""
 
 
 class Web:
-    """A server that is reached by HTTP: a request a message, answered by one JSON object or by events."""
+    """A server that is reached by HTTP: each message is a request, answered by one JSON object or by events."""
 
     def __init__(self, url: str, headers: dict[str, str], most: int) -> None:
         self._url, self._headers, self._most = url, dict(headers), most
         self._open = urllib.request.build_opener(NoRedirects).open
 
     def exchange(self, message: dict[str, Any], until: float) -> Any:
-        """Yields what the server sends for this message."""
+        """Sends a message and yields what the server answers. Raises Unanswered."""
         yield from self._post(message, until)
         raise Unanswered("it ended its answer without one")
 
     def tell(self, message: dict[str, Any]) -> None:
-        """Sends a message."""
+        """Sends a message and ignores the answer."""
         for _ in self._post(message, time.monotonic() + 10):
             pass
 
     def settle(self, version: str) -> None:
-        """Goes on in this version."""
+        """Sends this version in the headers of further requests."""
         self._headers["MCP-Protocol-Version"] = version
 
     def _post(self, message: dict[str, Any], until: float) -> Any:
@@ -154,15 +154,15 @@ class Web:
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows nobody elsewhere."""
+    """Follows no redirect."""
 
     def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:  # noqa: PLR0917
-        """Returns nothing: the answer is the redirect."""
+        """Returns None, so that the redirect itself is the answer."""
         del req, fp, code, msg, headers, newurl
 
 
 def parse(data: bytes) -> dict[str, Any] | None:
-    """Returns an object, or None for what is none."""
+    """Returns the JSON object in `data`, or None if it holds no object."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -171,7 +171,7 @@ def parse(data: bytes) -> dict[str, Any] | None:
 
 
 class Client:
-    """What is asked of one server, in the era that it speaks."""
+    """Asks one server, in the era of the protocol that it speaks."""
 
     def __init__(self, wire: Any, seconds: float) -> None:
         self._wire, self._until, self._number = wire, time.monotonic() + seconds, 0
@@ -179,7 +179,7 @@ class Client:
         self.server: dict[str, Any] = {}
 
     def connect(self) -> None:
-        """Finds out which era the server speaks."""
+        """Finds out which era of the protocol the server speaks."""
         info = {"name": "remit", "version": "1"}
         given = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": info}
         found = self._ask("initialize", given)
@@ -213,7 +213,7 @@ class Client:
         found: dict[str, Any]
         for found in self._wire.exchange(message, self._until):
             if "method" in found:
-                if "id" in found:  # it asks for something of the client's, who has nothing for it
+                if "id" in found:  # a request from the server, and this client offers nothing
                     refusal = {"code": _NOT_OFFERED, "message": "this client offers nothing"}
                     self._wire.tell({"jsonrpc": "2.0", "id": found["id"], "error": refusal})
             elif found.get("id") == self._number:
@@ -237,7 +237,7 @@ class Client:
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
-    """Returns the answer to a question: the tools of a server, or what one call came to."""
+    """Returns the answer to a question: the tools of a server, or the result of one call."""
     most = int(question["most"])
     try:
         headers = json.loads(os.environ.pop(HEADERS, "{}"))
@@ -257,9 +257,9 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    # The server's own output is read above; what it does with this process's is its own answer at most.
+    # `Pipe` reads the server's output; the server can write to this process's output only what it could answer anyway.
     asked = json.loads(zlib.decompress(base64.b64decode("".join(sys.argv[1:]))))
     sys.stdout.write(json.dumps(answer(asked)))
     sys.stdout.flush()
-    # The sandbox ends what the server has left running.
+    # The sandbox ends processes that the server has left running.
     os._exit(0)

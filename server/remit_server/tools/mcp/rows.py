@@ -1,7 +1,8 @@
-"""The rows of a server's tools, as the person looked at them: the name they gave it, then the tool's (TOOL-18).
+"""The rows of a server's tools, as the person reviewed them; a name is the server's alias, then the tool's name
+(TOOL-18).
 
-Parameters are made of whatever JSON Schema its server describes them by. What is kept is small, and refers to nothing;
-what cannot be said in it is left to the server to check.
+The parameters are derived from the server's JSON Schema. The result is small and holds no references; the server checks
+what this schema cannot express.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from remit_server.tools.run.run_command import head_and_tail
 from remit_server.tools.spec import AnyTool, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
 
 MAX_CHARS = 8_000
-"""Of the parameters of one tool, as JSON."""
+"""Limit for the parameters of one tool, as JSON."""
 
 _DEEPEST, _WORDS = 6, 300
 _TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
@@ -37,7 +38,7 @@ _LIMITS = ("minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength
 
 
 def parameters_of(schema: JsonValue) -> Mapping[str, JsonValue]:
-    """Returns a JSON Schema of an object. Raises ValueError where it is too large, or none."""
+    """Returns a JSON Schema of an object. Raises ValueError if the schema is too large or is not that of an object."""
     if not isinstance(schema, dict):
         raise ValueError("its parameters are no object")
     found = schema.get("$defs", schema.get("definitions"))
@@ -51,7 +52,7 @@ def parameters_of(schema: JsonValue) -> Mapping[str, JsonValue]:
 
 
 def _part(schema: JsonValue, named: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
-    """Returns one value's schema: `{}`, anything, for what is not understood."""
+    """Returns the schema of one value; `{}`, which allows anything, if the given schema is not understood."""
     if depth > _DEEPEST or not isinstance(schema, dict):
         return {}
     if isinstance(to := schema.get("$ref"), str):
@@ -104,7 +105,7 @@ MAX_NAME = 64
 
 
 def rows_of(server: McpServer) -> Iterator[AnyTool | str]:
-    """Yields a row for each tool of a server, or why a tool has none."""
+    """Yields a row for each tool of a server, or a text that says why the tool has no row."""
     if server.form.launch != server.form.started_by:
         yield (
             f"`{server.alias}` is started in another way than when you looked at its tools: "
@@ -122,7 +123,8 @@ def rows_of(server: McpServer) -> Iterator[AnyTool | str]:
 
 
 def name_of(alias: str, tool: str) -> str:
-    """Returns the name that a tool is called by here. Raises ValueError where that is none, or too long."""
+    """Returns the name by which a tool is called in Remit. Raises ValueError if there is no such name, or it is too
+    long."""
     name = f"{alias.replace('-', '_')}_{_NO_NAME.sub('_', tool.lower()).strip('_')}"
     if len(name) > MAX_NAME or name.endswith("_"):
         raise ValueError(f"its name makes none of at most {MAX_NAME} letters and digits")
@@ -164,7 +166,7 @@ def _row(server: McpServer, tool: Mapping[str, JsonValue], called: str) -> AnyTo
 
 
 def render_answer(server: McpServer, called: str, output: CommandOutput, ctx: ToolContext) -> Outcome:
-    """Returns what a call came to. A tool that is another one by now was not called."""
+    """Returns the outcome of a call. A tool that has changed since the person's review was not called."""
     found = read_answer(output)
     text, failed = text_of(found.get("result")) if "result" in found else ("", True)
     failure = None if not failed else _failure(server, called, found, text, output)

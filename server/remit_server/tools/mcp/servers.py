@@ -1,6 +1,6 @@
-"""What is kept of an MCP server: how it is started or reached, and its tools as the person looked at them (TOOL-18).
+"""The saved form of an MCP server: how it is started or reached, and its tools as the person reviewed them (TOOL-18).
 
-A file a server, in the person's own folder. Nothing of a project is one.
+Each server has one file in the person's own folder. A file of a project is never one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def _host(text: str) -> str:
 
 
 class ServerForm(BaseModel):
-    """One server. `command` starts it, or `url` is where it is. `environment` is what it is given of variables, and
-    `headers` of a request's; `${NAME}` in them is a variable of the person's own. `hosts` are all that it reaches,
-    `reads` what it may read besides the workspace. `only` leaves out all other tools. `tools` are as they were looked
-    at, `launch` is the digest of how it was started then."""
+    """One server. `command` starts it, or `url` is its address. `environment` are its variables, and `headers` those of
+    a request; `${NAME}` in them stands for a variable of the person's own. `hosts` are all that the server reaches,
+    `reads` what it may read besides the workspace. `only`, if set, leaves out all other tools. `tools` are as the
+    person reviewed them; `launch` is the digest of how the server was started then."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -65,31 +65,31 @@ class ServerForm(BaseModel):
 
     @property
     def started_by(self) -> str:
-        """Returns the digest of how it is started, and of what it is given."""
+        """The digest of how the server is started, and of what it is given."""
         parts = ("command", "url", "headers", "environment", "hosts", "reads")
         return digest({name: value for name, value in self.model_dump(mode="json").items() if name in parts})
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A server by the name that the person gave it, which is all that its tools are known by."""
+    """A server under the alias that the person gave it; its tools are named by this alias only."""
 
     alias: str
     form: ServerForm
 
     @property
     def where(self) -> str:
-        """How it is started or reached, in words."""
+        """The server's address or command line, for people."""
         return self.form.url or shlex.join(self.form.command)
 
 
 def servers_file(folder: Path, alias: str) -> Path:
-    """Returns where a server is kept, below the folder of the person's configuration."""
+    """Returns the file of a server, below the folder of the person's configuration."""
     return folder / FOLDER / f"{alias}.json"
 
 
 def server_files(folder: Path) -> Iterator[Path]:
-    """Yields the files of all servers, by name."""
+    """Yields the files of all servers, ordered by name."""
     yield from entries_of(folder / FOLDER, lambda path: path.suffix == ".json" and path.is_file())
 
 
@@ -107,7 +107,7 @@ def read_server(file: Path) -> McpServer:
 
 
 def first_problem(error: Exception) -> str:
-    """Says in words what is wrong with what was read."""
+    """Returns in words what is wrong with a file."""
     if isinstance(error, ValidationError):
         return describe_problems(error)
     return "it is no JSON"
@@ -122,5 +122,5 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def filled(values: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Returns values with the person's own variables in place of their names; one that is not set is empty."""
+    """Returns the values with the person's own variables filled in; a variable that is not set becomes empty."""
     return {name: _VARIABLE.sub(lambda found: environ.get(found[1], ""), value) for name, value in values.items()}

@@ -1,6 +1,6 @@
-"""Plugins: programs that speak with Remit over a socket, each in a sandbox of its own (PLG-01).
+"""Plugins: programs that speak with Remit over a socket, each in its own sandbox (PLG-01).
 
-`manifest.py` reads what one says of itself and is made of, `record.py` what of that the person took, and its states,
-`wire.py` its frames, `conversation.py` one call, `rows.py` its tools. `sdk/` is what a plugin
-in Python may import: it is shown to each, and imported by nothing here.
+`manifest.py` reads a plugin's manifest and files, `record.py` keeps what the person accepted of them, and a plugin's
+states; `wire.py` has the frames, `conversation.py` one call, `rows.py` the rows of its tools. `sdk/` is what a plugin
+in Python may import: each plugin sees it, and nothing here imports it.
 """

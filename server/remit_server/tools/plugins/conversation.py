@@ -1,6 +1,6 @@
 """One call of a plugin's tool: its handshake, the call, its answer (PLG-05, PLG-06).
 
-A conversation is a channel of the sandbox: it begins anew for each command that runs, with a token of its own.
+A conversation is a channel of the sandbox: it begins anew for each command that runs, with its own token.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from remit_server.tools.plugins.wire import (
 )
 
 TOKEN = "PLUGIN_TOKEN"  # noqa: S105  a name
-"""The variable with the token of one call. It is of use for one handshake."""
+"""The environment variable with the token of one call. A token is good for one handshake only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Unheld:
-    """The call did not leave: `stale` where the plugin is another one than the person took."""
+    """The call was not sent; with `stale`, because the plugin differs from the one that the person accepted."""
 
     why: str
     stale: bool = False
 
 
 def not_called(name: str, unheld: Unheld) -> ToolError:
-    """Returns the refusal of a call that did not leave."""
+    """Returns the error for a call that was not sent."""
     return ToolError(
         f"`{name}` was not called",
         unheld.why,
@@ -59,13 +59,13 @@ def not_called(name: str, unheld: Unheld) -> ToolError:
 
 
 Came = PluginResult | PluginFailure | Broken | Unheld | None
-"""What a call came to; None where the plugin ended without an answer."""
+"""The result of a call; None if the plugin ended without an answer."""
 
 
 @dataclass(slots=True)
 class Conversation:
-    """Makes a call of the tool `name`. `changed` is asked before the plugin starts and before the call leaves, and
-    says why it may not; `greeted` is told that the handshake was held."""
+    """Makes a call of the tool `name`. `changed` is called before the plugin starts and before the call is sent, and
+    returns why it may not be, or None; `greeted` is called when the handshake succeeded."""
 
     name: str
     manifest: Manifest
@@ -77,14 +77,14 @@ class Conversation:
     _token: str | None = field(default=None, repr=False)
 
     def begin(self) -> Mapping[str, str]:
-        """Returns the token of the next command. Raises ToolError where the plugin is another one by now."""
+        """Returns the environment variable with the next command's token. Raises ToolError if the plugin changed."""
         if (why := self.changed()) is not None:
             raise not_called(self.name, Unheld(why, stale=True))
         self.came, self._token = None, secrets.token_urlsafe(32)
         return {TOKEN: self._token}
 
     def serve(self, ours: socket.socket, holds: Holds) -> None:
-        """Speaks with the plugin until it ends."""
+        """Talks to the plugin until the plugin ends."""
         wire = Wire(ours, holds)
         try:
             self.came = self._talk(wire)
@@ -117,7 +117,8 @@ class Conversation:
         return came
 
     def _greet(self, wire: Wire) -> int | Unheld:
-        """Returns the version that both speak, or why nothing is called. Raises ProtocolBreach, PeerEnded."""
+        """Returns the version of the API that both speak, or why the tool is not called. Raises ProtocolBreach,
+        PeerEnded."""
         hello, token = wire.receive(Handshake), self._token
         self._token = None
         if token is None or not secrets.compare_digest(hello.token.encode(), token.encode()):

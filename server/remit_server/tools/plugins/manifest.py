@@ -1,6 +1,6 @@
-"""What a plugin says of itself: `plugin.yaml` (PLG-01).
+"""The manifest of a plugin: `plugin.yaml` (PLG-01).
 
-The files that a plugin is made of are read all or not at all; they tell it from others (PLG-02).
+A plugin's files are read all or not at all; a digest of them tells one plugin from another (PLG-02).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from remit_server.tools.external.declared import MAX_DESCRIPTION, schema_of, unr
 
 MANIFEST = "plugin.yaml"
 API_VERSIONS = (1, 2)
-"""The versions of the protocol that are spoken: the one before, and the current one. 2 has patches."""
+"""The versions of the protocol that are supported: the previous and the current one. Version 2 adds patches."""
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _TOOL = r"^[a-z][a-z0-9_.-]{0,47}$"
@@ -40,7 +40,7 @@ CAPABILITIES: Mapping[Capability, str] = {
     "process.exec": "start other programs",
     "net.connect": "reach the hosts that it names",
 }
-"""What a plugin may need, and what each is in words."""
+"""What a plugin may need, and a description of each for people."""
 
 _ALSO = {"shell.run": "process.exec"}
 Kind = Literal["tools", "rules"]
@@ -77,8 +77,8 @@ class _Form(BaseModel):
 
 
 class PluginToolForm(_Form):
-    """One tool. `output` says how it answers: by what it found, and what it wrote in its sandbox, or by a patch.
-    `capabilities` are those of the plugin's that it needs, all of them where it names none."""
+    """One tool. `output` is `full` if the tool answers with a result and with what it wrote in its sandbox, or `patch`
+    if it answers with a patch. `capabilities` are those of the plugin's that the tool needs; None means all of them."""
 
     name: str = Field(pattern=_TOOL)
     description: str = Field(min_length=1, max_length=4_000)
@@ -88,8 +88,8 @@ class PluginToolForm(_Form):
 
 
 class Manifest(_Form):
-    """`plugin.yaml`. `kind` is what it brings: tools, or one rule, whose file is `entry`. `hosts` are all that it
-    reaches, `reads` what it may read besides the project and itself."""
+    """`plugin.yaml`. `kind` says what the plugin brings: tools, or one rule, whose file is `entry`. `hosts` are all
+    that the plugin reaches, `reads` what it may read besides the project and its own folder."""
 
     name: str = Field(pattern=rf"^{NAME.pattern}$")
     version: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+-]{0,63}$")
@@ -134,37 +134,37 @@ class Manifest(_Form):
         schema_of(tool.parameters)
 
     def needs(self, tool: PluginToolForm) -> tuple[Capability, ...]:
-        """Returns what a tool of it needs."""
+        """Returns the capabilities that one of the plugin's tools needs."""
         return self.required_capabilities if tool.capabilities is None else tool.capabilities
 
     @property
     def own_tags(self) -> tuple[str, ...]:
-        """The tags that it has: not one that says who calls, which is for Remit to give."""
+        """The plugin's tags, without tags that name the caller, because only Remit sets those."""
         return tuple(tag for tag in self.tags if tag not in CALLER_TAGS)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The keywords in the parameters of its tools that nothing is held to, each with its tool."""
+        """The schema keywords in the tools' parameters that Remit does not check, each with its tool."""
         return tuple(f"`{key}` of {tool.name}" for tool in self.tools for key in sorted(unread_keys(tool.parameters)))
 
     @property
     def words(self) -> str:
-        """What it is for, in a line."""
+        """The plugin's description, in one line."""
         return one_line(self.description)
 
 
 def spoken() -> str:
-    """Says which versions of the API there are."""
+    """Returns the supported versions of the API in words."""
     return " and ".join(map(str, API_VERSIONS))
 
 
 def one_line(text: str) -> str:
-    """Returns a description as it is told: in one line, bounded, with nothing in it that is not seen."""
+    """Returns a description in one line, cut to `MAX_DESCRIPTION` and without hidden characters."""
     return " ".join(without_hidden(text).split())[:MAX_DESCRIPTION]
 
 
 def parse_manifest(place: str, text: str) -> Manifest:
-    """Reads a manifest. Raises SetupError with the line of what is wrong."""
+    """Returns the manifest in `text`. Raises SetupError with the line of a mistake."""
     try:
         return parse_form(place, text, Manifest, {"tools": PluginToolForm})[1]
     except PolicyError as error:
@@ -184,14 +184,14 @@ _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 
 @dataclass(frozen=True, slots=True)
 class PluginFile:
-    """One of them."""
+    """One file of a plugin."""
 
     data: bytes
     executable: bool
 
     @property
     def digest(self) -> str:
-        """What tells it from another."""
+        """The digest of the content, with a note if the file is executable."""
         return f"{hashlib.sha256(self.data).hexdigest()}{' executable' if self.executable else ''}"
 
 
@@ -199,8 +199,8 @@ Files = Mapping[str, PluginFile]
 
 
 def read_files(folder: Path, *, source: bool = False) -> Files:
-    """Returns all files below a folder, by their relative paths. Of a `source` what is hidden, or made by running it,
-    is left out. Raises SetupError."""
+    """Returns all files below a folder, by their relative paths. With `source`, leaves out hidden files and what
+    running the plugin leaves behind. Raises SetupError."""
     found: dict[str, PluginFile] = {}
     left = MAX_BYTES
     for name, path in _walk(folder, "", source=source):
@@ -214,12 +214,12 @@ def read_files(folder: Path, *, source: bool = False) -> Files:
 
 
 def digest_of(files: Files) -> str:
-    """Returns what tells a plugin from another one: its manifest and every file."""
+    """Returns the digest of a plugin: of its manifest and every other file."""
     return digest({name: file.digest for name, file in files.items()})
 
 
 def manifest_of(folder: Path, files: Files) -> Manifest:
-    """Returns what a plugin says of itself. Raises SetupError with the place of what is wrong."""
+    """Returns the manifest of a plugin. Raises SetupError with the place of a mistake."""
     place = folder / MANIFEST
     if MANIFEST not in files:
         raise unusable(f"there is no `{place}`", "write one: docs/plugins.md says how")

@@ -1,7 +1,7 @@
-"""What the person took of a plugin, in a file beside it: the digest of each of its files, and what they said of it
-(PLG-02).
+"""The record of a plugin that the person accepted, in a file beside it: the digests and texts of its files, and what
+the person decided (PLG-02).
 
-The states of a plugin, and which follow each other, are one table (PLG-03).
+The states of a plugin, and which state may follow which, are one table (PLG-03).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from remit_server.tools.plugins.manifest import Files, Kind, Manifest, digest_of
 
 
 class PluginState(StrEnum):
-    """Where a plugin stands."""
+    """The states of a plugin."""
 
     DISCOVERED = "discovered"
     REJECTED = "rejected"
@@ -59,33 +59,33 @@ EDGES: Mapping[PluginState, Mapping[PluginState, str]] = MappingProxyType(
         _S.UNLOADED: {_S.DISCOVERED: "it is looked at again"},
     }
 )
-"""Which state follows which, and when. No other one does."""
+"""For each state, the states that may follow, and when. No other change of state is possible."""
 
 
 class NoSuchEdge(ValueError):
-    """A plugin cannot come from one state to the other."""
+    """A plugin cannot change from the one state to the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A plugin's state, and why it is in it where it cannot be used."""
+    """A plugin's state, and the reason for it if the plugin cannot be used."""
 
     state: PluginState = PluginState.DISCOVERED
     reason: str = ""
 
     @property
     def usable(self) -> bool:
-        """Whether its tools can be called."""
+        """Whether the plugin's tools can be called."""
         return self.state in {PluginState.LOADED, PluginState.ACTIVE}
 
     def move(self, to: PluginState, reason: str = "") -> Life:
-        """Returns where it stands then. Raises NoSuchEdge."""
+        """Returns the life in the state `to`. Raises NoSuchEdge."""
         if to not in EDGES[self.state]:
             raise NoSuchEdge(f"no plugin comes from {self.state} to {to}")
         return Life(to, reason)
 
     def look_again(self) -> Life:
-        """Returns where it stands when it is found anew."""
+        """Returns the life of a plugin that is found anew."""
         life = self.move(PluginState.UNLOADED) if self.usable else self
         return life if life.state is PluginState.DISCOVERED else life.move(PluginState.DISCOVERED)
 
@@ -97,9 +97,9 @@ _MAX_BYTES = 8 << 20
 
 
 class Record(BaseModel):
-    """`digests` are those of the files that were taken, `texts` what they said, to show what has changed since.
-    `kind` is what it brings. `reads_only` are the tools that the person said change nothing; `reason` says why it is
-    not `enabled`."""
+    """What the person accepted. `kind` is what the plugin brings. `digests` are those of its files, `texts` their
+    contents, which show what changed since. `reads_only` are the tools that, by the person's word, change nothing;
+    `reason` says why the plugin is not `enabled`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -114,8 +114,8 @@ class Record(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class CallablePlugin:
-    """A plugin that can be called. `changed` says why it is not the one that was taken any more; `greeted` is told that
-    it answered its handshake, and `broke` how it broke the protocol."""
+    """A plugin that can be called. `changed` returns why the plugin differs from the accepted one, or None. `greeted`
+    is called when its handshake succeeded, `broke` when it broke the protocol."""
 
     manifest: Manifest
     folder: Path
@@ -126,7 +126,7 @@ class CallablePlugin:
 
 
 def taken(kind: Kind, files: Files, reads_only: Iterable[str]) -> Record:
-    """Returns the record of what a person takes now."""
+    """Returns the record of the plugin that a person accepts now."""
     texts: dict[str, str] = {}
     room = _MAX_TEXTS
     for name, file in files.items():
@@ -138,7 +138,7 @@ def taken(kind: Kind, files: Files, reads_only: Iterable[str]) -> Record:
 
 
 def read_record(file: Path) -> Record:
-    """Reads a record. Raises SetupError, also where nobody has taken the plugin."""
+    """Reads a record. Raises SetupError, also if nobody has accepted the plugin."""
     fix = "take it with `remit plugin install FOLDER`, or remove its folder"
     try:
         return Record.model_validate_json(read_at_most(file, _MAX_BYTES))
@@ -151,18 +151,18 @@ def read_record(file: Path) -> Record:
 
 
 def spell(record: Record) -> str:
-    """Returns the text of a record's file."""
+    """Returns the text for a record's file."""
     return json.dumps(record.model_dump(mode="json", exclude_defaults=True), indent=1, ensure_ascii=False) + "\n"
 
 
 def changed_files(record: Record, files: Files) -> tuple[str, ...]:
-    """Returns the names of what differs from what was taken, gone and new ones among them."""
+    """Returns the names of the files that differ from the accepted ones, including missing and new files."""
     now = {name: file.digest for name, file in files.items()}
     return tuple(name for name in sorted(record.digests.keys() | now) if record.digests.get(name) != now.get(name))
 
 
 def differences(record: Record, files: Files) -> Iterator[str]:
-    """Yields the lines in which a plugin differs from what was taken of it."""
+    """Yields a diff, line by line, between the accepted plugin and the present one."""
     for name in changed_files(record, files):
         before = record.texts.get(name) if name in record.digests else ""
         after = _text(files[name].data) if name in files else ""

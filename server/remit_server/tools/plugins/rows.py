@@ -1,4 +1,4 @@
-"""The rows of a plugin's tools: each call runs the plugin in a sandbox of its own, as a command does (PLG-04)."""
+"""The rows of plugins' tools: each call runs the plugin in its own sandbox, like a command (PLG-04)."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from remit_server.workspace.content.files import is_executable
 
 MAX_NAME = 64
 SDK = Path(__file__).parent / "sdk"
-"""What a plugin in Python imports, as each sees it."""
+"""The folder of the module that Python plugins import. Every Python plugin has it on its path."""
 
 
 def rows_of(plugin: CallablePlugin) -> Iterator[AnyTool | str]:
-    """Yields a row for each tool of a plugin, or why a tool has none."""
+    """Yields a row for each tool of a plugin, or a text that says why the tool has no row."""
     for form in plugin.manifest.tools:
         try:
             yield _row(plugin, form, name_of(plugin.manifest.name, form.name))
@@ -48,7 +48,7 @@ def rows_of(plugin: CallablePlugin) -> Iterator[AnyTool | str]:
 
 
 def name_of(plugin: str, tool: str) -> str:
-    """Returns the name that a tool is called by here. Raises ValueError where that is too long."""
+    """Returns the name by which a tool is called in Remit. Raises ValueError if the name is too long."""
     name = f"{plugin}_{tool}".translate(str.maketrans(".-", "__"))
     if len(name) > MAX_NAME:
         raise ValueError(f"its name makes one of more than {MAX_NAME} letters")
@@ -56,7 +56,7 @@ def name_of(plugin: str, tool: str) -> str:
 
 
 def command_of(manifest: Manifest, folder: Path) -> tuple[str, ...]:
-    """Returns what starts a plugin. Raises ToolError where there is nothing that runs it."""
+    """Returns the command line that starts a plugin. Raises ToolError if its interpreter is missing."""
     entry = str(folder / manifest.entry)
     words = {"python": ("python3", "-B"), "node": ("node",), "deno": ("deno", "run", "--allow-all"), "program": ()}
     program, *options = (*words[manifest.runtime], entry)
@@ -80,7 +80,7 @@ def _row(plugin: CallablePlugin, form: PluginToolForm, name: str) -> AnyTool:
     endpoints = tuple(map(parse_endpoint, manifest.hosts)) if "net.connect" in needs else ()
 
     def targets(arguments: BaseModel, ctx: ToolContext) -> tuple[Target, ...]:
-        del arguments  # an answer about the tool is about all of them: the person is shown what each call has
+        del arguments  # a permission is for every call of the tool; each call's arguments are shown to the person
         command = (str(plugin.folder / manifest.entry), form.name, ANY_ARGUMENTS)
         return (Target("process.exec", command=command, cwd=ctx.resolve(".")), *host_targets(endpoints))
 
@@ -125,7 +125,7 @@ def _row(plugin: CallablePlugin, form: PluginToolForm, name: str) -> AnyTool:
 
 @dataclass(slots=True)
 class _Answer:
-    """What one call came to, once its plugin has ended."""
+    """The answer to one call, once the plugin has ended."""
 
     plugin: CallablePlugin
     name: str
@@ -134,7 +134,7 @@ class _Answer:
     misfit: ToolError | None = None
 
     def amend(self, output: CommandOutput) -> CommandOutput:
-        """Returns the output with what a patch proposes. Of a call that failed nothing is taken over."""
+        """Returns the output with the changes of the plugin's patch, if there is one. A failed call changes nothing."""
         came = self.talk.came
         if isinstance(came, Broken):
             self.plugin.broke(came.why)
@@ -149,7 +149,7 @@ class _Answer:
             return replace(output, left=())
 
     def render(self, output: CommandOutput) -> Outcome:
-        """Returns what is told of it."""
+        """Returns the outcome of the call."""
         came = self.talk.came
         failure = self.misfit or self._failure(output)
         text = self.ctx.redact(_text_of(came.output) if isinstance(came, PluginResult) else "")
@@ -195,11 +195,11 @@ class _Answer:
 
 
 def _patched(patch: str, ctx: ToolContext) -> list[FileChange]:
-    """Returns the changes of a patch, tried on what the files hold. Raises ToolError where it does not fit."""
+    """Returns the changes that a patch makes to the present files. Raises ToolError if the patch does not fit."""
     changes: list[FileChange] = []
     for each in parse_diff(patch):
         for path in filter(None, (each.old, each.new)):
-            # Why it does not fit is said in the file's own words.
+            # Check this first, because the message about a patch that does not fit quotes the file.
             if not ctx.permits("fs.read", ctx.resolve(path).relative):
                 raise ToolError(
                     "the patch was not taken over",
@@ -213,7 +213,7 @@ def _patched(patch: str, ctx: ToolContext) -> list[FileChange]:
 
 
 def _apart(change: FileChange) -> Iterator[FileChange]:
-    """Yields a change without a move: what a command leaves is a file that is gone, and one that is new."""
+    """Yields a change, with a move split into a removed and a new file, because a sandbox layer has no moves."""
     if change.moved_from is None or change.before is None:
         yield change
         return

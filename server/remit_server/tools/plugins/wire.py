@@ -1,7 +1,7 @@
-"""The frames between Remit and a plugin: four bytes of length, and that many of JSON (PLG-05).
+"""The frames between Remit and a plugin: four bytes of length, then that many bytes of JSON (PLG-05).
 
-A frame is checked before anything of it is believed: who sent it, how long it is, what it says. The other end is
-`sdk/remit_plugin`, or any program that speaks the same.
+A frame is checked before anything in it is used: its sender, its length and its content. The plugin's end is
+`sdk/remit_plugin`, or any program that uses the same protocol.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from remit_server.json_bounds import has_too_many_values
 from remit_server.sandbox.channel import Holds
 
 MAX_FRAME = 2_000_000
-"""Bytes of one frame."""
+"""Limit for one frame, in bytes."""
 
 _CREDENTIALS = struct.Struct("=iII")
 _CHUNK = 1 << 16
@@ -27,7 +27,7 @@ _MOST_VALUES = 50_000
 _DEEPEST = 64
 
 Breach = Literal["peer", "length", "truncated", "json", "message", "token", "identity", "id", "more", "patch"]
-"""How the protocol can be broken."""
+"""The ways to break the protocol."""
 
 
 class ProtocolBreach(Exception):
@@ -47,7 +47,7 @@ class _Message(BaseModel):
 
 
 class Handshake(_Message):
-    """The first thing that a plugin says."""
+    """The first message of a plugin."""
 
     type: Literal["handshake"]
     plugin_name: str = Field(max_length=100)
@@ -57,7 +57,7 @@ class Handshake(_Message):
 
 
 class PluginResult(_Message):
-    """What a call came to: `output` to be told, and from version 2 on a `patch` that is proposed."""
+    """The result of a call: `output` for the model, and from version 2 on a `patch` to propose."""
 
     output: JsonValue = None
     patch: str | None = None
@@ -89,9 +89,9 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Wire:
-    """Frames on a socket whose data come with credentials: all of one process, which is one of the sandbox.
+    """Frames on a socket whose data come with credentials. All of them must come from one process of the sandbox.
 
-    Of a process that has ended before it was looked at nothing is believed, but that it broke the protocol.
+    If that process ended before it could be checked, its frames are ignored, but a breach of the protocol still counts.
     """
 
     def __init__(self, ours: socket.socket, holds: Holds) -> None:
@@ -100,18 +100,18 @@ class Wire:
         self._is_held = False
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a frame; to nobody where the plugin has ended, which its answer says."""
+        """Sends a frame. If the plugin has ended, nothing is sent, and `receive` reports the end."""
         body = json.dumps(message, ensure_ascii=False).encode()
         with contextlib.suppress(OSError):
             self._ours.sendall(struct.pack(">I", len(body)) + body)
 
     def end(self, *, both: bool = False) -> None:
-        """Says that nothing more comes, and where that goes for both that nothing more is heard."""
+        """Shuts the socket down for sending, and with `both` also for receiving."""
         with contextlib.suppress(OSError):
             self._ours.shutdown(socket.SHUT_RDWR if both else socket.SHUT_WR)
 
     def receive(self, kind: type[M]) -> M:
-        """Returns the next frame, which is of this kind. Raises ProtocolBreach, PeerEnded."""
+        """Returns the next frame, which must be of this kind. Raises ProtocolBreach, PeerEnded."""
         head = self._exactly(4, first=True)
         length: int = struct.unpack(">I", head)[0]
         if not 0 < length <= MAX_FRAME:
@@ -134,7 +134,7 @@ class Wire:
         return message
 
     def require_end(self) -> None:
-        """Waits for the plugin's end. Raises ProtocolBreach where something else comes."""
+        """Waits until the plugin closes the connection. Raises ProtocolBreach if the plugin sends something else."""
         if self._some(1):
             raise ProtocolBreach("more", "something after its answer")
 
@@ -150,9 +150,10 @@ class Wire:
         return bytes(data)
 
     def _some(self, most: int) -> bytes:
-        """Returns some bytes, all of one sender's, nothing at the end. Raises ProtocolBreach where it is another."""
+        """Returns some bytes from the one sender, or no bytes at the end. Raises ProtocolBreach if another process sent
+        them."""
         try:
-            # No room for descriptors: one that is sent is closed by the kernel, and the flag says so.
+            # Leave no room for descriptors: the kernel closes one that is sent, and sets the flag.
             space = socket.CMSG_SPACE(_CREDENTIALS.size)
             data, control, flags, _ = self._ours.recvmsg(min(most, _CHUNK), space)
         except OSError:

@@ -26,21 +26,21 @@ _NO_NETWORK = re.compile(
     "getaddrinfo (?:enotfound|eai_again)|nodename nor servname|failed to lookup address",
     re.IGNORECASE,
 )
-"""What programs print where they reach nothing."""
+"""Messages that programs print if they can reach nothing."""
 
 
 _FIRST_PORT = 1024
-"""Nobody in a sandbox may listen below it."""
+"""The lowest port on which a process in a sandbox may listen."""
 
 
 def host_targets(endpoints: Iterable[Endpoint]) -> tuple[Target, ...]:
-    """Returns a target for each host that a command is to reach."""
+    """Returns a target for each host that a command wants to reach."""
     return tuple(Target("net.connect", host=str(endpoint)) for endpoint in endpoints)
 
 
 def with_hosts(spec: CommandSpec, endpoints: tuple[Endpoint, ...]) -> CommandSpec:
-    """Returns the command with a network to these hosts, of which its programs are told; without any, as it is. Raises
-    ToolError for a port of this machine that a sandbox cannot have."""
+    """Returns the command with a network to these hosts, and with environment variables that tell its programs of it;
+    without hosts, the command unchanged. Raises ToolError for a port of this machine that a sandbox cannot have."""
     if not endpoints:
         return spec
     away = tuple(each for each in endpoints if each.host != THIS_MACHINE)
@@ -63,7 +63,7 @@ def with_hosts(spec: CommandSpec, endpoints: tuple[Endpoint, ...]) -> CommandSpe
 
 
 def python_inside(environment: Mapping[str, str], to: str) -> str:
-    """Returns the Python that a program of ours in the sandbox is run by. Raises ToolError where there is none."""
+    """Returns the Python that runs our programs in the sandbox. Raises ToolError if there is none."""
     python = shutil.which("python3", path=environment["PATH"])
     if python is None:
         raise ToolError(
@@ -76,16 +76,16 @@ def python_inside(environment: Mapping[str, str], to: str) -> str:
 
 
 def lacked_network(printed: str) -> bool:
-    """Returns whether a program says here that it reached nothing."""
+    """Returns whether the output says that the program could reach nothing."""
     return _NO_NETWORK.search(printed) is not None
 
 
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
-"""SGR of ECMA-48: how what follows looks, and nothing that it says."""
+"""SGR of ECMA-48: codes that change only how the text after them looks."""
 
 
 def without_colours(text: str) -> str:
-    """Returns the text alone, for whoever reads it elsewhere than on a terminal, and for what searches it."""
+    """Returns the text without colour codes, for searching and for readers outside a terminal."""
     return _COLOURS.sub("", text)
 
 
@@ -95,9 +95,10 @@ WAS_STOPPED = "the command was stopped"
 
 
 def choose_seconds(arguments: Arguments, asked: int, ctx: ToolContext) -> int:
-    """Returns the seconds that a command has: `asked`, which is the tool's own where the call names no `timeout`.
+    """Returns the time limit of a command in seconds. `asked` is the call's `timeout`, or else the tool's default.
 
-    What a person typed has all that they allow, unless it names less. Raises ToolError where it names more than that.
+    A call that the person typed without a `timeout` gets all the time that they allow. Raises ToolError if the
+    `timeout` is longer than that.
     """
     most = ctx.command_limit_s
     if "timeout" not in arguments.model_fields_set:
@@ -113,7 +114,7 @@ def choose_seconds(arguments: Arguments, asked: int, ctx: ToolContext) -> int:
 
 
 def timed_out(seconds: int, ctx: ToolContext) -> ToolError:
-    """Returns the failure of a command that was stopped after its `seconds`, with how it gets more."""
+    """Returns the error for a command that was stopped after its `seconds`, with advice on how to get more time."""
     most, why = ctx.command_limit_s, f"it took {seconds} s, its time limit"
     if seconds >= most:
         why = f"it took {seconds} s, the most that `{SETTING}` allows"
@@ -126,9 +127,7 @@ def timed_out(seconds: int, ctx: ToolContext) -> ToolError:
 
 
 def failure_of(output: CommandOutput, too_long: ToolError) -> ToolError | None:
-    """Returns why a command failed that Remit stopped: `too_long` where its time was over; None where it ended by
-    itself.
-    """
+    """Returns why Remit stopped a command: `too_long` if its time was over; None if the command ended by itself."""
     if output.timed_out:
         return too_long
     if output.stopped is None:
@@ -141,15 +140,15 @@ _CACHES = {"COVERAGE_FILE": "/tmp/.coverage", "CARGO_TARGET_DIR": "/tmp/target"}
 
 
 def own_folders(root: Path) -> tuple[Path, ...]:
-    """Returns the folders of the project's own programs that work inside a sandbox."""
+    """Returns the folders of the project's own programs that can run inside a sandbox."""
     places = places_of(os.environ)
     own = [root / name / "bin" for name in VENVS if places.is_seen(root / name / "bin" / "python3", root)]
     return tuple(folder for folder in (*own, root / "node_modules" / ".bin") if folder.is_dir())
 
 
 def hidden_program(root: Path, program: str) -> str | None:
-    """Returns why a program of the project's own virtual environment cannot run in a sandbox: its Python is not seen
-    there; None where there is no such program."""
+    """Returns why a program of the project's own virtual environment cannot run in a sandbox, which is so if the
+    sandbox cannot see its Python; else None."""
     places = places_of(os.environ)
     for name in VENVS:
         python = root / name / "bin" / "python3"
@@ -159,7 +158,8 @@ def hidden_program(root: Path, program: str) -> str | None:
 
 
 def _not_found(printed: str) -> str | None:
-    """Returns the program that a shell says it did not find. Linear: a program prints whatever it likes."""
+    """Returns the program that a shell did not find, or None. Takes linear time, because a program can print
+    anything."""
     for line in printed.splitlines():
         said, _, end = line.rpartition(": ")
         program = said.rpartition(" ")[2]
@@ -169,8 +169,8 @@ def _not_found(printed: str) -> str | None:
 
 
 def way_on(printed: str, root: Path, cwd: Path) -> str | None:
-    """Returns what else there is to do where a command says here that it did not find a program of the project's own,
-    or that git knows nobody to commit as; None where it says neither."""
+    """Returns advice if the output says that a program of the project's own was not found, or that git does not know
+    who commits; else None."""
     if "Please tell me who you are" in printed:
         return "nothing is committed inside a command: call git_commit, which commits as the person"
     program = _not_found(printed)
@@ -181,8 +181,8 @@ def way_on(printed: str, root: Path, cwd: Path) -> str | None:
 
 
 def project_environment(root: Path, *, own: bool) -> dict[str, str]:
-    """Returns a command's environment: with `own`, the project's programs first, as a person has them who works on
-    it."""
+    """Returns a command's environment; with `own`, the project's programs come first on PATH, as they do for a person
+    who works on the project."""
     environment = command_environment(os.environ)
     folders = [*map(str, own_folders(root)), environment["PATH"]] if own else [environment["PATH"]]
     return {**environment, **_CACHES, "PATH": ":".join(folders)}

@@ -1,6 +1,6 @@
-"""`run_command`: a shell command in the sandbox; what it changes is taken over as policy allows (BOX-05).
+"""`run_command`: a shell command in the sandbox, whose changes are merged as policy allows (BOX-05).
 
-The shell that a command line is run by, and what it does not understand (CMD-07).
+Also chooses the shell that runs a command line, and refuses a line that the shell does not understand (CMD-07).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ async def _prepare(arguments: RunCommandArguments, ctx: ToolContext) -> Plan:
 
 
 def _endpoints(hosts: Iterable[str]) -> tuple[Endpoint, ...]:
-    """Returns each host once, in its one spelling. Raises ToolError for what is none."""
+    """Returns each host once, in its canonical form. Raises ToolError for a text that is no host."""
     found: dict[Endpoint, None] = {}
     for host in hosts:
         try:
@@ -107,10 +107,11 @@ OFFLINE = "the sandbox has no network: name each host in `network` (after `!`: `
 def render_output(
     output: CommandOutput, too_long: ToolError, redact: Callable[[str], str], *, offline: bool = False
 ) -> Outcome:
-    """Returns the output for a model: how it ended, then head and tail of what it printed, and how much is left out.
+    """Returns the outcome for a model: how the command ended, the head and tail of its output, and how much is left
+    out.
 
-    One that took longer than it may failed as `too_long` says. Of one that was `offline` and failed for it, that is
-    said.
+    `too_long` is the failure of a command that exceeded its time limit. If the command was `offline` and failed because
+    of that, the outcome says so.
     """
     failure = failure_of(output, too_long)
     ending = str(failure) if failure else f"exit code {output.exit_code}"
@@ -136,19 +137,19 @@ def render_output(
 
 
 def head_and_tail(text: str, most: int) -> str:
-    """`text`, or its first and last part on whole lines where it is longer than `most` characters."""
+    """Returns `text`, or its first and last whole lines if it is longer than `most` characters."""
     text = text.rstrip("\n")
     if len(text) <= most:
         return text
     head, tail = text[: most // 2], text[-(most // 2) :]
-    # Whole lines where there are some: a half one reads as something else.
+    # Cut at line ends if there are any, because half a line may read as something else.
     head = head[: head.rfind("\n") + 1] or head + "\n"
     tail = tail[tail.find("\n") + 1 :] if "\n" in tail else tail
     return f"{head}[… {len(text) - len(head) - len(tail)} characters left out …]\n{tail}"
 
 
 def check_command(command: str) -> str:
-    """Returns the command as it is. Raises ToolError for one that is blank or cannot be passed to a program."""
+    """Returns the command unchanged. Raises ToolError if it is blank or cannot be passed to a program."""
     try:
         usable = "\0" not in command and bool(command.strip()) and bool(command.encode())
     except UnicodeEncodeError:
@@ -182,7 +183,7 @@ _SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 _SH = "/bin/sh"
 
 
-# Of an image of the person's own only a process inside can tell. $1 is the line, $2 names the words.
+# Only a process inside the person's own image can tell whether it has bash. $1 is the command line, $2 names the words.
 _BY_BASH_INSIDE = (
     'command -v bash >/dev/null 2>&1 && exec bash -c "$1"; '
     'echo "not run: the image of REMIT_SANDBOX_IMAGE has no bash, and $2 may mean something else to sh; '
@@ -191,12 +192,12 @@ _BY_BASH_INSIDE = (
 
 
 def shell_argv(command: str, environ: Mapping[str, str] = os.environ, path: str = _SYSTEM) -> tuple[str, ...]:
-    """Returns the command line as it runs: by the system's `bash`, which every sandbox shows; by `sh` where there is
-    none.
+    """Returns the words that run the command line: by the system's `bash`, which every sandbox shows, or by `sh` if
+    there is none.
 
-    What an image of the person's own has is not known here: a line with words for bash runs by the bash inside, or not
-    at all, and any other by `sh`. Raises ToolError (`invalid_arguments`) where `sh` would run a line that is written
-    for bash: it would do something else, and say nothing.
+    What the person's own image has is not known here. In such an image a line with words for bash runs by the bash
+    inside, or not at all, and any other line runs by `sh`. Raises ToolError (`invalid_arguments`) if `sh` would run a
+    line that is written for bash, because `sh` could do something else without an error.
     """
     image = environ.get("REMIT_SANDBOX_IMAGE", "").strip()
     bash = None if image else shutil.which("bash", path=path)

@@ -1,4 +1,4 @@
-"""`run_tests`: the workspace's tests by its own runner, each as a result (TOOL-08)."""
+"""`run_tests`: runs the workspace's tests with its own runner, and reports a result for each test (TOOL-08)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from remit_server.tools.run.testing.test_request import Choice, Wanted, choose
 from remit_server.tools.spec import Arguments, CommandPlan, Follows, InWorkflow, Plan, Target, Tool, ToolContext
 
 MAX_REPORT_BYTES = 16_000_000
-"""Of which the half at its end would be lost first: a report is whole or cannot be read."""
+"""Limit for the output. Beyond it the end of the output would be lost, but a report must be whole to be read."""
 _GRACE_S = 15.0
 
-# Standard output is what `read_channel` reads: while tests run it can only be added to, and what is added without the
-# key shows. The tests' own output goes to standard error. $1 is `signed` where the report comes by its own channel, and
-# `keyed` where it is what the runner prints, with signatures in it. $2 is a folder and $3 a file for coverage, $4
-# seconds, $5 a folder for files of ours that the runner finds there: each is a name and what it holds, as far as `--`.
+# `read_channel` reads standard output. While tests run, they can only append to it, and text that is appended without
+# the key is detected. The tests' own output goes to standard error. $1 is `signed` if the report comes by its own
+# channel, `keyed` if it is the runner's output with signatures in it, else `printed`. $2 is a folder and $3 a file for
+# coverage, $4 the seconds, $5 a folder for our files that the runner finds there: each is a name and a text, up to
+# `--`.
 _SCRIPT = """how=$1; coverage=$3; limit=$4; aids=$5
 mkdir -p "$2" "$aids"
 shift 5
@@ -91,8 +92,8 @@ def _choose(arguments: RunTestsArguments, ctx: ToolContext) -> Choice:
 
 
 def _targets(arguments: RunTestsArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    # As a person would type it: who has a rule about `pytest` means this too. Who denies another way to type it, or
-    # what is really started, denies this.
+    # `command` is as a person would type it, so that a rule about `pytest` matches it. `also` are other ways to type
+    # it, and the command that is really started, so that a rule that denies one of them matches too.
     choose_seconds(arguments, arguments.timeout, ctx)
     choice = _choose(arguments, ctx)
     runner, said = choice.runner, choice.runner.said(choice.ask)
@@ -145,8 +146,8 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
 
 
 def _environment(choice: Choice, root: Path) -> dict[str, str]:
-    """Returns the project's own programs come first, those of the folder where it runs before those of folders
-    above."""
+    """Returns the environment for a run. The project's own programs come first on PATH, those of the runner's folder
+    before those of folders above."""
     environment = project_environment(root, own=True)
     folders = [root / choice.folder, *(root / above for above in PurePosixPath(choice.folder).parents)]
     own = [str(program) for folder in folders if folder != root for program in own_folders(folder)]

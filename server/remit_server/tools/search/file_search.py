@@ -1,4 +1,4 @@
-"""What a search does with each file: read it, look for the pattern, look again without secrets (TOOL-06)."""
+"""The search in one file: read the file, look for the pattern, and look again without secrets (TOOL-06)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from remit_server.workspace.trees.path_globs import Glob
 from remit_server.workspace.trees.walk import GONE, Limits
 
 MAX_SEARCHED_BYTES = 2 * 1024 * 1024
-"""Of a file that was not named itself."""
+"""Limit for a file that was not named itself."""
 
 MAX_COUNTED = 10_000
 
-# A file, and a descriptor of its folder where there is one, good until the next file is asked for.
+# A file, and a descriptor of its folder if there is one; it is valid until the next file is requested.
 Place = tuple[str, int | None]
 
 
 @dataclass(frozen=True)
 class Query:
-    """A search as parsed: what to look for, where, and how much to show."""
+    """A parsed search: what to look for, where, and how much to show."""
 
     pattern: Pattern
     base: WorkspacePath
@@ -51,7 +51,7 @@ class Query:
 
 @dataclass(slots=True)
 class Search:
-    """A search on its way, and what it has come to so far; `stumbled` are files to be tried once more."""
+    """A running search and its results so far; `stumbled` are files to try once more."""
 
     ctx: ToolContext
     query: Query
@@ -63,17 +63,18 @@ class Search:
     stumbled: list[str] = field(default_factory=list[str])
 
     def over(self) -> bool:
-        """Returns whether it has to end now; then it is not complete."""
+        """Returns whether the search has to end now; if so, its result is incomplete."""
         if self.total >= MAX_COUNTED:
             self.limits.stopped = True
         return self.limits.spent()
 
     def left_s(self) -> float:
-        """Returns seconds left."""
+        """Returns the seconds left."""
         return 0.0 if self.limits.stopped else self.limits.left_s
 
     def take(self, relative: str, lines: Sequence[str], numbers: Sequence[int], shift: int = 0) -> None:
-        """Takes those of a file's lines that match; they are `shift` lines further on in it. Raises TimeoutError."""
+        """Adds the lines with these numbers as matches; `shift` is the offset of the lines in the file. Raises
+        TimeoutError."""
         self.files += bool(numbers) and (not self.matches or self.matches[-1][0] != relative)
         self.total += len(numbers)
         query = self.query
@@ -85,7 +86,7 @@ class Search:
 
 
 def search_named(search: Search) -> None:
-    """Searches the file that was asked for, however long it is; that it may be read was judged.
+    """Searches the file that was named, of any length. Policy has already allowed the read.
 
     Raises ToolError, TimeoutError.
     """
@@ -111,10 +112,10 @@ def search_named(search: Search) -> None:
 
 
 def search_each(search: Search, places: Iterable[Place]) -> None:
-    """Searches the files of a tree, once more those that the system failed for a moment. Raises TimeoutError."""
+    """Searches the files of a tree, and tries once more those with a transient error. Raises TimeoutError."""
     for place in places:
         _search_one(search, place)
-        # As `over` has it; this is for each file of the tree.
+        # The cheap part of `over` comes first, because this runs for each file of the tree.
         if search.limits.spent() or (search.total >= MAX_COUNTED and search.over()):
             return
     if search.stumbled:
@@ -129,8 +130,8 @@ def search_each(search: Search, places: Iterable[Place]) -> None:
 
 def _search_one(search: Search, place: Place, *, again: bool = False) -> None:
     ctx, relative = search.ctx, place[0]
-    # Policy is asked last, as most files hold no match; how many files it hides is not told, nor would it be told in a
-    # large tree, where that number would be one of files that match.
+    # Ask policy last, because most files hold no match. The number of hidden files is not reported, because in a large
+    # tree it would be the number of hidden files that match.
     try:
         data = _read(ctx, place)
     except (ToolError, OSError) as error:
@@ -146,7 +147,7 @@ def _search_one(search: Search, place: Place, *, again: bool = False) -> None:
 
 
 def _search_piece(search: Search, relative: str, piece: Piece) -> None:
-    """Looks for secrets only in a piece that holds a match; what counts are the matches in the text without them."""
+    """Redacts a piece only if it holds a match; then the matches in the redacted text count."""
     pattern, text = search.query.pattern, piece.text
     if not matching_lines(text.encode(), pattern, search.left_s):
         return
@@ -161,7 +162,7 @@ def _search_data(search: Search, relative: str, data: bytes) -> None:
         return
     try:
         text = Text.decode(data, relative).content
-    except ToolError:  # it is no text
+    except ToolError:  # the file is no text
         found = matching_lines(_redact_bytes(ctx, data), pattern, search.left_s)
         if found and ctx.permits("fs.read", policy_name(relative)):
             search.left_out.binary.append(relative)
@@ -176,25 +177,25 @@ def _search_data(search: Search, relative: str, data: bytes) -> None:
 
 
 def _lacks(data: bytes, pattern: Pattern) -> bool:
-    """Returns whether the bytes alone tell that no line matches, as they do of plain ASCII in most encodings."""
+    """Returns whether the bytes alone show that no line matches, as they do for plain ASCII in most encodings."""
     return pattern.literal is not None and pattern.literal not in data and not data.startswith(MARKS)
 
 
 def _shown_matches(search: Search, text: str) -> tuple[list[str], list[int]]:
-    """Returns a text's lines without secrets, and the numbers of those that match so: whether a guess matches would
-    give a secret away letter by letter."""
+    """Returns a text's lines without secrets, and the numbers of those that match then. Otherwise a model could guess a
+    secret letter by letter, by which guesses match."""
     shown = search.ctx.redact(text)
     return Text(shown).lines, matching_lines(shown.encode(), search.query.pattern, search.left_s)
 
 
 def _redact_bytes(ctx: ToolContext, data: bytes) -> bytes:
-    """Returns the bytes of a file that is no text: that it may hold a match is told, and would tell of a secret in
-    it."""
+    """Returns the redacted bytes of a file that is no text. Even the report that such a file may match could give a
+    secret away."""
     return ctx.redact(data.decode("latin-1")).encode("latin-1", "replace")
 
 
 def _read(ctx: ToolContext, place: Place) -> bytes | None:
-    """Returns what a file holds; None where it is none. Raises ToolError, OSError."""
+    """Returns the content of a file, or None if it is no file. Raises ToolError, OSError."""
     relative, folder = place
     if (document := ctx.documents.get(relative)) is not None:
         return image_of_text(document.text).data
@@ -204,7 +205,7 @@ def _read(ctx: ToolContext, place: Place) -> bytes | None:
 
 
 def _why_not(error: ToolError | OSError, left_out: LeftOut) -> list[str] | None:
-    """Returns where a file belongs that could not be read; None for one that is gone, or has become something else."""
+    """Returns the list for a file that could not be read, or None if the file is gone or has become something else."""
     if isinstance(error, ToolError) and error.code is ErrorCode.TOO_LARGE:
         return left_out.large
     cause = error if isinstance(error, OSError) else error.__cause__

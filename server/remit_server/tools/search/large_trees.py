@@ -1,6 +1,7 @@
-"""The way a search or a listing takes: a few hundred files in process, with ripgrep through what is left (TOOL-06).
+"""How a search or a listing goes through a tree: the first few hundred files in process, the rest with ripgrep
+(TOOL-06).
 
-ripgrep only names files. Each is judged, opened and matched afterwards as in a small tree, so both ways come to the
+ripgrep only names files. Each file is judged, opened and matched afterwards as in a small tree, so both ways give the
 same matches in the same order.
 """
 
@@ -27,13 +28,12 @@ from remit_server.workspace.trees.walk import (
     walk_open,
 )
 
-# Paths in no order, and whether each is one that `walk` would come to.
+# Paths in no order, and a predicate that says whether `walk` would yield a path.
 _Named = tuple[Iterable[str], Callable[[str], bool]]
 
 
 def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits, wanted: Callable[[str], bool]) -> Iterator[str]:
-    """Returns the paths that `walk_open` yields, but for those that are not `wanted`. Raises ToolError where `base` is
-    no folder."""
+    """Returns the paths that `walk_open` yields and that are `wanted`. Raises ToolError if `base` is no folder."""
 
     def others() -> _Named | None:
         listing = _listing(ctx, base, limits)
@@ -51,8 +51,8 @@ def files_below(ctx: ToolContext, base: WorkspacePath, limits: Limits, wanted: C
 def files_to_search(
     ctx: ToolContext, base: WorkspacePath, pattern: Pattern, max_bytes: int, limits: Limits
 ) -> Iterator[tuple[str, int | None]]:
-    """Returns what `walk_open` yields, in a large tree without descriptors and files that hold no match. Raises
-    ToolError."""
+    """Returns what `walk_open` yields; in a large tree without descriptors, and without files that hold no match.
+    Raises ToolError."""
     expression = ripgrep_expression(pattern.text)
 
     def others() -> _Named | None:
@@ -77,8 +77,8 @@ def _listing(ctx: ToolContext, base: WorkspacePath, limits: Limits, matching: Ma
 def _walk_first(
     ctx: ToolContext, base: WorkspacePath, limits: Limits, others: Callable[[], _Named | None]
 ) -> Iterator[tuple[str, int | None]]:
-    """Yields what `walk_open` yields of a small tree; of a larger one its beginning, and then `others` in the same
-    order, without descriptors. Where nobody can name those, the walk goes on."""
+    """Yields what `walk_open` yields for a small tree. For a larger one yields its beginning, and then `others` in the
+    same order, without descriptors; if `others` returns None, the walk goes on."""
     few, path = limits.of_small(), ""
     for path, folder in walk_open(ctx.workspace, base, few):
         yield path, folder
@@ -94,9 +94,9 @@ def _walk_first(
 
 
 def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bool]:
-    """Returns `listing_filter` where ripgrep knows less: below a folder of an excluding one, in a repository within
-    the project, where it does not ask the ignore files outside, and where it reads an ignore file, or the case of a
-    list, otherwise than git, or knows none of one; else a filter that is cheaper to ask."""
+    """Returns a predicate like `listing_filter`, but cheaper where ripgrep lists the same files as git. It may not for
+    a `base` more than one folder deep; in a nested repository, where it does not apply the ignore files outside; and
+    where it reads an ignore file, or the case of a list, differently from git, or lacks a file that git knows."""
     is_listed, root = listing_filter(ctx.workspace, base), str(ctx.workspace.root)
     differs = ripgrep_differs(ctx.workspace)
     lists = exclude_lists(ctx.workspace)
@@ -114,7 +114,7 @@ def _listing_filter(ctx: ToolContext, base: WorkspacePath) -> Callable[[str], bo
 
 
 def _open_below(ctx: ToolContext, base: WorkspacePath) -> Iterator[str]:
-    """Yields files below `base` that are open in the editor, whose buffers ripgrep does not know."""
+    """Yields the files below `base` that are open in the editor, because ripgrep does not know their buffers."""
     prefix = "" if base.relative == "." else base.relative + "/"
     for relative in ctx.documents.paths():
         if relative.startswith(prefix):

@@ -1,10 +1,10 @@
-"""Lines that match a regular expression, with their context, in linear time (TOOL-06).
+"""Finds lines that match a regular expression, with their context, in linear time (TOOL-06).
 
-RE2 is the language and the engine, the only one of the search: it does not backtrack, and other threads run meanwhile.
+RE2 is the search's only pattern language and engine: it does not backtrack, and other threads run meanwhile.
 
-A pattern as ripgrep is given it, to name the files that may match: RE2 decides in each of them (TOOL-06).
+Also translates a pattern for ripgrep, which only names the files that may match; RE2 decides in each of them (TOOL-06).
 
-Matches as they are shown: whole ones, as many as fit, and of a long line what is around its match (TOOL-03).
+Also shows matches: whole ones, as many as fit; of a long line, the part around its match (TOOL-03).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from remit_server.errors import ToolError
 
 MAX_PATTERN_CHARS = 1_000
 MAX_STEPS = 5_000
-"""Of a compiled pattern: each byte of a text may cost as many of them."""
+"""The largest size of a compiled pattern in steps. Each byte of a text may cost as many steps."""
 
 _re2 = cast("Any", re2)
 
 _MAX_MEMORY = 16 * 1024 * 1024
 _STEPS_AT_ONCE = 200_000_000
-"""About a second: after each so many it is seen whether the time is over."""
+"""About a second of work, after which the search checks whether its time is over."""
 _OVERLAP_BYTES = 10_000
 _METACHARACTERS = frozenset(r".^$*+?{}[]\|()")
 _LOOK_AROUND = re.compile(r"\(\?<?[=!]")
@@ -36,7 +36,7 @@ _WHOLE_TEXT = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m)")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled pattern; `literal` is set where it is plain ASCII, which most encodings write alike."""
+    """A compiled pattern. `literal` is set if the pattern is plain ASCII text, which most encodings write alike."""
 
     text: str
     compiled: Any
@@ -44,14 +44,15 @@ class Pattern:
 
     @property
     def window(self) -> int:
-        """Bytes that are searched at once."""
+        """How many bytes are searched at once."""
         steps: int = self.compiled.programsize
         return max(1 << 16, _STEPS_AT_ONCE // steps)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A matching line, by its number from 1, and the lines around it; the match begins `at` this character."""
+    """A matching line, by its number from 1, and the lines around it. The match begins at character `at` of the
+    line."""
 
     line: int
     content: str
@@ -61,11 +62,11 @@ class Match:
 
 
 def parse_pattern(text: str) -> Pattern:
-    """Raises ToolError (`invalid_arguments`) for what is no regular expression of RE2's."""
+    """Returns the compiled pattern. Raises ToolError (`invalid_arguments`) if RE2 cannot use it."""
     options = _re2.Options()
     options.log_errors = False
     options.max_mem = _MAX_MEMORY
-    options.never_nl = True  # a line is matched by itself
+    options.never_nl = True  # each line is matched by itself
     try:
         compiled = _re2.compile(f"(?m)(?:{text})".encode(), options)
     except (_re2.error, UnicodeEncodeError) as error:
@@ -90,14 +91,14 @@ def _unusable(text: str, error: Exception) -> ToolError:
 
 
 def matching_lines(data: bytes, pattern: Pattern, left_s: Callable[[], float]) -> list[int]:
-    r"""Returns the numbers, from 1, of the lines of a UTF-8 text with `\n` for every line end.
+    r"""Returns the numbers, from 1, of the matching lines of a UTF-8 text with `\n` for every line end.
 
-    `left_s` says how many seconds there still are; raises TimeoutError when there are none.
+    `left_s` returns how many seconds are left; TimeoutError is raised when there are none.
     """
     numbers: list[int] = []
     number, begun = 1, 0
     while begun < len(data) and (at := _search(data, begun, pattern, left_s)) >= 0:
-        if at == len(data) and data.endswith(b"\n"):  # a final end starts no other line
+        if at == len(data) and data.endswith(b"\n"):  # a final line end starts no new line
             break
         number += data.count(b"\n", begun, at)
         numbers.append(number)
@@ -108,14 +109,14 @@ def matching_lines(data: bytes, pattern: Pattern, left_s: Callable[[], float]) -
 
 
 def find_match(line: str, pattern: Pattern, left_s: Callable[[], float]) -> int:
-    """Returns the character at which the first match in a line begins, -1 where there is none. Raises TimeoutError."""
+    """Returns the character at which the first match in a line begins, or -1 if there is none. Raises TimeoutError."""
     data = line.encode()
     at = _search(data, 0, pattern, left_s)
     return at if at <= 0 else len(data[:at].decode())
 
 
 def _search(data: bytes, begun: int, pattern: Pattern, left_s: Callable[[], float]) -> int:
-    """Returns the byte at which the first match from `begun` on starts, or -1. Raises TimeoutError."""
+    """Returns the byte at which the first match from `begun` on starts, or -1 if there is none. Raises TimeoutError."""
     while True:
         if left_s() <= 0:
             raise TimeoutError
@@ -128,29 +129,30 @@ def _search(data: bytes, begun: int, pattern: Pattern, left_s: Callable[[], floa
 
 
 def _window_end(data: bytes, begun: int, size: int) -> int:
-    """Returns where the last line that fits in ends; within a line that is longer."""
+    """Returns the end of the last line that fits into `size` bytes, or if the line is longer, an end within it."""
     end = begun + size
     return len(data) if end >= len(data) else data.rfind(b"\n", begun, end) + 1 or end
 
 
 def with_context(lines: Sequence[str], number: int, context: int, at: int = 0) -> Match:
-    """Returns the line of that number, its match beginning `at` a character, with `context` lines on both sides."""
+    """Returns the match on the line of that number, where it begins at character `at`, with `context` lines on both
+    sides."""
     here = number - 1
     before, after = lines[max(0, here - context) : here], lines[number : number + context]
     return Match(number, lines[here], tuple(before), tuple(after), at)
 
 
 MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
-"""How a file in UTF-16 or UTF-32 begins: what follows is not ASCII, so every such file has to be looked into."""
+"""How a file in UTF-16 or UTF-32 begins. Its text is no ASCII, so ripgrep has to name every such file."""
 
 _MARKED = "|".join("".join(f"\\x{code:02x}" for code in mark) for mark in MARKS)
-# Bytes that are no UTF-8: a text in an older encoding, which RE2 is shown in UTF-8.
+# Bytes that are no UTF-8, as in a text in an older encoding, which RE2 gets converted to UTF-8.
 _OLDER = r"[\x00-\x7f][\x80-\xbf]|^[\x80-\xbf]|[\xc0-\xff](?:[\x00-\x7f]|$)"
 
 _PUNCTUATION = r"""[!-/:;=?@\[-`{-~]"""
 _MEMBER = rf"(?:[^\\\[\]&~\n-]|\\[dwst]|\\{_PUNCTUATION})"
 _REPEAT = r"(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})"
-# What both engines read alike, after `translate_escape`.
+# What both engines understand alike, after `_translate`.
 _TOKEN = re.compile(
     rf"""(?P<kept>[^\\\[\](){{}}|*+?^$\n] | \\{_PUNCTUATION} | \\t | \( (?!\?) | \(\?: | [)|] | \^(?!{_REPEAT})
         | {_REPEAT}\??(?!{_REPEAT}) )
@@ -172,8 +174,8 @@ _NEGATED = re.compile(r"\\[DSWB]")
 
 
 def ripgrep_expression(pattern: str) -> str | None:
-    """Returns what matches a file's bytes, without Unicode, wherever the pattern matches its text; None where ripgrep
-    may read the pattern otherwise than RE2 does."""
+    """Returns an expression that matches a file's bytes, without Unicode, wherever the pattern matches its text; None
+    if ripgrep may read the pattern differently from RE2."""
     ignore_case = pattern.startswith("(?i)")
     text = pattern.removeprefix("(?i)")
     if ignore_case and _NEGATED.search(text):
@@ -210,7 +212,8 @@ _BEFORE_MATCH = 100
 
 
 def render_matches(matches: Iterable[tuple[str, Match]], room: int) -> tuple[list[str], int]:
-    """As ripgrep prints them, within `room` characters: `12:` is a match, `11-` a line beside it. And how many."""
+    """Returns the lines as ripgrep prints them (`12:` is a match, `11-` a line beside it) that fit into `room`
+    characters, and how many matches fitted."""
     lines: list[str] = []
     current, fitted = "", 0
     for relative, match in matches:
@@ -229,7 +232,7 @@ def render_matches(matches: Iterable[tuple[str, Match]], room: int) -> tuple[lis
 
 
 def as_data(matches: Sequence[tuple[str, Match]]) -> list[JsonValue]:
-    """Returns the same for a program."""
+    """Returns the matches as JSON values."""
     return [
         {
             "file": relative,
@@ -248,7 +251,7 @@ def _cut_line(line: str) -> str:
 
 
 def _excerpt(match: Match) -> str:
-    """Returns the matching line, of a long one what is around the match."""
+    """Returns the matching line, or the part of a long line around the match."""
     begun = match.at - _BEFORE_MATCH
     if begun <= 0 or len(match.content) <= MAX_SHOWN_CHARS:
         return _cut_line(match.content)

@@ -1,6 +1,6 @@
-"""What a search or a listing passed over, in words: nothing is left out in silence (TOOL-03).
+"""Sentences about what a search or a listing left out, so that nothing is left out without notice (TOOL-03).
 
-Files that a turn has made and not written yet, among those that a walk finds (APP-11).
+Also adds files that a turn has made and not yet written to those that a walk finds (APP-11).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from remit_server.workspace.trees.walk import Limits, find_ignored, ignored_belo
 _MOST_NAMED = 3
 _MAX_NAME_CHARS = 100
 _IGNORED_S = 0.3
-"""A look for what is ignored is for its sentence only: it must not be what one waits for."""
+"""Time to look for ignored files. They are only for a sentence, so the person must not wait for it."""
 
 
 @dataclass(slots=True)
 class LeftOut:
-    """Files that were not searched, by why not, each of them one that may be read; and how many match in vain, for
-    their names cannot be shown."""
+    """Readable files that were not searched, by reason; and the number of matching files whose names cannot be
+    shown."""
 
     large: list[str] = field(default_factory=list[str])
     binary: list[str] = field(default_factory=list[str])
@@ -36,7 +36,8 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """What may be told of that git ignores: files, and folders with a final `/`; `all_seen` where nothing was left."""
+    """Ignored files, and ignored folders with a final `/`, that may be named. `all_seen` says whether all were
+    found."""
 
     paths: tuple[str, ...] = ()
     all_seen: bool = True
@@ -45,8 +46,8 @@ class Ignored:
 def find_ignored_below(
     ctx: ToolContext, base: WorkspacePath, glob: Glob | None, permits: Callable[[str], bool]
 ) -> Ignored:
-    """Returns what is ignored below a folder: files that `glob` matches, and folders, which may hold some. Of a very
-    large tree only what is found in time."""
+    """Returns what git ignores below a folder: files that `glob` matches, and folders, which may hold such files. In a
+    very large tree, only those that are found in time."""
     limits, start = Limits(seconds=_IGNORED_S), len(base.relative) + 1 if base.names else 0
     if not base.absolute.is_dir():
         return Ignored()
@@ -59,7 +60,8 @@ def find_ignored_below(
 
 
 def describe_ignored(ignored: Ignored) -> list[str]:
-    """Returns the sentence to say of what is ignored, or was not looked for in time, where nothing else was found."""
+    """Returns a sentence about ignored files, or that there was no time to look for them, for when nothing else was
+    found."""
     files = _count_words([path for path in ignored.paths if not path.endswith("/")], "file", "")
     folders = _count_words([path.rstrip("/") for path in ignored.paths if path.endswith("/")], "folder", "")
     said = ", ".join(filter(None, (files, folders)))
@@ -70,8 +72,8 @@ def describe_ignored(ignored: Ignored) -> list[str]:
 
 
 def describe_unsearched(left_out: LeftOut, closed: Iterable[str], most: str) -> list[str]:
-    """Returns the sentences to say of it, where `closed` are folders that could not be read; `most` is what a file may
-    be."""
+    """Returns the sentences about files that were not searched. `closed` are folders that could not be read; `most` is
+    the size limit in words."""
     parts = [
         _count_words(left_out.large, "file", f"over {most}"),
         _count_words(left_out.binary, "binary file", ""),
@@ -84,20 +86,20 @@ def describe_unsearched(left_out: LeftOut, closed: Iterable[str], most: str) -> 
 
 
 def describe_unlisted(closed: Iterable[str], without_name: int) -> list[str]:
-    """Returns the sentences to say of a listing."""
+    """Returns the sentences about what a listing left out."""
     folders = _count_words(sorted(closed), "folder", "that cannot be read")
     return [*([f"left out: {folders}"] if folders else []), *nameless(without_name)]
 
 
 def describe_cut(cut: Iterable[str]) -> list[str]:
-    """Returns the sentence to say of ignore files that are read in part, or not at all."""
+    """Returns the sentence about ignore files that were read only in part, or not at all."""
     why = f"over {MAX_IGNORE_BYTES >> 10} KiB or {MAX_IGNORE_LINES} lines, or that cannot be read"
     said = _count_words(sorted(cut), "ignore file", why)
     return [f"not all patterns count: {said}"] if said else []
 
 
 def nameless(count: int) -> list[str]:
-    """Returns what to say of files whose names are no UTF-8, or hold control characters: no tool can be told of
+    """Returns the sentence about files whose names are no UTF-8 or hold control characters, so that no tool can name
     them."""
     if not count:
         return []
@@ -105,13 +107,13 @@ def nameless(count: int) -> list[str]:
 
 
 def policy_name(relative: str) -> str:
-    """Returns the name as policy is asked about it: no rule can spell what cannot be shown, but any wildcard stands for
-    it."""
+    """Returns the name by which policy judges a file. No rule can spell a name that cannot be shown, but wildcards
+    match it."""
     return UNUSABLE.sub("\ufffd", relative)
 
 
 def that_may_be_told(closed: Iterable[str], permits: Callable[[str], bool]) -> frozenset[str]:
-    """Returns those of the folders of which policy lets be known."""
+    """Returns the folders that policy lets be named."""
     return frozenset(path for path in closed if permits(policy_name(path)))
 
 
@@ -130,8 +132,8 @@ Folder = TypeVar("Folder")
 def with_made(
     ctx: ToolContext, base: WorkspacePath, found: Iterator[tuple[str, Folder]]
 ) -> Iterator[tuple[str, Folder | None]]:
-    """Returns what was found below `base`, in the order of `by_names`, and each made file in its place, without a
-    folder. Of a folder that is not there yet, those alone."""
+    """Returns what was found below `base`, in the order of `by_names`, with each made file in its place and without a
+    folder. If `base` does not exist yet, returns only the made files."""
     made = _made_below(ctx, base)
     if not made:
         return found
@@ -141,14 +143,14 @@ def with_made(
 
 
 def by_names(relative: str) -> str:
-    """Sorts folder by folder, as `walk` does: what ends a name comes before all that can be in one."""
+    """Returns a sort key that orders folder by folder, as `walk` does: `/` sorts before all characters of a name."""
     return relative.replace("/", "\0")
 
 
 def _made_below(ctx: ToolContext, base: WorkspacePath) -> list[str]:
     prefix = "" if base.relative == "." else base.relative + "/"
     below = [path for path in ctx.made if path.startswith(prefix) and ".git" not in path.split("/")]
-    # What is ignored is listed only where it was asked for.
+    # Ignored files are listed only if the ignored folder was named.
     asked_for = is_asked_for(ctx.workspace, base)
     ignored: frozenset[str] = frozenset() if asked_for else find_ignored(ctx.workspace, below)
     return sorted((path for path in below if path not in ignored), key=by_names)

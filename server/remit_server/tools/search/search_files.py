@@ -1,4 +1,4 @@
-"""`search_files`: lines that match a regular expression, in the files that may be read (TOOL-06)."""
+"""`search_files`: finds lines that match a regular expression in the files that may be read (TOOL-06)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from remit_server.workspace.trees.path_globs import parse_glob
 from remit_server.workspace.trees.walk import Limits
 
 MOST_CHARS = 24_000
-# What is shown is redacted once more, which may make it longer.
+# The result is redacted once more, which may make it longer.
 _ROOM_CHARS = 1_500
 MAX_SHOWN_PATTERN = 60
-"""Characters of a pattern in a summary: who searched knows the rest."""
+"""How many characters of the pattern a summary shows; the model knows the rest."""
 _LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
@@ -45,7 +45,7 @@ class SearchFilesArguments(Arguments):
 
 
 def search(ctx: ToolContext, query: Query, limits: Limits) -> Outcome:
-    """Search the file at `query.base`, or the files below it. Raises ToolError where there is none."""
+    """Searches the file at `query.base`, or the files below it. Raises ToolError if neither exists."""
     found = Search(ctx, query, limits)
     try:
         if ctx.documents.get(query.base.relative) is not None or query.base.absolute.is_file():
@@ -108,7 +108,7 @@ def _outcome(found: Search) -> Outcome:
 
 
 def _why_none(found: Search) -> list[str]:
-    """Returns what kept anything from matching, where that is plain to see."""
+    """Returns the obvious reasons why nothing matched."""
     ctx, query, limits = found.ctx, found.query, found.limits
     why: list[str] = []
     if _LINE_END.search(query.pattern.text):

@@ -1,6 +1,7 @@
-"""`read_skill`: a skill's text, or a file below its folder, when a model needs it (TOOL-19).
+"""`read_skill`: reads a skill's text, or a file below its folder, when a model needs it (TOOL-19).
 
-What it returns is data: it opens no intent and no tool, and answers no question. It may narrow the rest of the turn.
+The text is data: it opens no intent and no tool, and answers no approval. It may narrow the intents for the rest of the
+turn.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 READ_SKILL = "read_skill"
 MOST_CHARS = 16_000
-"""Of a result, its head included."""
+"""Limit for a result, its first line included."""
 
 MOST_TOLD_CHARS = 640
-"""What the skills take of the tool's description: with the rest of it 400 tokens, roughly."""
+"""Limit for the list of skills in the tool's description. With the rest, the description takes about 400 tokens."""
 
 _LINE_CHARS = 2_000
 _MOST_FILES = 40
@@ -70,7 +71,7 @@ def read_skill_row(skills: Sequence[Skill]) -> AnyTool:
         skill = _named(arguments.name, by_name)
         names = _names(arguments.file)
         if skill.inside is None:
-            return (Target("fs.list", path=ctx.resolve(".")),)  # less than that: each call has something to judge
+            return (Target("fs.list", path=ctx.resolve(".")),)  # each call needs something to judge
         return (Target("fs.read", _place(skill, skill.inside, names, ctx)),)
 
     async def prepare(arguments: ReadSkillArguments, ctx: ToolContext) -> Plan:
@@ -96,7 +97,8 @@ def read_skill_row(skills: Sequence[Skill]) -> AnyTool:
 
 
 def told(skills: Sequence[Skill]) -> str:
-    """Returns what is told of the skills before one is read: what each is for, where there is room, else names."""
+    """Returns the list of skills for the tool's description: each with its purpose if there is room, else only
+    names."""
     for most in (MAX_DESCRIPTION, 120):
         text = "; ".join(f"{each.name}: {_cut(each.description, most)}" for each in skills)
         if len(text) <= MOST_TOLD_CHARS:
@@ -118,7 +120,8 @@ def _named(name: str, skills: Mapping[str, Skill]) -> Skill:
 
 
 def _names(file: str) -> tuple[str, ...]:
-    """Returns the names of a file below a skill's folder. Raises ToolError for what lies elsewhere, or is hidden."""
+    """Returns the parts of the path of a file below a skill's folder. Raises ToolError for a path elsewhere or a hidden
+    one."""
     names = tuple(name for name in file.split("/") if name not in {"", "."})
     if file.startswith("/") or not names or "\0" in file or any(name.startswith(".") for name in names):
         why = "a file of a skill lies below the skill's folder, and is not hidden"
@@ -127,7 +130,8 @@ def _names(file: str) -> tuple[str, ...]:
 
 
 def _place(skill: Skill, inside: str, names: Sequence[str], ctx: ToolContext) -> WorkspacePath:
-    """Returns the file of a skill that lies in the workspace. Raises ToolError, also where it is a link."""
+    """Returns the path of a file of a skill that lies in the workspace. Raises ToolError, also if a link is on the
+    path."""
     asked = "/".join((*(() if inside == "." else (inside,)), *names))
     path = ctx.resolve(asked)
     if path.relative != asked:
@@ -179,7 +183,7 @@ def _text(skill: Skill, names: Sequence[str], ctx: ToolContext) -> str:
 
 
 def _notes(skill: Skill, ctx: ToolContext) -> Iterator[str]:
-    """Yields what a model should know besides a skill's text: its files, where they are, and what it narrows."""
+    """Yields notes for the model about a skill: its files, where they are, and which intents it leaves."""
     if files := [name for name in _files(skill) if _may_show(skill, name, ctx)]:
         more = ", …" if len(files) > _MOST_FILES else ""
         yield f"Its files, which `file` reads: {', '.join(files[:_MOST_FILES])}{more}"
@@ -196,7 +200,7 @@ def _may_show(skill: Skill, name: str, ctx: ToolContext) -> bool:
 
 
 def _files(skill: Skill) -> list[str]:
-    """Returns the files below a skill's folder, hidden ones and links left out, as far as they are looked at."""
+    """Returns the files below a skill's folder, without hidden ones and links, up to some limits."""
     found: list[str] = []
     looked_at = 0
     for folder, folders, files in os.walk(skill.folder):

@@ -1,6 +1,6 @@
-"""What is said of a skill: the front matter of its `SKILL.md`, and the text below it (TOOL-19).
+"""A skill's description: the front matter of its `SKILL.md`, and the text below it (TOOL-19).
 
-It gives nothing: what else it names, `allowed-tools` among it, is a wish of its author and is not looked at.
+A skill grants nothing: other keys, such as `allowed-tools`, are only wishes of its author and are ignored.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from remit_server.workspace.paths.kernel import open_exact
 
 SKILL_FILE = "SKILL.md"
 MAX_BYTES = 1 << 20
-"""Of a file of a skill."""
+"""Limit for a file of a skill."""
 
 MAX_NAME, MAX_DESCRIPTION = 64, 1_024
-"""Of the standard. A longer description is cut, for some that people have are longer."""
+"""Limits of the standard. A longer description is cut, because some existing skills have one."""
 
 NAME = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 _FENCE = "---"
@@ -39,12 +39,13 @@ SKILL_OF: Mapping[Origin, str] = {"person": "yours", "project": "the project's"}
 
 
 def _words(value: Any) -> Any:
-    """Returns a list, or what a text lists: values of `metadata` are texts by the standard."""
+    """Returns the words of a text, or the value itself, because the standard makes all values of `metadata` texts."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
 class Metadata(BaseModel):
-    """What counts of `metadata`: with `remit-intents` the rest of a turn that reads the skill is for these alone."""
+    """The keys of `metadata` that are used. `remit-intents` limits the rest of a turn that reads the skill to these
+    intents."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -52,7 +53,7 @@ class Metadata(BaseModel):
 
 
 class SkillForm(BaseModel):
-    """The front matter. It may say more, which does not count."""
+    """The front matter. Further keys are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -63,8 +64,8 @@ class SkillForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill that counts. `folder` is where it really lies, `inside` the same relative to the workspace, where it lies
-    in it: then each of its files is judged as a read of that file."""
+    """A usable skill. `folder` is its real path, `inside` the same path relative to the workspace, if it lies in it;
+    then each of its files is judged as a read of that file."""
 
     name: str
     description: str
@@ -80,13 +81,13 @@ def unusable(why: str, fix: str) -> SetupError:
 
 
 def read_front(file: str, text: str, folder: str) -> SkillForm:
-    """Reads the front matter of a file, which lies in this folder. Raises SetupError with the line of what is wrong."""
+    """Reads the front matter of a file that lies in this folder. Raises SetupError with the line of a mistake."""
     fix = f"begin it with `{_FENCE}`, `name:`, `description:` and another `{_FENCE}`"
     head = _head(text)
     if head is None:
         raise unusable(f"{file}:1: it has no front matter", fix)
     try:
-        # An empty line in place of the first fence: what is wrong has the file's own line.
+        # Put an empty line in place of the first fence, so that line numbers in errors are those of the file.
         document, form = parse_form(file, "\n".join(["", *head]), SkillForm, {"metadata": Metadata}, most=OF_PROJECT)
     except PolicyError as error:
         raise unusable(error.why, error.fix) from error
@@ -98,19 +99,19 @@ def read_front(file: str, text: str, folder: str) -> SkillForm:
 
 
 def body_of(text: str) -> str:
-    """Returns what stands below the front matter."""
+    """Returns the text below the front matter."""
     head = _head(text)
     return text if head is None else "\n".join(text.split("\n")[len(head) + 2 :]).strip("\n")
 
 
 def plain(text: str) -> str:
-    """Returns a description as a model is told it: in one line, without hidden characters."""
+    """Returns a description in one line, cut and without hidden characters, for a model."""
     return " ".join(without_hidden(text).split())[:MAX_DESCRIPTION]
 
 
 def read_below(folder: Path, names: Sequence[str]) -> bytes:
-    """Returns the bytes of a regular file below a folder, `MAX_BYTES` and one more at most. No link below it is
-    followed. Raises OSError."""
+    """Returns at most `MAX_BYTES` + 1 bytes of a regular file below a folder. Follows no link below the folder. Raises
+    OSError."""
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fd = open_exact(here, names, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
@@ -123,7 +124,7 @@ def read_below(folder: Path, names: Sequence[str]) -> bytes:
 
 
 def _head(text: str) -> list[str] | None:
-    """Returns the lines between the fences; None where there are none."""
+    """Returns the lines between the fences, or None if there are no fences."""
     lines = text.split("\n")
     if lines[0].rstrip() != _FENCE:
         return None

@@ -1,7 +1,8 @@
 """Fetches one page and makes readable text of it: a program that runs in the sandbox, by itself (TOOL-26).
 
 `python -I -S inside_fetch.py PACKAGES QUESTION`, where the question is `{"url", "seconds", "most"}` as JSON, prints one
-JSON object. Whoever reads a stranger's page may be taken over by it: here that has one host, no file, and little time.
+JSON object. A hostile page could take over the program that reads it, so here that program reaches one host and no
+file, and has little time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from urllib.parse import urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
 NAME = "remit"
-"""What robots.txt calls us, and the first word of the agent that servers are told."""
+"""Our name for robots.txt, and the first word of the user agent that servers are told."""
 
 _HEADERS = {"User-Agent": f"{NAME}/1 (a person's assistant)", "Accept": "text/html,text/*;q=0.9,*/*;q=0.5"}
 _HOPS = 5
@@ -33,20 +34,21 @@ _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset=["']?([a-zA-Z0-9_-]{1,40})"""
 
 
 class Unread(Exception):
-    """There is no page to read; the message says why."""
+    """No page can be read; the message says why."""
 
 
 class Stays(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: where it leads is looked at first."""
+    """Follows no redirect, because its target is checked first."""
 
     def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:  # noqa: PLR0917
-        """Returns nothing: the answer is the redirect."""
+        """Returns None, so that the redirect itself is the answer."""
         del req, fp, code, msg, headers, newurl
 
 
 def fetch(url: str, most: int, until: float) -> dict[str, Any]:
-    """Returns the page at an address: its `url` after redirects on the same host, `type`, `title`, `text`, and `cut`
-    where it is longer than `most` bytes; or `moved`, the address on another host that it leads to. Raises Unread."""
+    """Returns the page at an address: its `url` after redirects on the same host, `type`, `title`, `text`, and `cut`,
+    True if the page is longer than `most` bytes. If the page redirects to another host, returns `moved` with that
+    address. Raises Unread."""
     opener = opened()
     allows: RobotFileParser | None = None
     for _ in range(_HOPS + 1):
@@ -67,7 +69,8 @@ def fetch(url: str, most: int, until: float) -> dict[str, Any]:
 
 
 def place(url: str) -> tuple[str, str, int | None]:
-    """Returns what has to be the same for a redirect to be followed: its host was asked about."""
+    """Returns the parts of an address that a redirect must not change, because policy was asked about this host
+    only."""
     found = urlsplit(url)
     try:
         return found.scheme, (found.hostname or "").rstrip("."), found.port or 443
@@ -76,13 +79,13 @@ def place(url: str) -> tuple[str, str, int | None]:
 
 
 def opened() -> urllib.request.OpenerDirector:
-    """Returns what fetches by the sandbox's proxy, and believes the machine's authorities."""
+    """Returns an opener that uses the sandbox's proxy and trusts the machine's certificate authorities."""
     context = ssl.create_default_context()
     return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), Stays())
 
 
 def robots(opener: urllib.request.OpenerDirector, url: str, until: float) -> RobotFileParser:
-    """Returns what the host's robots.txt allows, as RFC 9309 reads its absence and its failure."""
+    """Returns the rules of the host's robots.txt; a missing or failing one is treated as in RFC 9309. Raises Unread."""
     parser = RobotFileParser()
     status, _, data, _ = get(opener, urljoin(url, "/robots.txt"), _ROBOTS_BYTES, until)
     if status >= 500:
@@ -92,7 +95,7 @@ def robots(opener: urllib.request.OpenerDirector, url: str, until: float) -> Rob
 
 
 def get(opener: urllib.request.OpenerDirector, url: str, most: int, until: float) -> tuple[int, Message, bytes, bool]:
-    """Returns status, headers, at most so many bytes, and whether there are more. Raises Unread."""
+    """Returns the status, the headers, at most `most` bytes, and whether there are more. Raises Unread."""
     left = until - time.monotonic()
     if left <= 0:
         raise Unread("it did not answer in time")
@@ -114,7 +117,7 @@ def get(opener: urllib.request.OpenerDirector, url: str, most: int, until: float
 
 
 def readable(headers: Message, data: bytes, url: str) -> dict[str, Any]:
-    """Returns `type`, `title` and `text` of what came. Raises Unread for what is no text."""
+    """Returns `type`, `title` and `text` of the data. Raises Unread if it is no text."""
     kind = headers.get_content_type()
     if kind in {"text/html", "application/xhtml+xml"}:
         return {"type": kind, **of_html(decoded(headers, data), url)}
@@ -124,8 +127,8 @@ def readable(headers: Message, data: bytes, url: str) -> dict[str, Any]:
 
 
 def unpacked(coding: str, data: bytes, most: int) -> tuple[bytes, bool]:
-    """Returns bytes as they were before a host packed them, at most so many, and whether there are more. Nobody asked
-    it to. Raises Unread."""
+    """Returns the uncompressed data, at most `most` bytes, and whether there are more. Some hosts compress although the
+    request did not ask for it. Raises Unread."""
     if coding in {"", "identity"}:
         return data, False
     if coding not in {"gzip", "deflate"}:
@@ -139,7 +142,7 @@ def unpacked(coding: str, data: bytes, most: int) -> tuple[bytes, bool]:
 
 
 def decoded(headers: Message, data: bytes) -> str:
-    """Returns the text, by the character set that it names, else UTF-8."""
+    """Returns the text, in the character set that the headers or the page name, else UTF-8."""
     named = _CHARSET.search(data[:2_000])
     charset = headers.get_content_charset() or (named[1].decode("ascii") if named else "utf-8")
     try:
@@ -149,7 +152,7 @@ def decoded(headers: Message, data: bytes) -> str:
 
 
 def of_html(html: str, url: str) -> dict[str, str]:
-    """Returns the title of a page, and what of it is to be read, as Markdown."""
+    """Returns the title of a page and its readable part as Markdown."""
     import bs4
     import markdownify
 
@@ -169,15 +172,15 @@ def of_html(html: str, url: str) -> dict[str, str]:
 
 
 def unseen(element: Any) -> bool:
-    """Returns whether whoever reads a page does not see this, or does not mean it: a text that is hidden may be there
-    for us."""
+    """Returns whether a reader of the page does not see this element or would skip it. Hidden text may be meant for a
+    model."""
     style = str(element.get("style") or "").replace(" ", "").lower()
     hidden = element.has_attr("hidden") or element.get("aria-hidden") == "true"
     return element.name in _NOT_READ or hidden or "display:none" in style or "visibility:hidden" in style
 
 
 def absolute(url: str, link: str) -> str:
-    """Returns where a link leads to; as it is where that cannot be read."""
+    """Returns the address that a link leads to, or the link itself if it cannot be read."""
     try:
         return urljoin(url, link)
     except ValueError:
@@ -185,7 +188,7 @@ def absolute(url: str, link: str) -> str:
 
 
 def main(packages: str, asked: str) -> None:
-    """Prints the page, or `failed` with the reason."""
+    """Prints the page as JSON, or `failed` with the reason."""
     sys.path.insert(0, packages)
     question = json.loads(asked)
     try:

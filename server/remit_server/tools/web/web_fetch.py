@@ -1,5 +1,5 @@
-"""`web_fetch`: one page of the web as readable text. It is fetched in the sandbox, from the one host that was asked
-about (TOOL-26).
+"""`web_fetch`: one page of the web as readable text. It is fetched in the sandbox, which reaches only the host that
+policy judged (TOOL-26).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from remit_server.tools.spec import Arguments, CommandPlan, Outcome, Plan, Targe
 from remit_server.tools.web import inside_fetch
 
 MAX_BYTES = 2_000_000
-"""Of a page that are read."""
+"""How many bytes of a page are read."""
 
 MAX_SHOWN_CHARS = 12_000
 _SECONDS = 30
 _GRACE_S = 5.0
 _PACKAGES = ("bs4", "soupsieve", "markdownify", "six", "typing_extensions")
-"""What makes Markdown of a page; they need no other, and no compiled part."""
+"""The packages that turn a page into Markdown. They need no other packages and are pure Python."""
 
 _WHOLE = frozenset(("url", "type", "title", "text", "cut"))
-"""What is said of a page."""
+"""The keys of a fetched page."""
 
 _AUTHORITIES = "SSL_CERT_FILE"
-"""A file of the certificates that the person believes besides, where their company signs its own."""
+"""Names a file with further certificate authorities that the person trusts, such as their company's."""
 
 
 class WebFetchArguments(Arguments):
@@ -81,12 +81,12 @@ async def _prepare(arguments: WebFetchArguments, ctx: ToolContext) -> Plan:
 
 @cache
 def _program() -> str:
-    """Returns the text of what runs in the sandbox."""
+    """Returns the source text of the program for the sandbox."""
     return Path(inside_fetch.__file__).read_text(encoding="utf-8")
 
 
 def endpoint_of(url: str) -> Endpoint:
-    """Returns the host of an address. Raises ToolError for what is none that can be fetched."""
+    """Returns the host of an address. Raises ToolError if the address cannot be fetched."""
     try:
         parts = urlsplit(url)
         if parts.scheme != "https":
@@ -108,7 +108,7 @@ def endpoint_of(url: str) -> Endpoint:
 
 
 def _folder_of(package: str) -> Path:
-    """Returns the folder of a package, or the file of one that is a file."""
+    """Returns the folder of a package, or the file of a module that is a single file."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
         raise ToolError(
@@ -122,7 +122,7 @@ def _folder_of(package: str) -> Path:
 
 
 def render_page(arguments: WebFetchArguments, output: CommandOutput, ctx: ToolContext) -> Outcome:
-    """Returns the page from the offset on: its address, its title, and how much of it there is more."""
+    """Returns a part of the page from the offset on, with its address, its title and how much more there is."""
     found = _read(output)
     failure = failure_of(output, _failed(arguments.url, "it took too long")) or _failure(arguments.url, found)
     if failure is not None:
@@ -144,7 +144,8 @@ def render_page(arguments: WebFetchArguments, output: CommandOutput, ctx: ToolCo
 
 
 def _read(output: CommandOutput) -> Mapping[str, JsonValue]:
-    """Returns what the program printed: it may have been taken over by the page that it read."""
+    """Returns what the program printed, or `failed`. The output is not trusted, because the page may have taken the
+    program over."""
     try:
         found = cast("JsonValue", {} if has_too_many_values(output.stdout) else json.loads(output.stdout))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""`plan_complete`: the model knows what to do, and says so; in strict mode tests come next (FLW-06)."""
+"""`plan_complete`: the model says that its plan is complete; in strict mode tests come next (FLW-06)."""
 
 from __future__ import annotations
 

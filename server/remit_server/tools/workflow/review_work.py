@@ -1,5 +1,5 @@
-"""`review_work`: the person's answer to work that is under review: it may be committed, or goes back (FLW-10), or
-tests come first (FLW-14)."""
+"""`review_work`: the person's answer to work under review: it may be committed, goes back (FLW-10), or needs tests
+first (FLW-14)."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ async def _prepare(arguments: ReviewWorkArguments, ctx: ToolContext) -> Plan:
 
 
 def _whole_commit(ctx: ToolContext) -> CommitPlan | None:
-    """Returns the commit of all files as they are, which is what was reviewed; None where there can be none."""
+    """Returns the commit of all files as they are now, which is what the person reviewed; None if there can be none."""
     try:
         return commit_of_all(ctx)
-    except ToolError:  # then the commit itself says why, and asks
+    except ToolError:  # the commit itself will say why, and ask
         return None
 
 

@@ -1,5 +1,5 @@
-"""`revise_tests`: a test was wrong, so the code goes back to what it was when the test failed, and tests may be written
-again (FLW-13). What is taken back is an ordinary edit, judged and reviewed as any other.
+"""`revise_tests`: a test was wrong, so the code is changed back to its state when the test failed, and tests may be
+written again (FLW-13). The changes back are ordinary edits, judged and reviewed like any other.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class ReviseTestsArguments(Arguments):
 
 
 def take_back_code(ctx: ToolContext) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
-    """Returns what brings the code back to what it was when the tests failed, and what cannot be brought back and why.
+    """Returns the changes that bring the code back to its state when the tests failed, and what cannot be brought back,
+    with the reason.
 
-    Neither of them where the session's changes of code since then are taken back already. Files of tests are left.
+    Both are empty if the session's changes of code since then are already taken back. Files of tests are left alone.
     """
     changes = _changes(ctx)
     if changes is None:
@@ -53,7 +54,8 @@ def take_back_code(ctx: ToolContext) -> tuple[tuple[FileChange, ...], tuple[str,
 
 
 def _changes(ctx: ToolContext) -> Sequence[PastChange] | None:
-    """Returns the session's changes of code since the tests failed, but those of files that are as they were then."""
+    """Returns the session's changes of code since the tests failed, without files that are as they were then; None if
+    the changes are not known."""
     position = ctx.position
     found = None if position.red is None else ctx.history.changes_since(position.red.since)
     if found is None or (position.changed and not found):

@@ -1,4 +1,4 @@
-"""`set_mode`: how much of the workflow the session is held to; the person's alone (FLW-07)."""
+"""`set_mode`: sets how strictly the session is held to the workflow; only the person can call it (FLW-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workflow_request_exemption`: asks for work that no test can come before, on files of its category (FLW-05)."""
+"""`workflow_request_exemption`: asks to change files for which no test can come first, by category (FLW-05)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What `repo_map` knows of source code: names defined and used (`tags.py`), by language (`languages.py`)."""
+"""The index of source code for `repo_map`: names defined and used (`tags.py`), by language (`languages.py`)."""

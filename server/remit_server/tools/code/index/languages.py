@@ -1,9 +1,10 @@
-"""The languages that a map knows, by the ending of a file's name: a tree-sitter grammar, and which of its nodes define
-names and which use them.
+"""The languages of a map, by file suffix: for each a tree-sitter grammar, and which of its nodes define names and which
+use them.
 
-Tables and a walk instead of tree-sitter's queries: a query takes minutes on a hostile text, and cannot be stopped.
+These are tables and a walk instead of tree-sitter's queries, because a query takes minutes on a hostile text and cannot
+be stopped.
 
-Source code that a map cannot know, so that it can say so.
+Also counts source files in languages that a map does not know, so that the map can say so.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from tree_sitter import Language
 NAMES = frozenset(
     {"identifier", "type_identifier", "field_identifier", "property_identifier", "private_property_identifier"}
 )
-"""The kinds of node that are a name, in one grammar or another."""
+"""The kinds of node that are a name in any of the grammars."""
 
 ANY = "*"
 
 Paths = Mapping[str, tuple[tuple[str, ...], ...]]
-"""By the kind of a node, the ways from it to a name, each as the fields to follow, `ANY` for each child; an empty way
-is the node itself."""
+"""For each kind of node, the ways from the node to a name. A way is the fields to follow, with `ANY` for each child; an
+empty way leads to the node itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """Where names are defined, used by themselves, and used as a `member` of something.
 
-    A kind in `only` defines one only where that field holds one of those kinds.
+    A node of a kind in `only` counts as a definition only if the field named there holds one of the kinds listed there.
     """
 
     language: Language
@@ -179,19 +180,19 @@ _GRAMMARS: Mapping[str, Callable[[], Grammar]] = MappingProxyType(
 
 @cache
 def grammar_of(language: str) -> Grammar:
-    """Returns the grammar of one of `LANGUAGES`, made when it is first needed."""
+    """Returns the grammar of one of `LANGUAGES`, created when it is first needed."""
     return _GRAMMARS[language]()
 
 
 def language_of(relative: str) -> str | None:
-    """Returns the language of a file, by the ending of its name; None where it is not known here."""
+    """Returns the language of a file by its suffix, or None if the suffix is unknown."""
     return LANGUAGES.get(PurePosixPath(relative).suffix.lower())
 
 
 FAMILIES: Mapping[str, str] = MappingProxyType(
     {"javascript": "scripts", "typescript": "scripts", "tsx": "scripts", "c": "c family", "cpp": "c family"}
 )
-"""Languages whose files use each other's names."""
+"""Languages whose files use each other's names, with the name of their family."""
 
 LANGUAGES: Mapping[str, str] = MappingProxyType(
     {
@@ -241,19 +242,19 @@ _MOST_NAMED = 5
 
 
 class UnknownLanguages:
-    """Counts source files that no grammar is there for, by the endings of their names."""
+    """Counts source files for which there is no grammar, by suffix."""
 
     def __init__(self) -> None:
         self._counted = Counter[str]()
 
     def count(self, relative: str, permits: Callable[[str, str], bool]) -> None:
-        """Take a file of none of `LANGUAGES` into account, if it is source code that may be read."""
+        """Counts a file that is in none of `LANGUAGES`, if it is source code that may be read."""
         ending = PurePosixPath(relative).suffix.lower()
         if ending in _ENDINGS and permits("fs.read", relative):
             self._counted[ending] += 1
 
     def said(self) -> list[str]:
-        """Returns what to say of them."""
+        """Returns a line for the summary that names the counted suffixes, or nothing."""
         named = [f"{ending} ({count})" for ending, count in self._counted.most_common(_MOST_NAMED)]
         more = ["…"] if len(self._counted) > _MOST_NAMED else []
         return [f"not looked at, as their language is not known here: {', '.join(named + more)}"] if named else []

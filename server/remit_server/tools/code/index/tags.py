@@ -1,6 +1,6 @@
-"""What one source file defines and names, found with tree-sitter in bounded time, remembered by content and stamp.
+"""What one source file defines and uses, found with tree-sitter in bounded time and remembered by content and stamp.
 
-One file of the workspace as tree-sitter sees it, in bounded time; the editor's buffer while it is open there.
+The text of a file is the editor's buffer while the file is open there.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from remit_server.workspace.trees.walk import Limits
 K = TypeVar("K")
 
 MAX_SOURCE_BYTES = 300_000
-"""Longer files are generated or data, mostly."""
+"""Most longer files are generated or hold data."""
 
 MAX_REMEMBERED = 5_000
-"""Files whose tags are kept: about 10 kB each."""
+"""How many files' tags are kept, at about 10 kB each."""
 
 _CHUNK = 64 * 1024
 _NODES_AT_ONCE = 1_000
@@ -39,7 +39,7 @@ _NODES_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name, and the line, from 1, on which its definition begins; `inner` where that line is indented."""
+    """A name, and the line, from 1, on which its definition begins. `inner` says whether that line is indented."""
 
     name: str
     line: int
@@ -48,9 +48,10 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """What a file of this language defines, by line, and the names it uses.
+    """The definitions in a file of this language, ordered by line, and the names that it uses.
 
-    `uses` it calls, imports, extends or takes for types; `members` it calls on something of which nothing is known.
+    `uses` are names that it calls, imports, extends or takes for types; `members` are names that it calls on an unknown
+    object.
     """
 
     language: str
@@ -60,7 +61,7 @@ class Tags:
 
 
 def find_tags(source: bytes, language: str, spent: Callable[[], bool]) -> Tags:
-    """Returns the tags of a source text. Raises TimeoutError where `spent` says that there is no more time."""
+    """Returns the tags of a source text. Raises TimeoutError if `spent` returns True."""
     grammar = grammar_of(language)
 
     def read(offset: int, _: Point) -> bytes:
@@ -88,8 +89,8 @@ def find_tags(source: bytes, language: str, spent: Callable[[], bool]) -> Tags:
 
 
 def _nodes(tree: Tree) -> Iterator[Node]:
-    """Yields every named node, in the order of the text, without recursion: a hostile text nests a hundred thousand
-    deep."""
+    """Yields every named node in the order of the text, without recursion, because a hostile text may nest a hundred
+    thousand levels deep."""
     cursor = tree.walk()
     while True:
         if (node := cursor.node) is not None and node.is_named:
@@ -130,21 +131,21 @@ def _text(node: Node) -> str:
 
 
 Stamp = tuple[int, int, int, int, int]
-"""What the file system says of a file: device, inode, size, and the times of its last change, in nanoseconds."""
+"""A file's state by the file system: device, inode, size, and the times of its last changes, in nanoseconds."""
 
 SETTLED_NS = 2_000_000_000
-"""A file that changed less than this before it was read may change again without its times telling."""
+"""If a file changed less than this before it was read, it may change again without a change of its times."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """Returns the stamp of a file: another content has another one, unless it was written within the clock's own
-    step."""
+    """Returns the stamp of a file. Two contents have different stamps, unless they were written within one step of the
+    clock."""
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @dataclass(slots=True)
 class TagCache:
-    """Tags by language and content, and by the stamp of the file that held it; the latest `most` of each."""
+    """Tags by language and content, and by language and file stamp; the latest `most` of each are kept."""
 
     most: int = MAX_REMEMBERED
     clock: Callable[[], int] = time.time_ns
@@ -153,7 +154,7 @@ class TagCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tags(self, source: bytes, language: str, spent: Callable[[], bool]) -> Tags:
-        """As `find_tags`, which is asked once for each content."""
+        """Returns what `find_tags` returns, but calls it once for each content."""
         key = (language, digest_of(source))
         if (known := self._known(self._kept, key)) is not None:
             return known
@@ -162,9 +163,9 @@ class TagCache:
         return found
 
     def of_file(self, status: os.stat_result, language: str, tags: Callable[[], Tags]) -> Tags:
-        """Returns what `tags` says of a file that is as `status` says, asked once for each stamp.
+        """Returns what `tags` returns for the file with this `status`, but calls it once for each stamp.
 
-        Nothing is remembered of a file that changed just now: its stamp may come to mean another content.
+        Does not remember a file that changed just now, because it may change again and keep its stamp.
         """
         key = (language, stamp_of(status))
         if (known := self._known(self._stamped, key)) is not None:
@@ -193,10 +194,10 @@ REMEMBERED = TagCache()
 
 
 def tags_of(ctx: ToolContext, relative: str, language: str, limits: Limits, cache: TagCache = REMEMBERED) -> Tags:
-    """Returns what a file defines and uses; it is read only where it changed since: nothing is watched, so nothing is
-    missed.
+    """Returns what a file defines and uses. Reads the file only if its stamp changed; a stamp is compared on each call,
+    so no change is missed.
 
-    Raises ToolError, UnicodeEncodeError, and TimeoutError where it takes too long.
+    Raises ToolError and UnicodeEncodeError, and TimeoutError if it takes too long.
     """
 
     def found() -> Tags:
@@ -205,7 +206,7 @@ def tags_of(ctx: ToolContext, relative: str, language: str, limits: Limits, cach
     if ctx.documents.get(relative) is not None:
         return found()
     try:
-        # Taken before the file is read: what changes meanwhile has another stamp the next time.
+        # Take the stamp before the file is read, so that a change during the read gives another stamp the next time.
         status = ctx.workspace.root.joinpath(relative).lstat()
     except OSError:
         return found()
@@ -213,14 +214,14 @@ def tags_of(ctx: ToolContext, relative: str, language: str, limits: Limits, cach
 
 
 def _a_while(limits: Limits) -> Callable[[], bool]:
-    """Returns whether one file has taken too long, or all of them: some texts take a parser or a query very long."""
+    """Returns a function that says whether the time for one file or for all is over, because some texts take very long
+    to parse."""
     own = Limits(seconds=MAX_FILE_SECONDS)
     return lambda: limits.spent() or own.spent()
 
 
 def source_of(ctx: ToolContext, relative: str) -> str:
-    """Returns the text of a file, which the editor may hold. Raises ToolError, also where it is too large to be worth
-    it."""
+    """Returns the text of a file, or of its buffer in the editor. Raises ToolError, also if the file is too large."""
     document = ctx.documents.get(relative)
     if document is None:
         path = WorkspacePath(relative, ctx.workspace.root)

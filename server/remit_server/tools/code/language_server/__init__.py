@@ -1,1 +1,1 @@
-"""What the code tools share: whom they ask, and how an answer is shown."""
+"""What the code tools share: who answers a question, and how an answer is shown."""

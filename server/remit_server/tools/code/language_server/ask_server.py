@@ -1,10 +1,11 @@
-"""Who is asked about code: the editor, else a language server in the sandbox, else, for names, tree-sitter
-(TOOL-07).
+"""Decides who answers a question about code: the editor, else a language server in the sandbox, else, for names,
+tree-sitter (TOOL-07).
 
-A server that the system provides is started by us, word for word, and cannot change or reach anything: like git, it is
-a way of reading. One of the project's own is the project's program, so policy judges it as the command that it is.
+We start a server that the system provides with a fixed command line, and it cannot change or reach anything, so like
+git it counts as a way of reading. A server of the project's own is a program of the project, so policy judges it as a
+command.
 
-The language servers that are known stand in a table, and the one of them is asked that a sandbox can see here.
+`SERVERS` lists the known language servers; the first of them that a sandbox can see on this machine is asked.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ LANGUAGES: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"), "cpp"),
     }
 )
-"""LSP's names of languages by the ending of a file's name."""
+"""LSP's names of languages, by file suffix."""
 
 _SCRIPTS = frozenset({"typescript", "typescriptreact", "javascript", "javascriptreact"})
 
@@ -60,7 +61,8 @@ _SCRIPTS = frozenset({"typescript", "typescriptreact", "javascript", "javascript
 class LanguageServer:
     """A program that speaks LSP on its standard streams, for these languages.
 
-    `options` are what it is told at its start: nothing of the project's is to be built or run for an answer.
+    `options` are its initialization options; they keep it from building or running anything of the project for an
+    answer.
     """
 
     program: str
@@ -85,12 +87,13 @@ SERVERS = (
     LanguageServer("rust-analyzer", frozenset({"rust"}), options=_RUST_OPTIONS),
     LanguageServer("clangd", frozenset({"c", "cpp"}), ("--background-index=false",)),
 )
-"""Of two for one language, the first that is there."""
+"""The known servers. If several of them serve a language, the first one that is installed is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A server on this machine. One that is `own` lies in the workspace: the project's program, not the person's."""
+    """A server on this machine. With `own` it lies in the workspace, so it is the project's program, not the
+    person's."""
 
     server: LanguageServer
     program: str
@@ -104,20 +107,20 @@ class Found:
 
 
 def language_of(path: str) -> str | None:
-    """LSP's name of a file's language."""
+    """Returns LSP's name of a file's language, or None if the suffix is unknown."""
     return LANGUAGES.get(PurePosixPath(path).suffix.lower())
 
 
 def programs_for(language: str | None) -> tuple[str, ...]:
-    """Returns the names of the programs that would do."""
+    """Returns the names of the programs that serve a language; without one, of all programs."""
     return tuple(each.program for each in SERVERS if language is None or language in each.languages)
 
 
 def find_server(language: str | None, root: Path, *, own: bool) -> Found | None:
-    """Returns the server for a language where a sandbox can see one: in the system's folders, else, with `own`, the
-    project's.
+    """Returns a server for the language that a sandbox can see: one in the system's folders, else, with `own`, one of
+    the project.
 
-    The project's come last, as they are commands for policy to judge.
+    The project's servers come last, because they are commands that policy judges.
     """
     for theirs in (False, True)[: 1 + own]:
         environment = project_environment(root, own=theirs)
@@ -130,20 +133,20 @@ def find_server(language: str | None, root: Path, *, own: bool) -> Found | None:
 
 
 MAX_OPENED = 50
-"""Files that a server is shown at once, to say what is wrong in them."""
+"""How many files a server opens at once to diagnose them."""
 MAX_UNSAVED_CHARS = 1_000_000
 MAX_OUTPUT_BYTES = 16_000_000
 SECONDS = 40.0
 _GRACE_S = 10.0
 _WALK_S = 5.0
-# An argument may have 128 KiB, all of them together some megabytes.
+# An argument may have 128 KiB, and all arguments together a few megabytes.
 _WORD_CHARS = 100_000
 _MAX_WORDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question, how it is named, how its answer is told, and what is known by name where nobody can answer it."""
+    """A question, its name for people, the style of the answer, and a lookup by name for when nobody can answer."""
 
     query: CodeQuery
     about: str
@@ -152,7 +155,7 @@ class Ask:
 
 
 def targets_of(query: CodeQuery, ctx: ToolContext) -> tuple[Target, ...]:
-    """Reading what is asked about; and the command, where only a program of the project's own could answer."""
+    """Returns the read of the queried path, and the command if only a server of the project's own could answer."""
     reads = Target("fs.read", ctx.resolve(query.path or "."))
     if ctx.code.available:
         return (reads,)
@@ -162,11 +165,12 @@ def targets_of(query: CodeQuery, ctx: ToolContext) -> tuple[Target, ...]:
 
 
 async def plan_for(ask: Ask, ctx: ToolContext) -> Plan:
-    """Returns the editor's answer if it has one, else a server's. Raises ToolError where nobody can answer."""
+    """Returns a plan for the editor's answer if it found something, else for a server's. Raises ToolError if nobody can
+    answer."""
     said = await ctx.code.ask(ask.query) if ctx.code.available else None
     if isinstance(said, Answer) and said.findings:
         return _answer_plan(said, ask, ctx)
-    # An editor that finds nothing may have nobody who knows the language; where a server does, it is asked as well.
+    # An editor that finds nothing may lack support for the language, so a server is asked as well if there is one.
     language = await asyncio.to_thread(_language, ask.query, ctx)
     found = find_server(language, ctx.workspace.root, own=not ctx.code.available)
     if found is not None:
@@ -215,7 +219,7 @@ def _nobody(language: str | None, said: Unavailable | None) -> ToolError:
 
 
 def _language(query: CodeQuery, ctx: ToolContext) -> str | None:
-    """Returns the language of the file that is asked about, or that of most files."""
+    """Returns the language of the queried file, or the most frequent one in the queried folder."""
     if query.path is not None and not _is_folder(query, ctx):
         return language_of(query.path)
     files = walk(ctx.workspace, ctx.resolve(query.path or "."), Limits(seconds=_WALK_S))
@@ -224,8 +228,7 @@ def _language(query: CodeQuery, ctx: ToolContext) -> str | None:
 
 
 def _spec(query: CodeQuery, found: Found, language: str | None, files: list[str], ctx: ToolContext) -> CommandSpec:
-    """Returns the program that asks the server, in the sandbox, on a workspace that neither can write to. Raises
-    ToolError."""
+    """Returns the command that asks the server in the sandbox; neither can write to the workspace. Raises ToolError."""
     root = ctx.workspace.root
     python = shutil.which("python3", path=found.environment["PATH"])
     if python is None:
@@ -270,7 +273,8 @@ def _spec(query: CodeQuery, found: Found, language: str | None, files: list[str]
 
 
 def _files(query: CodeQuery, language: str | None, ctx: ToolContext) -> list[str]:
-    """Returns what the server is to open: the file, or those that it is to judge; one, to know the project by."""
+    """Returns the files that the server opens: the queried file, or in a folder all files to diagnose, or else one file
+    from which the server finds the project."""
     if not _is_folder(query, ctx):
         return [query.path or "."]
     below = walk(ctx.workspace, ctx.resolve(query.path or "."), Limits(seconds=_WALK_S))
@@ -283,14 +287,14 @@ def _is_folder(query: CodeQuery, ctx: ToolContext) -> bool:
 
 
 def _judged_files(query: CodeQuery, language: str | None, files: int, ctx: ToolContext) -> tuple[str, ...]:
-    """Returns what of a folder was judged."""
+    """Returns a note on how many files of a folder were diagnosed."""
     if query.kind != "diagnostics" or not _is_folder(query, ctx):
         return ()
     return (f"it looked at {min(files, MAX_OPENED)} of {files} {language} files",)
 
 
 def _unsaved_buffers(language: str | None, ctx: ToolContext) -> dict[str, str]:
-    """Returns the buffers that differ from their files, of the language, that may be read."""
+    """Returns the texts of the language's buffers that differ from their files and that may be read."""
     texts: dict[str, str] = {}
     for relative in ctx.documents.paths():
         document = ctx.documents.get(relative)
@@ -310,7 +314,7 @@ def _read_saved(relative: str, ctx: ToolContext) -> str | None:
 
 
 def _read_output(output: CommandOutput, found: Found, ask: Ask, notes: tuple[str, ...], ctx: ToolContext) -> Outcome:
-    """Returns the outcome of asking a server. Raises ToolError where it said nothing that could be used."""
+    """Returns the outcome of asking a server. Raises ToolError if its answer cannot be used."""
     name = found.server.program
     try:
         answer = parse_answer(json.loads(output.stdout), ask.query.kind, f"`{name}`")
@@ -327,5 +331,5 @@ def _read_output(output: CommandOutput, found: Found, ask: Ask, notes: tuple[str
 
 
 def _last_words(output: CommandOutput, ctx: ToolContext) -> str:
-    said = ctx.redact(output.stderr.decode(errors="replace")).strip().splitlines()  # whole: a cut secret is not seen
+    said = ctx.redact(output.stderr.decode(errors="replace")).strip().splitlines()  # before a cut could hide a secret
     return f"; it last printed: {visible(said[-1], 'show')[:200]}" if said else ""

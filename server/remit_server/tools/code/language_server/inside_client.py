@@ -1,8 +1,8 @@
 """Asks one language server one question, inside the sandbox, and prints the answer as one JSON object.
 
-The arguments, put together, are the question: JSON, deflated, in base64. Nothing of Remit is there, so this imports the
-standard library only, and works with any Python from 3.9 on. The server is not trusted: what it says is cut, what it
-asks for is refused, and all of it ends with its time.
+The arguments, joined, are the question: JSON, deflated, in base64. Remit is not installed in the sandbox, so this
+module imports only the standard library, and works with any Python from 3.9 on. The server is not trusted: its output
+is cut, its requests are refused, and everything ends at the deadline.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_TEXT = 10_000
 BUSY_S = 0.4
 QUIET_S = 1.0
 AGAIN_S = 0.3
-AGAIN = (-32801, -32802)  # the content changed, the server cancelled: both mean later
+AGAIN = (-32801, -32802)  # ContentModified and ServerCancelled: both mean "ask again later"
 
 
 def table(value: Any) -> dict[str, Any]:
@@ -43,11 +43,11 @@ def row(value: Any) -> list[Any]:
 
 
 class Failed(Exception):
-    """No answer; the text says why."""
+    """The server gave no answer; the text says why."""
 
 
 class Server:
-    """One language server on its pipes."""
+    """One language server, connected by pipes."""
 
     def __init__(self, command: list[str], deadline: float) -> None:
         self.deadline = deadline
@@ -59,12 +59,13 @@ class Server:
         try:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
-            # A script whose interpreter is not there fails like one that is not there itself.
+            # A script whose interpreter is missing raises the same error as a missing script.
             raise Failed(f"it could not be started: {(error.strerror or str(error)).lower()}") from error
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self) -> None:
-        """Put each message on the queue; None where there is no more, a string where it is none of the protocol."""
+        """Puts each message on the queue; at the end, or when the server breaks the protocol, puts a string that says
+        so."""
         pipe: Any = self.process.stdout
         try:
             while True:
@@ -76,7 +77,8 @@ class Server:
 
     @staticmethod
     def message(pipe: Any) -> Any:
-        """Returns the next message. Raises Failed at the end, ValueError for what is none."""
+        """Returns the next message. Raises Failed at the end of the stream, and ValueError for data that is no
+        message."""
         length = -1
         for _ in range(MAX_GARBAGE_LINES):
             line = pipe.readline(MAX_TEXT)
@@ -92,7 +94,7 @@ class Server:
         return json.loads(pipe.read(length))
 
     def send(self, **message: Any) -> None:
-        """Write one message."""
+        """Writes one message. Raises Failed if the server has ended."""
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         pipe: Any = self.process.stdin
         try:
@@ -102,7 +104,8 @@ class Server:
             raise Failed("it ended without an answer") from error
 
     def take(self, seconds: float) -> Any:
-        """Deal with what comes next, and give it. Raises queue.Empty after so long, Failed where there is no more."""
+        """Handles the next message and returns it. Raises queue.Empty after `seconds`, Failed if there are no more
+        messages."""
         left = min(seconds, self.deadline - time.monotonic())
         message: Any = self.heard.get(timeout=max(0.0, left))
         if isinstance(message, str):
@@ -112,7 +115,7 @@ class Server:
         return message
 
     def deal(self, message: dict[str, Any]) -> None:
-        """Answer a request of the server's own, note a notification."""
+        """Answers a request from the server, or notes a notification."""
         params = table(message.get("params"))
         method = message["method"]
         if "id" in message:
@@ -133,7 +136,7 @@ class Server:
                 self.working.discard(str(params.get("token")))
 
     def ask(self, method: str, params: Any) -> Any:
-        """Returns the result of a request, asked again while the server says that it is too early. Raises Failed."""
+        """Returns the result of a request, and asks again while the server says that it is too early. Raises Failed."""
         while True:
             self.number += 1
             self.send(id=self.number, method=method, params=params)
@@ -146,7 +149,7 @@ class Server:
             time.sleep(AGAIN_S)
 
     def answer(self) -> dict[str, Any]:
-        """Returns the answer to the last request."""
+        """Returns the answer to the last request. Raises Failed if none comes in time."""
         while True:
             try:
                 message = table(self.take(self.deadline - time.monotonic()))
@@ -156,7 +159,8 @@ class Server:
                 return message
 
     def settle(self, seconds: float, files: set[str] | None = None) -> bool:
-        """Listen until it is quiet for so long, and has spoken of all files; False where the time is over before."""
+        """Listens until the server is quiet for `seconds` and has published diagnostics of all `files`; returns False
+        if the deadline passes first."""
         since = time.monotonic()
         while time.monotonic() < self.deadline:
             try:
@@ -176,7 +180,7 @@ def uri_of(path: str) -> str:
 
 
 def start(server: Server, question: dict[str, Any]) -> None:
-    """Shakes hands, and opens the files that the question is about."""
+    """Initializes the server, and opens the files that the question is about."""
     root = uri_of(question["root"])
     folder = {"uri": root, "name": "workspace"}
     document: dict[str, Any] = {
@@ -218,8 +222,8 @@ def start(server: Server, question: dict[str, Any]) -> None:
 
 
 def look_up(server: Server, question: dict[str, Any]) -> list[Any]:
-    """Returns the results of one request, each as an item. Asked again when the server has caught up, where it has
-    not."""
+    """Returns the results of one request, each as an item. If there are none and the server turns out to have been
+    busy, asks again once it is done."""
     method, params = request_of(question)
     found = server.ask(method, params)
     if not found:
@@ -230,7 +234,7 @@ def look_up(server: Server, question: dict[str, Any]) -> list[Any]:
 
 
 def request_of(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Returns the method and its params."""
+    """Returns the LSP method and its params for the question."""
     kind = question["kind"]
     if kind == "workspace_symbols":
         return "workspace/symbol", {"query": question["name"]}
@@ -244,7 +248,7 @@ def request_of(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def items_of(found: Any, question: dict[str, Any]) -> list[Any]:
-    """Returns what LSP spells in several ways, in one."""
+    """Returns the results as items of one form; LSP has several forms for them."""
     results = [found] if table(found) else row(found)
     if question["kind"] == "symbols":
         return list(symbols(results, uri_of(str(Path(question["root"], question["path"])))))
@@ -252,7 +256,7 @@ def items_of(found: Any, question: dict[str, Any]) -> list[Any]:
 
 
 def item_of(each: dict[str, Any]) -> dict[str, Any]:
-    """Returns a Location, a LocationLink or a SymbolInformation."""
+    """Returns the item for a Location, a LocationLink or a SymbolInformation."""
     location = table(each.get("location")) or each
     return {
         "uri": location.get("uri", location.get("targetUri")),
@@ -264,7 +268,7 @@ def item_of(each: dict[str, Any]) -> dict[str, Any]:
 
 
 def symbols(results: list[Any], uri: str) -> Iterator[dict[str, Any]]:
-    """Yields symbols of one file, each with what it is part of, in the order of the text."""
+    """Yields the symbols of one file, each with the name of its container, in the order of the text."""
     pending = [(table(each), "", 0) for each in reversed(results)]
     while pending:
         each, container, depth = pending.pop()
@@ -279,7 +283,7 @@ def symbols(results: list[Any], uri: str) -> Iterator[dict[str, Any]]:
 
 
 def diagnose(server: Server, question: dict[str, Any]) -> tuple[list[Any], bool]:
-    """Returns the diagnostics of the opened files, and whether all of them were told of."""
+    """Returns the diagnostics of the opened files, and whether the server reported on all of them."""
     wanted = {uri_of(str(Path(question["root"], name))) for name in question["files"]}
     whole = server.settle(QUIET_S, wanted)
     items = [
@@ -291,14 +295,14 @@ def diagnose(server: Server, question: dict[str, Any]) -> tuple[list[Any], bool]
 
 
 def shorten_item(item: dict[str, Any]) -> dict[str, Any]:
-    """Returns an item without what would make it long."""
+    """Returns an item without empty values, and with its texts cut to `MAX_TEXT`."""
     return {
         key: value[:MAX_TEXT] if isinstance(value, str) else value for key, value in item.items() if value is not None
     }
 
 
 def answer_question(question: dict[str, Any]) -> dict[str, Any]:
-    """Returns what is printed."""
+    """Returns the answer to print."""
     server: Server | None = None
     try:
         server = Server(question["command"], time.monotonic() + question["seconds"])
@@ -318,7 +322,7 @@ def answer_question(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def print_answer(answer: dict[str, Any]) -> None:
-    """Print it, and end at once, whatever the server still does."""
+    """Prints the answer and exits at once, even if the server is still running."""
     with suppress(OSError):
         sys.stdout.write(json.dumps(answer))
         sys.stdout.flush()
@@ -326,9 +330,9 @@ def print_answer(answer: dict[str, Any]) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Ask what the arguments say."""
+    """Answers the question in the arguments."""
     question = json.loads(zlib.decompress(base64.b64decode("".join(words))))
-    # A server that does not read its pipe would hold up the writing of it for ever.
+    # If the server does not read its pipe, a write to it would block for ever.
     late = threading.Timer(question["seconds"] + 2, print_answer, [{"failed": "it did not answer in time"}])
     late.daemon = True
     late.start()

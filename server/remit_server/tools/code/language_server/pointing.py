@@ -1,6 +1,6 @@
-"""Where a call points to: a line, and a name or a column on it (TOOL-07).
+"""Finds the place that a call names: a line, and a name or a column on it (TOOL-07).
 
-What is defined under a name, by tree-sitter alone: nothing is known of types, scopes or imports (TOOL-07).
+Also finds definitions by name with tree-sitter alone, which knows nothing about types, scopes or imports (TOOL-07).
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class PlaceArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Pointed:
-    """The question about a place, and the name that stands there, if one does."""
+    """The question about a place, and the name at the place, if there is one."""
 
     query: CodeQuery
     name: str
 
     @property
     def about(self) -> str:
-        """The place in words."""
+        """The place in words, for people."""
         at = f"{self.query.path}:{self.query.line + 1}"
         return f"of `{self.name}` at {at}" if self.name else f"at {at}"
 
 
 def parse_position(kind: QueryKind, arguments: PlaceArguments, ctx: ToolContext) -> Pointed:
-    """Returns what the arguments point to. Raises ToolError where there is nothing."""
+    """Returns the place that the arguments name. Raises ToolError if there is no such place."""
     path = ctx.resolve(arguments.path)
     read_source(path, ctx)
     texts = Texts(ctx)
@@ -61,7 +61,7 @@ def parse_position(kind: QueryKind, arguments: PlaceArguments, ctx: ToolContext)
             f"there is no line {arguments.line} in `{path.relative}`", f"it has {len(lines)} lines", "read it again"
         )
     number = arguments.line - 1
-    # Looked for where secrets are out: whether a guess is there would give one away.
+    # Look in the redacted line, because otherwise a guess that is found would give a secret away.
     index, name = _index(redacted[number], arguments, path.relative)
     if name and (raw := _whole(name, lines[number])):
         index = min(raw, key=lambda at: abs(at - index))
@@ -86,7 +86,7 @@ def _index(line: str, arguments: PlaceArguments, relative: str) -> tuple[int, st
 
 
 def _whole(name: str, line: str) -> list[int]:
-    """Returns where `name` stands in the line, not as part of a longer one."""
+    """Returns the indexes in the line at which `name` is a whole word."""
     return [found.start() for found in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", line)]
 
 
@@ -96,7 +96,7 @@ MAX_SECONDS = 10.0
 
 
 def symbols_of(ctx: ToolContext, relative: str) -> Answer:
-    """Returns all that one file defines. Raises ToolError where it cannot be read or parsed."""
+    """Returns all definitions in one file. Raises ToolError if the file cannot be read or parsed."""
     language = language_of(relative)
     if language is None:
         raise ToolError(
@@ -110,7 +110,7 @@ def symbols_of(ctx: ToolContext, relative: str) -> Answer:
 
 
 def find_symbols(ctx: ToolContext, part: str, wanted: Callable[[str], bool]) -> Answer:
-    """Returns all definitions of the workspace whose name is wanted, which holds `part`, in whatever case."""
+    """Returns all definitions in the workspace whose name is `wanted`. Such a name contains `part`, in any case."""
     limits = Limits(seconds=MAX_SECONDS)
     found: list[Symbol] = []
     unknown, folded = UnknownLanguages(), part.casefold()
@@ -122,7 +122,7 @@ def find_symbols(ctx: ToolContext, part: str, wanted: Callable[[str], bool]) -> 
         if not ctx.permits("fs.read", relative):
             continue
         try:
-            if folded in source_of(ctx, relative).casefold():  # most files are not worth being parsed
+            if folded in source_of(ctx, relative).casefold():  # skip most files without parsing them
                 found += _find_definitions(ctx, relative, language, wanted, limits)
         except (ToolError, UnicodeEncodeError, TimeoutError):
             continue
@@ -134,9 +134,9 @@ def find_symbols(ctx: ToolContext, part: str, wanted: Callable[[str], bool]) -> 
 
 
 def _files_with(ctx: ToolContext, part: str, limits: Limits) -> Iterator[str]:
-    """Paths of a small tree's files, and of those of a large one that hold `part`."""
+    """Yields all files of a small tree, or the files of a large one that hold `part`."""
     base = ctx.workspace.resolve(".")
-    if not part.isascii():  # its other cases may be of another length
+    if not part.isascii():  # in another case it may have another length
         yield from walk(ctx.workspace, base, limits)
         return
     for relative, _ in files_to_search(ctx, base, parse_pattern(f"(?i){re.escape(part)}"), MAX_SOURCE_BYTES, limits):

@@ -1,7 +1,7 @@
-"""What an answer about code comes to, once places that may not be shown are out of it (TOOL-07).
+"""Makes the outcome from an answer about code, without places that may not be shown (TOOL-07).
 
-An editor and a language server may know of files that policy keeps unread, and may name any other. Only what a
-read would show is shown, and every line of it is read here, not taken from the answer.
+An editor and a language server may know files that policy keeps unread, and may name any other. So only files that may
+be read are shown, and every line is read here, not taken from the answer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_OUTSIDE = 5
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A finding that may be shown. `line` and `column` are from 1; `text` is that line, or nothing."""
+    """A finding that may be shown. `line` and `column` are from 1; `text` is the source line, or empty."""
 
     finding: Finding
     path: str
@@ -42,13 +42,14 @@ class Seen:
 
     @property
     def where(self) -> str:
-        """As compilers print it."""
+        """The place in the form that compilers print."""
         return f"{visible(self.path, 'show')}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one kind of finding is told: its noun, what orders it, its line, its data; and whether its code is shown."""
+    """How one kind of finding is shown: its noun, its line, its data, its order, and whether its source line is
+    shown."""
 
     noun: str
     line: Callable[[Seen], str]
@@ -65,7 +66,7 @@ class _Sorted:
 
 
 def place_of(finding: Finding) -> Place:
-    """Returns where a finding is."""
+    """Returns the place of a finding."""
     return finding if isinstance(finding, Place) else finding.place
 
 
@@ -91,7 +92,7 @@ def render_answer(answer: Answer, about: str, style: Style, ctx: ToolContext) ->
 
 
 def show_readable(findings: Iterable[Finding], style: Style, ctx: ToolContext) -> tuple[Seen, ...]:
-    """Returns the findings, at most `MAX_SHOWN`, in files that may be read."""
+    """Returns the findings in files that may be read, at most `MAX_SHOWN`."""
     return tuple(_show(findings, style, ctx)[1])
 
 
@@ -115,7 +116,7 @@ def _notes(answer: Answer, found: _Sorted, seen: int, total: int) -> list[str]:
 
 
 def _sort_findings(findings: Iterable[Finding], ctx: ToolContext) -> _Sorted:
-    """Returns each finding once, by whether it may be shown."""
+    """Returns the findings, each once, sorted by whether they may be shown."""
     found = _Sorted()
 
     @cache
@@ -139,7 +140,7 @@ def _sort_findings(findings: Iterable[Finding], ctx: ToolContext) -> _Sorted:
 
 
 def _relative(uri: str, ctx: ToolContext) -> str | None:
-    """Returns the real path in the workspace that a URI leads to, links followed, or None."""
+    """Returns the real path in the workspace that a URI leads to after links, or None."""
     try:
         parts = urlsplit(uri)
         if parts.scheme != "file" or parts.netloc not in {"", "localhost"}:
@@ -150,13 +151,13 @@ def _relative(uri: str, ctx: ToolContext) -> str | None:
 
 
 def _last_names(uri: str) -> str:
-    """Returns the last two names of a place that is nobody's business here: enough to tell which library it is."""
+    """Returns the last two names of a path outside the workspace, which are enough to tell which library it is."""
     names = PurePosixPath(unquote(uri.partition("://")[2] or uri)).parts[-2:]
     return visible("/".join(names), "show")[:MAX_LINE_CHARS] or "?"
 
 
 class Texts:
-    """The lines of files, as they are and without secrets; none of one that is gone, binary or huge."""
+    """The lines of files, as they are and without secrets; empty for a file that is missing, binary or huge."""
 
     def __init__(self, ctx: ToolContext) -> None:
         self._ctx = ctx
@@ -186,7 +187,7 @@ def _show_finding(relative: str, place: Place, finding: Finding, texts: Texts, s
 
 
 def _safe(finding: Finding, redact: Callable[[str], str]) -> Finding:
-    """Returns its texts as they may be shown: somebody else wrote them, and may have quoted a file."""
+    """Returns a finding with its texts redacted and cut, because others wrote them and may have quoted a file."""
 
     def safe(text: str) -> str:
         return cut_line(redact(text)) if text else ""
@@ -201,7 +202,7 @@ def _safe(finding: Finding, redact: Callable[[str], str]) -> Finding:
 
 
 def code_style(noun: str) -> Style:
-    """Returns a place with the line that is there."""
+    """Returns a style that shows each place with its source line."""
 
     def line(seen: Seen) -> str:
         return f"{seen.where}  {seen.text}".rstrip()
@@ -210,20 +211,20 @@ def code_style(noun: str) -> Style:
 
 
 def column_of(line: str, character: int) -> int:
-    """Returns the column, from 1, of a UTF-16 character from 0; at most one past the line's end where the line is
-    known."""
+    """Returns the column, from 1, of a UTF-16 character, from 0. If the line is known, the column is at most one past
+    its end."""
     if not line or line.isascii():
         return min(character, len(line)) + 1 if line else character + 1
     return len(line.encode("utf-16-le", "surrogatepass")[: 2 * character].decode("utf-16-le", "ignore")) + 1
 
 
 def character_of(line: str, index: int) -> int:
-    """Returns the UTF-16 character, from 0, of an index of the line."""
+    """Returns the UTF-16 character, from 0, of an index into the line."""
     return len(line[:index].encode("utf-16-le", "surrogatepass")) // 2
 
 
 def cut_line(text: str) -> str:
-    """Returns one line of text, nothing hidden in it, of a length that can be shown."""
+    """Returns the text on one line, cut to `MAX_LINE_CHARS` and with hidden characters spelled out."""
     plain = visible(" ".join(text.split()), "show")
     over = len(plain) - MAX_LINE_CHARS
     return plain if over <= 0 else f"{plain[:MAX_LINE_CHARS]}… ({over} more characters)"

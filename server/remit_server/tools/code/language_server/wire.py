@@ -1,10 +1,10 @@
-"""What an editor or a language server says about code, parsed: both use one shape, and neither is trusted
+"""Parses the answer of an editor or a language server about code. Both use one shape, and neither is trusted
 (docs/editors/protocol.md; TOOL-07).
 
     {items: [{uri, range: {start: {line, character}}, name?, kind?, container?, severity?, message?, source?, code?}],
      total?, unfinished?, failed?}
 
-Numbers of kinds and severities are those of LSP.
+The numbers of kinds and severities are those of LSP.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from remit_server.workspace.code import Answer, CodeQuery, Finding, Place, Problem, QueryKind, Symbol, Unavailable
 
 MAX_ITEMS = 2_000
-"""Of an answer that are looked at."""
+"""How many items of an answer are used."""
 MAX_NAME = 300
 MAX_MESSAGE = 10_000
 _MAX_NUMBER = 2**31 - 1
@@ -29,7 +29,7 @@ SYMBOL_KINDS = (
     *("interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object", "key"),
     *("null", "enum member", "struct", "event", "operator", "type parameter"),
 )
-"""The words for LSP's numbers from 1 on."""
+"""The words for LSP's kinds of symbols, which are numbered from 1."""
 _SEVERITIES: Mapping[int, Literal["error", "warning", "information", "hint"]] = MappingProxyType(
     {1: "error", 2: "warning", 3: "information", 4: "hint"}
 )
@@ -90,7 +90,7 @@ class _Answer(_Wire):
 
 
 def question(query: CodeQuery, root: str) -> dict[str, Any]:
-    """Returns a query as it is sent to an editor."""
+    """Returns a query in the form that is sent to an editor."""
     asked: dict[str, Any] = {"kind": query.kind, "limit": MAX_ITEMS}
     if query.path is not None:
         asked["uri"] = file_uri(f"{root}/{query.path}")
@@ -107,8 +107,7 @@ def file_uri(path: str) -> str:
 
 
 def parse_answer(raw: Any, kind: QueryKind, source: str) -> Answer | Unavailable:
-    """Returns what was said, cut to a size that can be used; an item that has not the shape is left out, and
-    counted."""
+    """Returns the answer, cut to a usable size. An item without the agreed shape is left out and counted."""
     try:
         said = _Answer.model_validate(raw)
     except ValidationError:
@@ -133,7 +132,7 @@ def parse_answer(raw: Any, kind: QueryKind, source: str) -> Answer | Unavailable
 
 
 def _finding(item: Any, kind: QueryKind) -> Finding:
-    """Raises ValidationError."""
+    """Returns the finding in an item. Raises ValidationError."""
     match kind:
         case "diagnostics":
             problem = _Problem.model_validate(item)

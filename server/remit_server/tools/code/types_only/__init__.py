@@ -1,1 +1,1 @@
-"""Whether an edit changes types alone: syntax trees compared without what no run of the code can see (FLW-09)."""
+"""Tells whether an edit changes types alone: compares syntax trees without what no run of the code can see (FLW-09)."""

@@ -1,4 +1,4 @@
-"""Compares two texts of a file by their syntax trees without types, by the language of its name (FLW-09)."""
+"""Compares two texts of a file by their syntax trees without types, for the language of the file's name (FLW-09)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remit_server.tools.code.types_only.python_tree import without_types as pyth
 from remit_server.tools.code.types_only.script_tree import without_types as script_without_types
 
 _TYPES_ALONE = re.compile(r"\.(?:pyi|d\.[cm]?ts|(?:test-d|tst)\.[cm]?tsx?)$", re.IGNORECASE)
-"""Names of files that hold types alone, or test them: nothing in them runs, tsd and TSTyche only read them."""
+"""Names of files that hold only types or tests of types. Nothing in them runs; tsd and TSTyche only read them."""
 
 READERS: Mapping[str, Callable[[bytes], object]] = MappingProxyType(
     {
@@ -22,7 +22,7 @@ READERS: Mapping[str, Callable[[bytes], object]] = MappingProxyType(
         "tsx": lambda source: script_without_types(source, "tsx"),
     }
 )
-"""What reads a text into a tree without types, by language; ValueError where it cannot."""
+"""For each language, the function that reads a text into a tree without types. It raises ValueError if it cannot."""
 
 WHY_NOT: Mapping[str, str] = MappingProxyType(
     {
@@ -34,11 +34,11 @@ WHY_NOT: Mapping[str, str] = MappingProxyType(
         "cpp": "in C++ a type decides what runs",
     }
 )
-"""Why the other languages with a grammar have no edits of types alone."""
+"""Why an edit in another language with a grammar never counts as one of types alone."""
 
 
 def cannot_compare(path: str) -> str | None:
-    """Returns why an edit of such a file is never one of types alone; None where it can be found out."""
+    """Returns why an edit of such a file never counts as one of types alone, or None if it can."""
     language = language_of(path)
     if _TYPES_ALONE.search(path) or language in READERS:
         return None
@@ -46,7 +46,7 @@ def cannot_compare(path: str) -> str | None:
 
 
 def runs_otherwise(path: str, before: bytes | None, after: bytes | None) -> str | None:
-    """Returns why a change is none of types alone, in words; None where it is."""
+    """Returns why a change is more than one of types alone, or None if it changes only types."""
     if (why := cannot_compare(path)) is not None:
         return why
     if _TYPES_ALONE.search(path):

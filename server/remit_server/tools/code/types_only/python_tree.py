@@ -1,8 +1,8 @@
 """A Python module without types, by `ast` (FLW-09).
 
-Annotations are left out where no run of the code reads them: not in a class's body, where dataclasses and their like
-do, not of a decorated function, whose decorator may, nor of one that is handed over (`typer.run(main)`), not in a
-module that looks at annotations itself, and not where one would call something.
+Annotations are left out where no run of the code reads them. They stay in a class's body, because dataclasses and the
+like read them; on a decorated function, because its decorator may; on a function that is passed as a value
+(`typer.run(main)`); in a module that reads annotations itself; and where an annotation would call something.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _LOOKS = frozenset(
         "exec",
     }
 )
-"""What a module names that reads annotations, or gets at a function by a way that cannot be followed."""
+"""Names in modules that read annotations, or that reach functions in ways that cannot be followed."""
 _ASKS_ITS_KIND = frozenset({"isinstance", "issubclass"})
 
 
 def without_types(source: bytes) -> object:
-    """Returns what two modules have in common that differ in types alone. Raises SyntaxError and ValueError."""
+    """Returns a value that is equal for two modules that differ in types alone. Raises SyntaxError and ValueError."""
     tree = ast.parse(source)
     looks = any(name in _LOOKS for node in ast.walk(tree) for name in _words(node))
     stripper = _Stripper(guarded=not _binds(tree, "TYPE_CHECKING"), looks=looks, handed=_handed_over(tree))
@@ -60,9 +60,10 @@ def without_types(source: bytes) -> object:
 
 
 class _Stripper(ast.NodeTransformer):
-    """Takes annotations out; `kept` says that one was left in, which a run of the code may read.
+    """Removes annotations. `kept` says that an annotation was left in, which a run of the code may read.
 
-    `looks` says that the module reads annotations; `handed` are the names that it gives to somebody who may.
+    `looks` says that the module reads annotations; `handed` are the names that the module passes to code that may read
+    them.
     """
 
     def __init__(self, *, guarded: bool, looks: bool, handed: frozenset[str]) -> None:
@@ -98,7 +99,7 @@ class _Stripper(ast.NodeTransformer):
         if node.value is not None:
             return self.generic_visit(ast.Assign([node.target], node.value, None))
         if self.in_function or not isinstance(node.target, ast.Name):
-            # Without a value it still makes the name a local one.
+            # Without a value the statement still makes the name local.
             node.annotation = ast.Constant(None)
             return self.generic_visit(node)
         return None
@@ -129,7 +130,7 @@ class _Stripper(ast.NodeTransformer):
 
 
 def _words(node: ast.AST) -> Iterator[str]:
-    """Yields what a node names: also a string may be the name of an attribute."""
+    """Yields the names in a node, strings included, because a string may name an attribute."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
             yield name
@@ -142,7 +143,7 @@ def _words(node: ast.AST) -> Iterator[str]:
 
 
 def _handed_over(tree: ast.Module) -> frozenset[str]:
-    """Returns the names that a module uses as values, where it does not only call them or ask for their kind."""
+    """Returns the names that a module uses as values, except where it only calls them or asks for their type."""
     only_used = {id(each) for node in ast.walk(tree) for each in _uses(node)}
     found = (node for node in ast.walk(tree) if id(node) not in only_used)
     return frozenset(
@@ -153,7 +154,7 @@ def _handed_over(tree: ast.Module) -> frozenset[str]:
 
 
 def _uses(node: ast.AST) -> Iterator[ast.AST]:
-    """Yields the nodes below that name a function or class without giving it to anybody."""
+    """Yields the nodes below `node` that name a function or class without passing it on as a value."""
     match node:
         case ast.Call(func=ast.Name(id=name) as func, args=arguments) if name in _ASKS_ITS_KIND:
             yield func
@@ -180,12 +181,12 @@ def _uses(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_inert(annotation: ast.expr) -> bool:
-    """Tells whether evaluating it does nothing but look names up."""
+    """Returns whether evaluating the annotation only looks names up."""
     return all(isinstance(node, _INERT) for node in ast.walk(annotation))
 
 
 def _binds(tree: ast.Module, name: str) -> bool:
-    """Tells whether a module gives a name another meaning than `typing`'s."""
+    """Returns whether a name means something else in the module than in `typing`."""
     imported = any(
         isinstance(node, ast.ImportFrom)
         and node.module in _TYPING
@@ -203,9 +204,9 @@ def _binds(tree: ast.Module, name: str) -> bool:
 
 
 def _is_unused_import(node: ast.stmt, used: set[str], *, postponed: bool) -> bool:
-    """Tells whether an import is of names of `typing` that nothing but types uses.
+    """Returns whether an import only imports names of `typing` that nothing but types uses.
 
-    `postponed`: nothing reads annotations, so that it is the same whether they are evaluated.
+    `postponed`: nothing reads annotations, so it does not matter whether they are evaluated.
     """
     if not isinstance(node, ast.ImportFrom) or node.level:
         return False

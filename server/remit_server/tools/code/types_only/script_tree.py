@@ -1,6 +1,6 @@
 """A TypeScript module without types, by tree-sitter (FLW-09).
 
-Types are erased when it is compiled, but for decorators, which may read them: with one in the file nothing is left out.
+The compiler erases types, but decorators may read them, so nothing is left out of a file with a decorator.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ _ERASED = frozenset(
         "override_modifier",
     }
 )
-"""Kinds of node of which nothing is left."""
+"""Kinds of node that the compiler removes."""
 _UNWRAPPED = frozenset({"as_expression", "satisfies_expression", "non_null_expression", "instantiation_expression"})
-"""Kinds of node of which the first child is left."""
+"""Kinds of node of which only the first child is left."""
 _PRIMARY = frozenset({"identifier", "this", "member_expression", "subscript_expression", "call_expression"})
-"""Kinds of node that need no parentheses, whatever stands beside them."""
+"""Kinds of node that need no parentheses, whatever is beside them."""
 _RENAMED = {
     "optional_parameter": "required_parameter",
     "abstract_class_declaration": "class_declaration",
 }
 _MODIFIERS = frozenset({"accessibility_modifier", "readonly", "abstract", "?", "!"})
-"""What a member of a class has of types; in the parameters of a constructor the same words make fields."""
+"""The type-only parts of a class member. In a constructor's parameters the same words define fields, so they stay."""
 _WHOLE = frozenset({"string", "template_string", "regex", "jsx_text"})
-"""Kinds of node whose text counts as it is."""
+"""Kinds of node whose whole text is compared."""
 
 
 def without_types(source: bytes, language: str) -> object:
-    """Returns what two modules have in common that differ in types alone. Raises ValueError and TimeoutError."""
+    """Returns a value that is equal for two modules that differ in types alone. Raises ValueError and TimeoutError."""
     limits = Limits(seconds=MAX_SECONDS)
     parser = Parser(grammar_of(language).language)
 
@@ -67,8 +67,8 @@ def _has_decorator(node: Node) -> bool:
 
 
 def _tokens(node: Node, source: bytes, *, erases: bool, field: str | None = None) -> Iterator[str]:
-    """Yields the tree as words, with what stands between its children; comments but for pragmas and line ends count as
-    nothing.
+    """Yields the tree as words, with the text between its children. Comments other than `@jsx` pragmas, and semicolons,
+    are left out.
     """
     kind = node.type
     if kind == ";" or (kind == "comment" and b"@jsx" not in (node.text or b"")):
@@ -100,7 +100,7 @@ def _children(node: Node, source: bytes, *, erases: bool) -> Iterator[str]:
 
 
 def _asserted(node: Node) -> Node | None:
-    """Returns what an assertion of a type is about, without the parentheses that it alone needed; else None."""
+    """Returns the expression inside a type assertion, without parentheses that only the assertion needed; else None."""
     if node.type in _UNWRAPPED:
         return node.children[0]
     if node.type == "type_assertion":
@@ -126,7 +126,8 @@ def _is_of_types(parent: Node, child: Node) -> bool:
 
 
 def _is_type_import(node: Node) -> bool:
-    """Tells whether it is an `import type`, an `export` of a type, or what a class implements alone."""
+    """Returns whether the node is an `import type`, an `export` of a type, or a heritage clause with only
+    `implements`."""
     if node.type == "class_heritage":
         return all(child.type in _ERASED for child in node.named_children)
     if node.type not in {"import_statement", "export_statement"}:

@@ -1,8 +1,8 @@
-"""Hunks applied to a text: every old line has to be there, exactly; where it stands may differ from what the diff says.
+"""Applies hunks to a text: every old line must be there exactly, but may be at another line than the diff says.
 
-A hunk goes to the line it names, or as far from it as the hunk before it had to go. Where that is not it, it goes to
-the only place that fits; where several fit it is refused, since a patch at the wrong place is worse than none
-(`apply_diff`; TOOL-05).
+A hunk goes to the line that it names, or as far from there as the hunk before it had to go. If it fits neither, it goes
+to the only place where it fits; if several places fit, it is refused, because a patch at the wrong place is worse than
+none (`apply_diff`; TOOL-05).
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from remit_server.tools.edit.patch.envelope import Hunk
 Trouble = Literal["missing", "ambiguous", "overlaps", "repetitive"]
 
 MOST_COMPARED = 1_000_000
-"""Lines that are compared to place the hunks of one file: where lines repeat themselves, each could stand anywhere."""
+"""How many lines are compared to place the hunks of one file. In a file of repeated lines, each hunk could fit at many
+places."""
 MOST_TOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A hunk at its place: lines `start` to `end` (from 0, end exclusive), and how far that is from the named line."""
+    """A hunk at its place: lines `start` to `end` (from 0, end exclusive), and `drift`, the distance from the named
+    line."""
 
     hunk: Hunk
     start: int
@@ -33,13 +35,13 @@ class Placed:
 
     @property
     def end(self) -> int:
-        """The line after the last old one."""
+        """The line after the last old line."""
         return self.start + len(self.hunk.old)
 
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """A hunk without a place. `lines` are the places, from 1, of which none can be preferred."""
+    """A hunk without a place. `lines` are the possible places, from 1, none of which is better than the others."""
 
     hunk: Hunk
     trouble: Trouble
@@ -53,16 +55,16 @@ class _Text:
     left: int = MOST_COMPARED
 
     def holds(self, hunk: Hunk, start: int) -> bool:
-        """Returns whether a hunk's old lines stand at a place; no where nothing is left to find out with."""
+        """Returns whether a hunk's old lines are at a place; False if no comparisons are left."""
         end = start + len(hunk.old)
         self.left -= len(hunk.old)
-        # Only a file's last line can be without an end.
+        # Only a file's last line can lack a line end.
         fits = start >= 0 and self.left >= 0 and tuple(self.lines[start:end]) == hunk.old
         return fits and (not hunk.at_end or end == len(self.lines))
 
 
 def place(content: str, hunks: Sequence[Hunk]) -> tuple[Placed | Unplaced, ...]:
-    """Returns where each hunk goes in `content`, whose line ends are LF."""
+    """Returns the place of each hunk in `content`, whose line ends are LF."""
     text = _read(content)
     found: list[Placed | Unplaced | None] = []
     drift = 0
@@ -82,7 +84,8 @@ def place(content: str, hunks: Sequence[Hunk]) -> tuple[Placed | Unplaced, ...]:
 
 
 def _take(taken: list[Placed], each: Placed) -> bool:
-    """Adds a place to those that are taken, in their order; false where it overlaps one, which is next to it."""
+    """Adds a place to the taken ones, which are in order. Returns False if it overlaps one, which must be a
+    neighbour."""
     at = bisect_left(taken, (each.start, each.end), key=lambda other: (other.start, other.end))
     if any(_overlap(each, other) for other in taken[max(0, at - 2) : at + 2]):
         return False
@@ -91,9 +94,9 @@ def _take(taken: list[Placed], each: Placed) -> bool:
 
 
 def apply_hunks(content: str, placed: Sequence[Placed]) -> str:
-    """`content` with each hunk's old lines replaced by its new ones."""
+    """Returns `content` with each hunk's old lines replaced by its new ones."""
     lines = content.split("\n")
-    # A text that ends with a line end has nothing behind it; one that does not, has a last line without one.
+    # A text that ends with a line end splits into one empty text at the end, which is no line.
     body, ended = (lines[:-1], True) if lines[-1] == "" else (lines, False)
     for each in sorted(placed, key=lambda p: (p.start, p.end), reverse=True):
         last = each.end >= len(body)
@@ -116,7 +119,7 @@ def _read(content: str) -> _Text:
 def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Unplaced:
     named = None if hunk.start is None else hunk.start - 1
     if named is not None:
-        # Neither the number nor the way of the hunk before it is worth more than the other.
+        # If both the named line and the line moved by the drift fit, neither is better.
         near = [shift for shift in dict.fromkeys((0, drift)) if text.holds(hunk, named + shift)]
         if len(near) > 1:
             return Unplaced(hunk, "ambiguous", tuple(sorted(named + shift + 1 for shift in near)))
@@ -135,13 +138,13 @@ def _place(text: _Text, hunk: Hunk, drift: int) -> Placed | Unplaced:
 
 
 def _drift_bounds(drifts: Sequence[int | None], number: int) -> tuple[int, int]:
-    """Returns how far the hunks before and after one had to go. At the file's beginning, nothing has moved."""
+    """Returns the drifts of the nearest placed hunks before and after one; the drift is 0 at the file's beginning."""
     before = next((drift for drift in reversed(drifts[:number]) if drift is not None), 0)
     return before, next((drift for drift in drifts[number:] if drift is not None), before)
 
 
 def _insertion(text: _Text, hunk: Hunk, around: tuple[int, int]) -> Placed | Unplaced:
-    """An insertion without context has only its number to go by, and what its neighbours say of the numbers."""
+    """Returns the place of an insertion without context, by its line number and the drift of its neighbours."""
     if not text.lines or hunk.start == 0:
         return Placed(hunk, 0, 0)
     if hunk.start is None:
@@ -155,7 +158,7 @@ def _insertion(text: _Text, hunk: Hunk, around: tuple[int, int]) -> Placed | Unp
 
 
 def _fitting(text: _Text, hunk: Hunk) -> list[int]:
-    """Returns the first places at which the hunk's old lines stand, looked for by the rarest of them."""
+    """Returns the first places where the hunk's old lines are, found by the rarest of these lines."""
     rarest = min(range(len(hunk.old)), key=lambda n: len(text.where.get(hunk.old[n], ())))
     starts = (number - rarest for number in text.where.get(hunk.old[rarest], ()))
     within = takewhile(lambda _: text.left >= 0, starts)

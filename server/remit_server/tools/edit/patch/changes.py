@@ -1,8 +1,9 @@
-"""The changes that a file's patch comes to: all that the diff says of it, or a refusal (`apply_diff`; TOOL-05).
+"""Turns the patch of one file into changes: everything that the diff says about the file, or a refusal (`apply_diff`;
+TOOL-05).
 
-A file's bytes after a patch, and a line about each of its hunks (`apply_diff`; TOOL-05).
+Also computes a file's bytes after a patch, and a line about each of its hunks (`apply_diff`; TOOL-05).
 
-Encoding, byte order mark and line ends stay as they were, unless the diff shows them: then it means them.
+Encoding, byte order mark and line ends stay as they were, unless the diff shows them and so changes them on purpose.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from remit_server.workspace.content.text import Text
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 Planned = tuple[list[FileChange], list[str]]
-"""Changes, and what is reported of them."""
+"""Changes, and the lines that report them."""
 
 
 def changes_of(patch: FilePatch, ctx: ToolContext) -> Planned:
-    """Returns what the patch comes to, with a line about each thing done and each hunk. Raises ToolError."""
+    """Returns the changes of a patch, with a line about each of them and each hunk. Raises ToolError."""
     for name in filter(None, (patch.old, patch.new)):
         require_no_link(name, ctx.resolve(name), ctx)
     if patch.old is None:
@@ -109,7 +110,8 @@ def _free(patch: FilePatch, ctx: ToolContext) -> WorkspacePath:
 
 
 def must_go_together(changes: list[FileChange]) -> None:
-    """Refuses what can be seen beforehand to fail half-way, after other files were changed. Raises ToolError."""
+    """Raises ToolError if the changes could fail half-way, after other files were changed, as far as can be seen
+    before."""
     touched = [path.relative for change in changes for path, _, _ in change.touched]
     made = {change.path.relative for change in changes if change.after is not None}
     for change in changes:
@@ -132,8 +134,8 @@ def _conflict_error(
 
 
 def edit_image(patch: FilePatch, image: FileImage, redact: Callable[[str], str]) -> tuple[bytes, list[str]]:
-    """Returns what `image` becomes, and where each hunk goes. Raises ToolError, with its words as `redact` leaves
-    them."""
+    """Returns the bytes after the patch, and a line on where each hunk fits. Raises ToolError if a hunk fits nowhere;
+    the message quotes the file after `redact`."""
     text, placed = Text(""), tuple[Placed | Unplaced, ...]()
     for text, hunks in _readings(image.data, patch):
         shown = _shows_mark(text, hunks)
@@ -145,25 +147,25 @@ def edit_image(patch: FilePatch, image: FileImage, redact: Callable[[str], str])
 
 
 def diff_refusal(patch: FilePatch, why: str, fix: str, code: ErrorCode = ErrorCode.INVALID_ARGUMENTS) -> ToolError:
-    """Returns the refusal of a whole diff for what it says of one file."""
+    """Returns the refusal of a whole diff because of one of its files."""
     return ToolError(f"nothing was changed: cannot patch `{patch.path}`", why, fix, code=code)
 
 
 def _readings(data: bytes, patch: FilePatch) -> Iterator[tuple[Text, Sequence[Hunk]]]:
-    r"""Yields the ways to understand file and hunks. A diff that shows line ends is taken at its word, where that
-    fits."""
+    r"""Yields the ways to read the file and the hunks. If the diff shows line ends (`\r`), they are compared exactly
+    first."""
     text = Text.decode(data, patch.path)
     ends = {line.endswith("\r") for hunk in patch.hunks for line in (*hunk.old, *hunk.new)}
     if True in ends:
         raw = data[len(text.mark) :].decode(text.encoding)
         yield Text(raw, text.encoding, text.mark), patch.hunks
     if ends != {True, False}:
-        # It changes no line end, so those of the file can stay, whichever they are.
+        # The diff shows no mix of line ends, so it changes none, and those of the file can stay.
         yield text, [hunk.plain for hunk in patch.hunks]
 
 
 def _shows_mark(text: Text, hunks: Sequence[Hunk]) -> bool:
-    """Returns whether the diff shows the file's byte order mark as a character before its first line, as git does."""
+    """Returns whether the diff shows the file's byte order mark as the first character of a line, as git does."""
     return bool(text.mark) and any(line.startswith(MARK) for hunk in hunks for line in hunk.old)
 
 
@@ -173,7 +175,7 @@ def _encode(patch: FilePatch, text: Text, placed: Sequence[Placed], *, shown: bo
         raise diff_refusal(patch, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less")
     if not shown:
         return text.encode(with_one_mark(text, after))
-    # What the diff showed and no longer has is gone, but where it says how the bytes are to be read.
+    # A mark that the diff showed and removed is gone, unless the encoding needs it.
     gone = not after.startswith(MARK) and text.encoding == "utf-8"
     return (replace(text, mark=b"") if gone else text).encode(after.removeprefix(MARK))
 

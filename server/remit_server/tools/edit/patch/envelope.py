@@ -1,9 +1,9 @@
-"""A patch between `*** Begin Patch` and `*** End Patch` read into file patches; pure (`apply_diff`; TOOL-05).
+"""Parses a patch between `*** Begin Patch` and `*** End Patch` into file patches; pure (`apply_diff`; TOOL-05).
 
-Some families of models write this form whatever they are told. It has no line numbers: a hunk goes where its lines
-stand, once, or nowhere, and what follows `@@` is for the reader.
+Some families of models always write this form. It has no line numbers: a hunk goes to the only place where its lines
+are, or is refused, and the text after `@@` is ignored.
 
-What a unified diff says of one file, and the refusal of a diff that cannot be used (`apply_diff`; TOOL-05).
+Also defines the patch of one file, and the refusal of a diff that cannot be used (`apply_diff`; TOOL-05).
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ _LAST = "*** End of File"
 
 
 def envelope_start(lines: Sequence[str]) -> int | None:
-    """Returns the index of the line that begins such a patch, where nothing but a fence stands before it."""
+    """Returns the index of the line that begins such a patch, or None. Only blank lines and a fence may come before
+    it."""
     before = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("```")), 0)
     return before if lines[before].rstrip() == _BEGIN else None
 
 
 def parse_envelope(lines: Sequence[str], start: int) -> list[FilePatch]:
-    """Returns the patches in order. Raises ToolError (`invalid_arguments`) naming the line of the patch."""
+    """Returns the patches in order. Raises ToolError (`invalid_arguments`) that names the line of the patch."""
     kept = [line.rstrip("\r") for line in lines]
     end = next((at for at, line in enumerate(kept) if at > start and line.rstrip() == _END), None)
     if end is None:
@@ -71,8 +72,7 @@ def _file(lines: Sequence[str], at: int, end: int) -> FilePatch:
 
 
 def _hunks(lines: Sequence[str], at: int, end: int) -> tuple[Hunk, ...]:
-    """Returns the hunks between two lines: each begins with `@@`, or several that name a place within a place; the
-    first one need not."""
+    """Returns the hunks between two lines. Each begins with one or more `@@` lines, which the first hunk may omit."""
     hunks: list[Hunk] = []
     while at < end:
         while at < end and _HUNK.fullmatch(lines[at]):
@@ -100,16 +100,16 @@ def _hunk(lines: Sequence[str], at: int, end: int) -> Hunk:
 
 
 Act = Literal["Add", "Update", "Delete"]
-"""What `*** Begin Patch` does with a file."""
+"""What a patch in an envelope does with a file."""
 NO_NEWLINE = "\\ No newline at end of file"
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    r"""Lines that are there, and what they become, without line ends; a `\r` stays where the diff shows line ends.
+    r"""The old lines and the new lines in their place, without line ends; a `\r` stays if the diff shows line ends.
 
-    `start` is the first old line, from 1 (of an insertion without context, the line before it); None where the header
-    does not say. `ended` says of the old and of the new lines whether the last one has a line end; None: not said.
+    `start` is the first old line, from 1 (for an insertion without context, the line before it); None if the header
+    does not say. `ended` says for the old and for the new lines whether the last one has a line end; None: not said.
     """
 
     start: int | None
@@ -119,22 +119,22 @@ class Hunk:
 
     @property
     def at_end(self) -> bool:
-        """Whether its last line is the file's: one of the two has no line end."""
+        """Whether the hunk's last line is the file's last, which is so if the old or new one has no line end."""
         return False in self.ended
 
     @property
     def plain(self) -> Hunk:
-        r"""The same with `\n` for every line end."""
+        r"""The hunk without the `\r` at the ends of lines."""
         old, new = (tuple(line.removesuffix("\r") for line in side) for side in (self.old, self.new))
         return replace(self, old=old, new=new)
 
 
 @dataclass(frozen=True, slots=True)
 class FilePatch:
-    """What happens to one file. `old` is None where it is made, `new` where it is removed; both where it moves.
+    """What happens to one file. `old` is None if the file is created, `new` if it is removed; if they differ, it moves.
 
-    `copied`: the old one stays, too; `whole`: it is removed whatever it holds. `executable` says whether it becomes so;
-    None where the diff does not say.
+    `copied`: the old file stays too; `whole`: the file is removed, whatever its content. `executable` says whether the
+    file becomes executable; None if the diff does not say.
     """
 
     old: str | None
@@ -146,12 +146,12 @@ class FilePatch:
 
     @property
     def path(self) -> str:
-        """The path it is known by: the new one, unless it is removed."""
+        """The file's new path, or its old one if the file is removed."""
         return self.new or self.old or ""
 
 
 def unusable(line: int, why: str) -> ToolError:
-    """Returns the refusal of a diff, naming the line in it."""
+    """Returns the refusal of a diff, which names a line in it."""
     return ToolError(
         "cannot use the diff",
         f"line {line}: {why}",

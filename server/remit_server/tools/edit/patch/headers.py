@@ -1,7 +1,7 @@
-"""What a diff says of a file before its hunks: names, and git's own lines about modes, moves and copies; pure.
+"""Reads what a diff says about a file before its hunks: names, and git's own lines about modes, moves and copies; pure.
 
-What is said there is done, or the diff is refused: a line that is passed over would be a change that never happens
-(`apply_diff`; TOOL-05).
+Every such line is carried out, or the diff is refused, because a line that is ignored would be a change that never
+happens (`apply_diff`; TOOL-05).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EMPTY = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
 )
-"""Git's names of a file without contents, in its two forms."""
+"""Git's ids of an empty file, for its two hash functions."""
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _TWO_QUOTED = re.compile(rf"({_QUOTED}) ({_QUOTED})")
@@ -43,15 +43,16 @@ _SIMPLE = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f"
 
 @dataclass(slots=True)
 class Said:
-    """Git's lines about one file, by what they begin with; `at` is the first one's number, from 1."""
+    """Git's lines about one file, by their first words; `at` is the number of the first line, from 1."""
 
     at: int = 0
     lines: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, number: int, line: str) -> bool:
-        """Take this line where it says something; False where it begins what is said of another file.
+        """Takes this line if it says something about the file. Returns False if the line begins the part of another
+        file.
 
-        Raises ToolError where it is a part of a diff that cannot be applied.
+        Raises ToolError if the line belongs to a diff that cannot be applied.
         """
         line = line.removesuffix("\r")
         for form, why in _UNREADABLE:
@@ -70,7 +71,7 @@ class Said:
         return True
 
     def is_of_another(self, header: Names) -> bool:
-        """Returns whether `diff --git` names another file than the `---` and `+++` lines that come after it."""
+        """Returns whether `diff --git` names another file than the `---` and `+++` lines after it."""
         if _GIT not in self.lines:
             return False
         name = header[1] or header[0]
@@ -83,7 +84,7 @@ class Said:
 
 
 def patch_of(said: Said, header: Names | None, hunks: tuple[Hunk, ...], at: int) -> FilePatch:
-    """Returns the patch of one file: git's lines, the names of its `---` and `+++` lines, its hunks. Raises
+    """Returns the patch of one file, from git's lines, the names in its `---` and `+++` lines, and its hunks. Raises
     ToolError."""
     lines, at = said.lines, said.at or at
     old, new = _names(said, header, at)
@@ -101,7 +102,7 @@ def patch_of(said: Said, header: Names | None, hunks: tuple[Hunk, ...], at: int)
 
 
 def header_names(old: str, new: str, at: int) -> Names:
-    """Returns what the texts behind `--- ` and `+++ ` name, without git's `a/` and `b/`."""
+    """Returns the names after `--- ` and `+++ `, without git's `a/` and `b/`."""
     return _strip_prefixes(_name(old, at), _name(new, at + 1))
 
 
@@ -116,7 +117,7 @@ def _names(said: Said, header: Names | None, at: int) -> Names:
         return source, target
     path = _one_name(said.lines[_GIT], at) if _GIT in said.lines else None
     if header is not None:
-        # One name alone does not show whether its `a/` or `b/` is git's or a folder's; twice the same does.
+        # One name alone does not show whether its `a/` or `b/` is git's prefix or a folder; the same name twice does.
         old, new = header
         return header if path is None or None not in header else (old and path, new and path)
     if path is None:
@@ -129,7 +130,7 @@ def _names(said: Said, header: Names | None, at: int) -> Names:
 
 
 def _one_name(text: str, at: int) -> str | None:
-    """Returns the file of a `diff --git` line where it is the same on both sides: only then is it clear where one name
+    """Returns the file of a `diff --git` line if both sides name the same file; only then is it clear where one name
     ends."""
     middle = len(text) // 2
     found = _TWO_QUOTED.fullmatch(text)
@@ -149,7 +150,7 @@ def _executable(lines: dict[str, str], at: int) -> bool | None:
     if ("old mode" in modes) != ("new mode" in modes):
         raise unusable(at, "`old mode` and `new mode` belong together")
     if "new file mode" in modes:
-        # A new file is not executable, unless it is said.
+        # A new file is not executable unless its mode line says so.
         return _runs(modes["new file mode"]) or None
     return _runs(modes["new mode"]) if "new mode" in modes else None
 
@@ -159,7 +160,7 @@ def _runs(mode: str) -> bool:
 
 
 def _has_contents(index: str) -> bool:
-    """Returns whether an `index` line speaks of contents that change."""
+    """Returns whether an `index` line says that contents change."""
     ids = set(index.split(" ", maxsplit=1)[0].split("..")) - {""}
     return len(ids) > 1 and any(
         not _NOTHING.fullmatch(each) and not any(empty.startswith(each) for empty in _EMPTY) for each in ids
@@ -168,13 +169,13 @@ def _has_contents(index: str) -> bool:
 
 def _name(text: str, at: int) -> str | None:
     name, tab, _ = text.partition("\t")
-    # Git puts a tab behind a name with blanks, so that those at its end are seen.
+    # Git puts a tab after a name with blanks, so blanks before a tab belong to the name.
     name = unquote_name(name if tab else name.rstrip(), at)
     return None if name == "/dev/null" else name
 
 
 def unquote_name(text: str, at: int) -> str:
-    """Git quotes names with special characters, bytes in octal. Raises ToolError where they are no text."""
+    """Returns a name without git's quotes and escapes (bytes are in octal). Raises ToolError if it is no text."""
     if not (text.startswith('"') and text.endswith('"') and len(text) > 1):
         return text
 
@@ -189,7 +190,7 @@ def unquote_name(text: str, at: int) -> str:
 
 
 def _strip_prefixes(old: str | None, new: str | None) -> Names:
-    """Names without git's `a/` and `b/`, where both sides that are files have them."""
+    """Returns the names without git's `a/` and `b/`, if all sides that are files have them."""
     prefixed = (old is None or old.startswith("a/")) and (new is None or new.startswith("b/"))
     if not prefixed:
         return old, new

@@ -1,7 +1,7 @@
-"""A unified diff, or a patch in an envelope, read into file patches; pure (`apply_diff`; TOOL-05).
+"""Parses a unified diff, or a patch in an envelope, into file patches; pure (`apply_diff`; TOOL-05).
 
-Lenient where models are sloppy and nothing can go wrong by it: counts in hunk headers, prose around the diff, the
-stripped blank of an empty context line. What looks like a part of the diff and is not understood is refused.
+The parser is lenient where models are sloppy and no harm can come of it: counts in hunk headers, prose around the diff,
+the missing blank of an empty context line. Text that looks like a part of the diff but cannot be understood is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from remit_server.tools.edit.patch.headers import Said, header_names, patch_of
 MAX_FILES = 100
 MAX_HUNKS = 1_000
 _UNKNOWN = 1 << 40
-"""The count of lines in a hunk whose header does not say."""
+"""The line count of a hunk whose header gives none."""
 
 _HUNK = re.compile(r"@@(?: -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*| .*@@.*)?\s*")
 _HEADER = re.compile(r"(diff --git |--- |@@).*")
@@ -23,7 +23,7 @@ _VERSION = re.compile(r"\d+\.\d+.*|\s*")
 
 
 def parse_diff(text: str) -> tuple[FilePatch, ...]:
-    """Returns the patches in order. Raises ToolError (`invalid_arguments`) naming the line of the diff."""
+    """Returns the patches in order. Raises ToolError (`invalid_arguments`) that names the line of the diff."""
     lines = _lines(text.removeprefix("\ufeff"))
     start = envelope_start(lines)
     patches = _unified(lines) if start is None else parse_envelope(lines, start)
@@ -48,14 +48,15 @@ def _unified(lines: Sequence[str]) -> list[FilePatch]:
 
 
 def _lines(text: str) -> list[str]:
-    r"""Returns the lines of a diff. Where its own headers end with `\r\n`, that says nothing about the files in it."""
+    r"""Returns the lines of a diff. If its headers end with `\r\n`, removes the `\r`, because the files may not have
+    it."""
     lines = text.split("\n")
     first = next((line for line in lines if _HEADER.match(line)), "")
     return [line.removesuffix("\r") for line in lines] if first.endswith("\r") else lines
 
 
 class _Reader:
-    """A place in the lines of a diff."""
+    """Reads the lines of a diff one after the other."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
@@ -63,7 +64,7 @@ class _Reader:
         self.at = 0
 
     def patch(self) -> FilePatch | None:
-        """Returns the next file's patch; None at the end."""
+        """Returns the next file's patch, or None at the end."""
         said = Said()
         while self.at < len(self._lines) and not self._header_here():
             line = self._lines[self.at]
@@ -84,7 +85,8 @@ class _Reader:
         return patch_of(said, header, tuple(hunks), at)
 
     def _must_not_be_lost(self, line: str) -> None:
-        """Behind a hunk, a line that would be one of it is no prose: its counts were too low, or a blank is missing."""
+        """Raises ToolError if a line after a hunk looks like one of its lines: the counts were too low, or a blank is
+        missing."""
         if self._in_diff and (self._signature_here() or line.startswith("diff --git ")):
             self._in_diff = False
         if self._in_diff and line.startswith(("+", "-")):
@@ -95,7 +97,7 @@ class _Reader:
             self._in_diff = False
 
     def _signature_here(self) -> bool:
-        """Returns what git puts under a patch that is a mail: `-- ` and its version."""
+        """Returns whether git's mail signature is here: `-- ` and the version."""
         here = self._lines[self.at : self.at + 2]
         return here[0].rstrip() == "--" and (len(here) < 2 or _VERSION.fullmatch(here[1]) is not None)
 
@@ -104,7 +106,7 @@ class _Reader:
         return len(here) == 2 and here[0].startswith("--- ") and here[1].startswith("+++ ")
 
     def _header_in_hunk(self, left: list[int]) -> bool:
-        """Returns a removed `-- x` and an added `++ y` look like a header; where both readings are possible, counts
+        """Returns whether a file header is here. A removed `-- x` and an added `++ y` look like one; the counts
         decide."""
         if not self._header_here():
             return False
@@ -149,7 +151,7 @@ class _Reader:
                 left[1] -= 1
             self.at += 1
         if blanks and left != [0, 0]:
-            # The counts were wrong, or there were none: empty lines at the end are more likely none of the file's.
+            # The counts were wrong or missing, and then empty lines at the end more likely do not belong to the file.
             del old[-blanks:], new[-blanks:]
         if old == new and ended[0] == ended[1]:
             raise unusable(first, "this hunk changes nothing")
@@ -163,7 +165,7 @@ class _Reader:
         if left == [0, 0] and self._signature_here():
             return True
         if line.rstrip("\r") == "":
-            # An editor strips the blank of an empty context line; behind the counted lines it is just the end.
+            # An editor may strip the blank of an empty context line; after the counted lines it is the end of the hunk.
             return not counted
         if line[0] in " +-":
             return False

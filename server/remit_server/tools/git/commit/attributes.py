@@ -1,6 +1,7 @@
-"""What `.gitattributes` files say about a path, as far as it changes the bytes that git stores (GIT-03).
+"""The attributes of a path in `.gitattributes` files, as far as they change the bytes that git stores (GIT-03).
 
-Read as git does when it adds a file: from the working tree, and from the index where a file is not there.
+The files are read as git reads them when it adds a file: from the working tree, or from the index if one is missing
+there.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from remit_server.errors import ToolError
 from remit_server.workspace.git_patterns import MAX_PATTERN_BYTES, compile_git_pattern
 
 Value = bool | str | None
-"""Set, unset, a word; None is `unspecified` again."""
+"""The value of an attribute: set, unset, or a word; None resets it to `unspecified`."""
 
 Line = tuple[Callable[[bytes], bool], Mapping[str, Value]]
 
@@ -29,9 +30,9 @@ def _builtin_macros() -> dict[str, Mapping[str, Value]]:
 
 @dataclass(slots=True)
 class Attributes:
-    """All attribute files of a repository. `in_folder` gives the text of that folder's own, `outer` are those that
-    count less than any of them, `inner` those that count more. `prefix` is the workspace's
-    path in the repository, with a final `/`, or empty."""
+    """All attribute files of a repository. `in_folder` returns the text of a folder's own file. `outer` are lines that
+    any of those override, `inner` lines that override all of them. `prefix` is the workspace's path in the repository,
+    with a final `/`, or empty."""
 
     in_folder: Callable[[str], bytes]
     outer: bytes = b""
@@ -41,8 +42,7 @@ class Attributes:
     _known: dict[str, tuple[Line, ...]] = field(default_factory=dict[str, tuple[Line, ...]])
 
     def of(self, path: str) -> Mapping[str, Value]:
-        """Returns what is said about the file at `path`. Raises ToolError where a pattern is too involved to be
-        matched."""
+        """Returns the attributes of the file at `path`. Raises ToolError if a pattern is too complex to be matched."""
         found: dict[str, Value] = {}
         path = self.prefix + path
         for lines in self._files(path):
@@ -76,7 +76,7 @@ class Attributes:
                 try:
                     yield _matcher(pattern, folder.encode(errors="surrogateescape")), values
                 except ValueError:
-                    continue  # git has it match nothing
+                    continue  # git lets such a pattern match nothing
 
     def _with_macros(self, values: Mapping[str, Value]) -> dict[str, Value]:
         found: dict[str, Value] = {}
@@ -88,7 +88,7 @@ class Attributes:
 
 
 def _matcher(pattern: bytes, folder: bytes) -> Callable[[bytes], bool]:
-    """Returns whether a path is one of those that a pattern of the file in `folder` stands for."""
+    """Returns a function that says whether a pattern of the file in `folder` matches a path."""
     return compile_git_pattern(pattern.removeprefix(b"/"), folder, anywhere=b"/" not in pattern)
 
 

@@ -1,8 +1,8 @@
-"""Files of the working tree as git would store them: links as links, each looked at through no link (GIT-02).
+"""Files of the working tree in the form that git stores; links are stored as links, and no link is followed (GIT-02).
 
-The bytes that git would store for a file: its own, or a refusal where git would change them (GIT-03).
+A file's bytes are stored as they are; if git would change them, the file is refused (GIT-03).
 
-Filters are programs, and are not run. Line ends are left alone: where git would turn them, that is said.
+Filters are programs, so they are not run. Line ends are not converted: if git would convert them, the file is refused.
 """
 
 from __future__ import annotations
@@ -36,15 +36,14 @@ LINK, FILE, EXECUTABLE, SUBMODULE = 0o120000, 0o100644, 0o100755, 0o160000
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file as it would be stored, and as the index would remember it."""
+    """A file in the form that git stores, and its entry in the index."""
 
     data: bytes
     entry: IndexEntry
 
 
 def path_of(name: bytes) -> str:
-    """Returns a name of the index as a path. Raises ToolError where it is one that could lead elsewhere, or not be
-    shown."""
+    """Returns a name of the index as a path. Raises ToolError if the name could lead elsewhere or cannot be shown."""
     text = os.fsdecode(name)
     tricky = "\\" in text or not (validate_path(name, validate_path_element_ntfs) and _fits_a_mac(name))
     if tricky or not text or UNUSABLE.search(text):
@@ -60,7 +59,7 @@ def _fits_a_mac(name: bytes) -> bool:
 
 @dataclass(slots=True)
 class WorkingTree:
-    """The files below the root of a repository."""
+    """The files of a repository below the workspace's root."""
 
     workspace: Workspace
     documents: Documents
@@ -69,15 +68,16 @@ class WorkingTree:
     _folders: dict[str, int | None] = field(default_factory=dict[str, int | None])
 
     def is_unchanged(self, path: str, known: IndexEntry) -> bool:
-        """Tells by git's own signs, without reading it, that the file is what the index knows, and in no editor."""
+        """Returns whether the file is what the index knows and is open in no editor, judged by its status without
+        reading it."""
         try:
             return self.documents.get(path) is None and self._unchanged(self.status(path), known)
         except FileNotFoundError:
             return False
 
     def changed(self, path: str, known: IndexEntry | None) -> Stored | None:
-        """Returns the file where it is no longer what the index knows, None where it is. Raises FileNotFoundError where
-        it is not there, ToolError where it cannot be stored as it is."""
+        """Returns the file if it differs from what the index knows, else None. Raises FileNotFoundError if the file
+        does not exist, and ToolError if it cannot be stored as it is."""
         status = self.status(path)
         if known is not None and self._unchanged(status, known):
             self._must_be_saved(path, None)
@@ -99,7 +99,7 @@ class WorkingTree:
         return Stored(data, entry_of(status, sha, mode))
 
     def status(self, path: str) -> os.stat_result:
-        """Returns what lies at `path` itself. Raises FileNotFoundError, also where a folder on the way is none or a
+        """Returns the status of `path` itself. Raises FileNotFoundError, also if a folder on the way is missing or a
         link."""
         folder = self._folder(path)
         if folder is None:
@@ -110,7 +110,7 @@ class WorkingTree:
         return found
 
     def close(self) -> None:
-        """Let go of the folders."""
+        """Closes the open folder."""
         for folder in self._folders.values():
             if folder is not None:
                 os.close(folder)
@@ -120,7 +120,7 @@ class WorkingTree:
         return WorkspacePath(path, self.workspace.root)
 
     def _folder(self, path: str) -> int | None:
-        """A descriptor of the folder a path is in; only the last one is kept open."""
+        """Returns a descriptor of the folder of a path, or None. Only the last folder is kept open."""
         name = path.rpartition("/")[0]
         if name not in self._folders:
             self.close()
@@ -143,7 +143,8 @@ class WorkingTree:
         return EXECUTABLE if mode & 0o100 else FILE
 
     def _unchanged(self, status: os.stat_result, known: IndexEntry) -> bool:
-        """Returns whether the file is the one the index knows, by what git itself goes by, and older than the index."""
+        """Returns whether the file is the one the index knows, by the fields that git compares, and older than the
+        index."""
         return (
             known.times == times_of(status)
             and status.st_mtime_ns < self.repository.index.written_ns
@@ -153,10 +154,10 @@ class WorkingTree:
         )
 
     def _turned_only(self, path: str, data: bytes, known: IndexEntry | None, mode: int) -> bool:
-        """Returns whether it differs from what is stored in its line ends only, as git checks files out where it is
-        told to.
+        """Returns whether the file differs from the stored one only in line ends, as after a checkout for which git
+        converts them.
 
-        Raises ToolError where git would store something else than `data`.
+        Raises ToolError if git would store something other than `data`.
         """
         said, settings = self.attributes.of(path), self.repository.settings
         if known is not None and mode == known.mode and line_ends_are_turned(data, said, settings):
@@ -199,7 +200,7 @@ def must_be_stored_as_it_is(path: str, data: bytes, attributes: Mapping[str, Val
 
 
 def line_ends_are_turned(data: bytes, attributes: Mapping[str, Value], settings: Settings) -> bool:
-    """Returns whether git would store `data` with other line ends. Where it is not certain, it is said to."""
+    """Returns whether git would store `data` with other line ends; True if that is uncertain."""
     if _CRLF not in data:
         return False
     text = attributes.get("text", attributes.get("crlf"))
@@ -209,7 +210,7 @@ def line_ends_are_turned(data: bytes, attributes: Mapping[str, Value], settings:
         return True
     if text is None and settings.get("core.autocrlf", "").lower() not in _CONVERTS:
         return False
-    # What git takes for binary stays: by a NUL for certain, by other signs it may.
+    # Git leaves binary files alone. A NUL makes a file binary for certain; other signs may not.
     return b"\0" not in data
 
 

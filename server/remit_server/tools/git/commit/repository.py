@@ -1,7 +1,7 @@
-"""The repository that a commit goes to, as it is now: head, index, objects, settings; refused where it is in a state in
-which a commit means something else (GIT-02). Nothing of it is obeyed but settings that say how a tree is read.
+"""The repository that a commit goes to, as it is now: head, index, objects and settings (GIT-02). It is refused in a
+state in which a commit would mean something else. Of its settings only those that say how a tree is read are followed.
 
-Of git's index a commit can be made of the entries that are read here (GIT-02).
+This module also parses git's index, and refuses one from which no commit can be made (GIT-02).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from remit_server.workspace.paths.workspace_path import Workspace
 
 
 def parse_index(data: bytes) -> tuple[dict[bytes, IndexEntry], int]:
-    """Returns what is staged, by path, and the version of the format.
+    """Returns the staged entries by path, and the version of the format.
 
-    Raises ToolError where a commit could not be made of it, and ValueError where it is damaged.
+    Raises ToolError if no commit can be made from the index, and ValueError if the index is damaged.
     """
     entries, whole = read_whole(data)
     if not whole:
@@ -44,12 +44,12 @@ def parse_index(data: bytes) -> tuple[dict[bytes, IndexEntry], int]:
 
 
 def stages_the_same(before: bytes, after: bytes) -> bool:
-    """Tells whether two indexes stage the same: git writes down anew when it last looked at files, also where it only
-    looks. False where one of them cannot be read.
+    """Returns whether two indexes stage the same; False if one of them cannot be read. Their bytes may still differ,
+    because git notes when it last looked at files, even if it only reads.
     """
     try:
         return _staged(before) == _staged(after)
-    except Exception:  # whatever the parser met: nobody vouches for what a command left
+    except Exception:  # the index may come from a command, so the parser may raise anything
         return False
 
 
@@ -76,13 +76,13 @@ _LONGEST_NAMES = 100_000_000
 
 T = TypeVar("T")
 Entry = tuple[int, str]
-"""A file of a tree: its mode, as git writes it, and the id of what it holds."""
+"""A file of a tree: its mode as git writes it, and the id of its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What is staged, by path: of the workspace, and `outside` it by the path in the repository. `digest` is of the
-    file that says so, None where there is none."""
+    """The staged entries: those of the workspace by path, and those `outside` it by the path in the repository.
+    `digest` is that of the index file, None where there is none."""
 
     entries: Mapping[bytes, IndexEntry]
     outside: Mapping[bytes, IndexEntry]
@@ -93,7 +93,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryNow:
-    """A repository at one moment. `ref` is None where HEAD is detached, `parent` where there is no commit yet."""
+    """A repository at one moment. `ref` is None if HEAD is detached, `parent` is None if there is no commit yet."""
 
     git: GitFiles
     settings: Settings
@@ -110,9 +110,11 @@ class RepositoryNow:
         return os.fsencode(self.git.folders.prefix)
 
     def committed(self) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
-        """Returns every file of the last commit: of the workspace, and outside it by the path in the repository.
+        """Returns every file of the last commit: those of the workspace, and those outside it by the path in the
+        repository.
 
-        Raises ToolError where it cannot be read, and where one of them is in the place of a folder of the workspace.
+        Raises ToolError if the commit cannot be read, or if a file is in the place of the workspace or of a folder
+        above it.
         """
         inside, outside = _split(self._committed(), self.prefix)
         above = next((name for name in (*outside, *self.index.outside) if self.prefix.startswith(name + b"/")), None)
@@ -133,7 +135,8 @@ class RepositoryNow:
             raise _unreadable(error) from error
 
     def _files_of(self, root: str) -> dict[bytes, Entry]:
-        """A tree of few objects can stand for more files and folders than there is time or memory for."""
+        """Returns the files of a tree. Raises ToolError beyond some limits, because a few objects can stand for more
+        files and folders than time and memory allow."""
         found: dict[bytes, Entry] = {}
         folders, length = 0, 0
         pending = [(b"", root)]
@@ -155,37 +158,38 @@ class RepositoryNow:
         return found
 
     def object(self, sha: str) -> ShaFile:
-        """Returns the object of that id. Raises ToolError where it is missing or broken."""
+        """Returns the object with that id. Raises ToolError if it is missing or broken."""
         try:
             return self.objects[ObjectID(sha.encode())]
-        except Exception as error:  # whatever a broken file makes of the library
+        except Exception as error:  # a broken file can make the library raise anything
             raise _unreadable(error) from error
 
     def blob(self, sha: str) -> bytes:
-        """Returns what a file of that id holds. Raises ToolError, also where that is too large to be shown."""
+        """Returns the content of the file object with that id. Raises ToolError, also if it is too large to be
+        shown."""
         found = self.object(sha)
         if not isinstance(found, Blob) or found.raw_length() > MAX_FILE_BYTES:
             raise commit_refusal(f"the object {sha} is no file, or over {MAX_FILE_BYTES} bytes", "use git itself")
         return found.data
 
     def holds(self, sha: str) -> bool:
-        """Returns whether the object is there already."""
+        """Returns whether the repository already has the object."""
         return ObjectID(sha.encode()) in self.objects
 
 
 def _split(files: Mapping[bytes, T], prefix: bytes) -> tuple[dict[bytes, T], dict[bytes, T]]:
-    """Returns the files below `prefix`, without it, and the others."""
+    """Returns the files below `prefix`, without the prefix, and all others."""
     inside = {name.removeprefix(prefix): value for name, value in files.items() if name.startswith(prefix)}
     return inside, {name: value for name, value in files.items() if not name.startswith(prefix)} if prefix else {}
 
 
 def whole(inside: Mapping[bytes, T], outside: Mapping[bytes, T], prefix: bytes) -> dict[bytes, T]:
-    """Returns the files of the workspace, which is at `prefix`, and the others, by their paths in the repository."""
+    """Returns all files by their paths in the repository; `inside` are those of the workspace, which is at `prefix`."""
     return {**{prefix + name: value for name, value in inside.items()}, **outside}
 
 
 def folders_of(workspace: Workspace) -> Folders:
-    """Returns where the workspace's repository is. Raises ToolError where there is none that can be believed."""
+    """Returns the folders of the workspace's repository. Raises ToolError if there is none that can be trusted."""
     found = find_repository(workspace.root)
     if isinstance(found, NoRepository):
         raise commit_refusal(found.why, found.fix, found.code)
@@ -193,7 +197,7 @@ def folders_of(workspace: Workspace) -> Folders:
 
 
 def open_for_commit(git: GitFiles) -> RepositoryNow:
-    """Returns the repository whose files are `git`. Raises ToolError where nothing can be committed to it."""
+    """Returns the repository whose files are `git`. Raises ToolError if nothing can be committed to it."""
     try:
         settings = settings_of(git.folders.own, git.folders.config(), os.environ)
     except OSError as error:

@@ -1,5 +1,5 @@
-"""What a commit would hold: the files that are selected, over what is staged or, where paths are named, over the last
-commit (GIT-02).
+"""Selects the files of a commit: changes on top of what is staged or, if paths are named, on top of the last commit
+(GIT-02).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MAX_TOTAL_BYTES = 100_000_000
 
 @dataclass(slots=True)
 class Selected:
-    """Files of the commit, the index that follows it, and new contents, all by path; `hidden` may not be read, and what
-    is `left_out` is not looked at."""
+    """The commit's files, the index after it, and new contents, all by path. `hidden` files may not be read; `left_out`
+    are files that the commit does not look at."""
 
     files: dict[bytes, Entry]
     index: dict[bytes, IndexEntry]
@@ -52,9 +52,11 @@ def select(
     untracked: bool,
     worked_on: Sequence[str] = (),
 ) -> Selected:
-    """Returns all that a commit is made of; where nothing is named, also what git does not know of `worked_on`.
+    """Returns everything that a commit is made of. If no path is named, this includes untracked files among
+    `worked_on`.
 
-    Raises ToolError where something of it cannot be committed."""
+    Raises ToolError if something in it cannot be committed.
+    """
     repository = tree.repository
     index = dict(repository.index.entries)
     staged = {name: (each.mode, each.id) for name, each in index.items() if not _only_meant(each)}
@@ -89,7 +91,7 @@ def _differing(files: Mapping[bytes, Entry], committed: Mapping[bytes, Entry]) -
 
 
 def differences(selected: Selected, committed: Mapping[bytes, Entry]) -> list[bytes]:
-    """Returns the paths that the commit changes, sorted. Raises ToolError where they are too many, or one is a
+    """Returns the paths that the commit changes, sorted. Raises ToolError if there are too many, or if one is a
     submodule."""
     found = _differing(selected.files, committed)
     if len(found) > MAX_FILES:
@@ -103,7 +105,7 @@ def differences(selected: Selected, committed: Mapping[bytes, Entry]) -> list[by
 
 
 def _take_back(tree: WorkingTree, path: str, selected: Selected) -> None:
-    """Unmarks a file that is marked as not checked out and is there, within the sparse checkout, as git does."""
+    """Unmarks a file within the sparse checkout that is marked as not checked out but exists, as git does."""
     name = os.fsencode(path)
     known = selected.index.get(name)
     if known is not None and known.is_absent and _is_there(tree, path):
@@ -119,8 +121,8 @@ def _is_there(tree: WorkingTree, path: str) -> bool:
 
 
 def _staying(tree: WorkingTree, path: str, known: IndexEntry | None, *, left: bool) -> IndexEntry | None:
-    """Returns what git knows of a file that is still so, as far as can be told without reading it: most are, and policy
-    need not be asked about them. With `left` it stays so whatever it is by now.
+    """Returns the index entry of a file that is unchanged, as far as can be told without reading it. Most files are, so
+    policy need not be asked about them. With `left` the entry is returned whether the file changed or not.
     """
     if known is None:
         return None
@@ -132,7 +134,7 @@ def _staying(tree: WorkingTree, path: str, known: IndexEntry | None, *, left: bo
 
 
 def _note_left_out(tree: WorkingTree, path: str, stays: IndexEntry, left_out: NotTaken, *, outside: bool) -> None:
-    """Notes what of the files that stay may be another one by now."""
+    """Notes a file that the commit leaves as it is in the index although it may have changed."""
     if stays.mode == SUBMODULE:
         left_out.submodules.add(path)
     elif stays.is_absent and is_on(tree.repository.settings, "core.sparsecheckout"):
@@ -143,7 +145,7 @@ def _note_left_out(tree: WorkingTree, path: str, stays: IndexEntry, left_out: No
 
 
 def _take(tree: WorkingTree, path: str, selected: Selected) -> None:
-    """Put the file as it is in the working tree into the commit and the index."""
+    """Puts the working tree's version of the file into the commit and the index."""
     name = os.fsencode(path)
     known = selected.index.get(name)
     try:
@@ -171,7 +173,7 @@ def _put_entry(name: bytes, stored: Stored, selected: Selected) -> None:
 
 
 def _make_room(name: bytes, selected: Selected) -> None:
-    """A new file takes the place of a file where its folder is now, and of files in a folder where it is now."""
+    """Removes entries that a new file replaces: files in the place of its folders, and files below its own path."""
     parts = name.split(b"/")
     above = {b"/".join(parts[:length]) for length in range(1, len(parts))}
     for files in (selected.files, selected.index):
@@ -201,10 +203,10 @@ def _new(
     known: list[str],
     left_out: NotTaken | None,
 ) -> Iterator[str]:
-    """Yields untracked files that were asked for: by name, and all of a folder where it is noted what is `left_out` of
-    them.
+    """Yields untracked files that were named, and those in a folder if `left_out` is given, which notes the others.
 
-    Raises ToolError where a name stands for nothing."""
+    Raises ToolError if a named path does not exist.
+    """
     for path in named or (workspace.resolve("."),):
         if path.absolute.is_dir():
             if left_out is not None:

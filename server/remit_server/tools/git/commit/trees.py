@@ -1,4 +1,4 @@
-"""Tree objects out of the files of a commit (GIT-02)."""
+"""Makes tree objects from the files of a commit (GIT-02)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remit_server.tools.git.commit.repository import Entry
 
 @dataclass(slots=True)
 class _Made:
-    """Keeps what `commit_tree` makes instead of writing it."""
+    """Keeps the objects that `commit_tree` makes, instead of writing them."""
 
     found: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
@@ -28,7 +28,7 @@ def whole(made: ShaFile) -> bytes:
 
 
 def trees_of(files: Mapping[bytes, Entry]) -> tuple[str, dict[str, bytes]]:
-    """Returns the id of the tree of these files, and every tree object it is made of, by id."""
+    """Returns the id of the tree of these files, and every tree object that it consists of, by id."""
     made = _Made()
     blobs = [(path, ObjectID(sha.encode()), mode) for path, (mode, sha) in sorted(files.items())]
     root = commit_tree(made, blobs)  # type: ignore[arg-type]  # of the store it only adds to it

@@ -1,6 +1,6 @@
-"""Files that git does not know yet, as far as a commit may take them along (GIT-02).
+"""Finds untracked files that a commit may include (GIT-02).
 
-Outside what a sparse checkout holds, by its patterns, git adds nothing but with `--sparse` (GIT-02).
+Git adds no file outside the patterns of a sparse checkout, except with `--sparse` (GIT-02).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _EXPECTED = "sparse.expectfilesoutsideofpatterns"
 
 
 def outside_sparse(repository: RepositoryNow) -> Callable[[str], bool]:
-    """Returns a predicate: whether a path of the workspace lies outside the sparse checkout. Raises ToolError where the
-    patterns are more than can be gone through."""
+    """Returns a predicate that says whether a path of the workspace lies outside the sparse checkout. Raises ToolError
+    if there are too many patterns."""
     data = repository.git.read(_PATTERNS, MAX_IGNORE_BYTES) if is_on(repository.settings, _SPARSE) else None
     if data is None:
         return lambda _: False
@@ -41,13 +41,13 @@ def outside_sparse(repository: RepositoryNow) -> Callable[[str], bool]:
 
 
 def notices_files_outside(repository: RepositoryNow) -> bool:
-    """Returns whether a file that is marked as not checked out is looked at where it is there all the same."""
+    """Returns whether git checks a file that is marked as not checked out but exists anyway."""
     return is_on(repository.settings, _SPARSE) and not is_on(repository.settings, _EXPECTED)
 
 
 def _patterns_hold(rules: IgnoreRules) -> Callable[[str], bool]:
-    """Returns a predicate: whether the last pattern for a path is no negative one; where there is none, the last one
-    for a folder that it is in."""
+    """Returns a predicate that says whether the patterns include a path: the last matching pattern decides, or if there
+    is none, the last one for the nearest folder above that has one."""
 
     @cache
     def of_folder(folder: str) -> bool:
@@ -62,7 +62,7 @@ def _patterns_hold(rules: IgnoreRules) -> Callable[[str], bool]:
 
 
 def _above(path: str) -> str:
-    """Returns the folder that a path is in, with a final `/`, or empty."""
+    """Returns the folder of a path, with a final `/`, or an empty text."""
     return path[: path.rfind("/", 0, -1) + 1]
 
 
@@ -71,10 +71,10 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """What git would take along, or has changed, and a commit leaves as it is: new links, new repositories in folders,
-    new files with names that cannot be shown, known submodules, files outside a sparse checkout that are there, and new
-    files in folders that git knows in another case, which it would name so. `cut` are ignore files of which not all is
-    known, so that a commit may take along what git would not."""
+    """Files that git would include, or that changed, and that a commit leaves as they are: new links, new repositories
+    in folders, new files with names that cannot be shown, known submodules, existing files outside a sparse checkout,
+    and new files in folders that git knows by another case and would name so. `cut` are ignore files that were read
+    only in part, so that a commit may include a file that git would ignore."""
 
     links: set[str] = field(default_factory=set[str])
     repositories: set[str] = field(default_factory=set[str])
@@ -85,7 +85,7 @@ class NotTaken:
     cut: set[str] = field(default_factory=set[str])
 
     def describe(self, permits: Callable[[str], bool]) -> Iterator[str]:
-        """Yields the sentences to say of it; nothing is named but what is permitted."""
+        """Yields sentences about these files, and names only permitted paths."""
         for paths, one, some in (
             (self.links, "link", "links"),
             (self.repositories, "repository of its own", "repositories of their own"),
@@ -109,17 +109,17 @@ def _listed(named: Sequence[str]) -> str:
 def find_untracked(
     workspace: Workspace, folder: WorkspacePath, repository: RepositoryNow, left_out: NotTaken
 ) -> Iterator[str]:
-    """Yields untracked files below a folder, without ignored ones. Links, and what is in repositories there, are
-    `left_out`.
+    """Yields the untracked files below a folder, without ignored ones. Notes in `left_out` links and repositories found
+    there.
 
-    Raises ToolError where there are more than can be gone through.
+    Raises ToolError if there are more files than can be looked at.
     """
     _must_know_what_is_ignored(workspace)
     nested = _nested_repositories(workspace)
     limits = Limits()
     found: Iterable[str] = (path for path, _ in walk_open(workspace, folder, limits))
     if is_asked_for(workspace, folder):
-        # A look goes into an ignored folder that is named; git adds nothing of it that is ignored.
+        # The walk enters an ignored folder that is named, but git adds no ignored file from it.
         below = tuple(found)
         ignored = find_ignored(workspace, below)
         found = (path for path in below if path not in ignored)
@@ -143,8 +143,8 @@ def find_untracked(
 
 
 def _set_aside(repository: RepositoryNow, left_out: NotTaken) -> Callable[[str], bool]:
-    """Returns a function that notes a new file in `left_out` where git would not take it along by its name, and says
-    whether that is so."""
+    """Returns a function that notes a new file in `left_out` if git would not add it under its name, and returns
+    whether it did."""
     outside, respelled = outside_sparse(repository), _spelled_otherwise(repository)
 
     def sets_aside(path: str) -> bool:
@@ -157,8 +157,8 @@ def _set_aside(repository: RepositoryNow, left_out: NotTaken) -> Callable[[str],
 
 
 def _spelled_otherwise(repository: RepositoryNow) -> Callable[[str], bool]:
-    """Returns a function that says whether git, where case does not count, knows the folder of a path, or one above, by
-    another spelling, which it would give the file."""
+    """Returns a function that says whether git knows a folder of a path by another spelling, where case does not count.
+    Git would add the file under that spelling."""
     if not is_on(repository.settings, IGNORE_CASE):
         return lambda _: False
     known: dict[bytes, bytes] = {}
@@ -175,7 +175,7 @@ def _folders_of(name: bytes) -> Iterator[bytes]:
 def find_addable(
     workspace: Workspace, paths: Sequence[str], repository: RepositoryNow, left_out: NotTaken
 ) -> list[str]:
-    """Returns those of the paths that are untracked files which a commit may take along; notes what is `left_out`."""
+    """Returns the paths that are untracked files which a commit may include. Notes others in `left_out`."""
     knows = _knows(repository)
     new = [path for path in paths if not knows(path) and _is_file(workspace, path)]
     if not new:
@@ -187,8 +187,8 @@ def find_addable(
 
 
 def _knows(repository: RepositoryNow) -> Callable[[str], bool]:
-    """Returns a function that says whether git knows a path already, where the case of letters does not count also by
-    another spelling."""
+    """Returns a function that says whether git knows a path already; where case does not count, also by another
+    spelling."""
     known = repository.index.entries
     if not is_on(repository.settings, IGNORE_CASE):
         return lambda path: os.fsencode(path) in known
@@ -202,8 +202,8 @@ def _is_file(workspace: Workspace, path: str) -> bool:
 
 
 def must_be_addable(workspace: Workspace, path: str, repository: RepositoryNow) -> None:
-    """Raises ToolError where an untracked file that was named is ignored, or is another repository's, or git would not
-    add it, or by another name."""
+    """Raises ToolError if a named untracked file is ignored, belongs to another repository, or is one that git would
+    not add, or only by another name."""
     _must_know_what_is_ignored(workspace)
     if path in find_ignored(workspace, [path]):
         raise commit_refusal(f"`{path}` is ignored (.gitignore)", "leave it out; a person can add it with `git add -f`")
@@ -225,7 +225,7 @@ def _must_know_what_is_ignored(workspace: Workspace) -> None:
 
 
 def read_persons(path: Path | None) -> bytes:
-    """Returns a file of the person's, cut where it is unreasonably long; empty where there is none."""
+    """Returns the content of a file of the person's, cut to `MAX_IGNORE_BYTES`; empty if there is none."""
     if path is None or not path.is_file():
         return b""
     with path.open("rb") as file:
@@ -233,7 +233,8 @@ def read_persons(path: Path | None) -> bytes:
 
 
 def _nested_repositories(workspace: Workspace) -> Callable[[str], str | None]:
-    """Returns a function that says which folder below the workspace's is the repository that a path is in."""
+    """Returns a function that names the nested repository below the workspace's folder that a path is in, or returns
+    None."""
     known: dict[str, str | None] = {"": None}
 
     def nested(path: str) -> str | None:

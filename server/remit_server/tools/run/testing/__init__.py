@@ -1,1 +1,1 @@
-"""Runners of tests: which there are, what each is told, and its report as results (TOOL-08)."""
+"""Test runners: which there are, how each is started, and how its report becomes results (TOOL-08)."""

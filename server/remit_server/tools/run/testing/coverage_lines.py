@@ -1,7 +1,7 @@
-"""Tells how many lines of each file ran that coverage.py measured, by the channel of the report (FLW-08).
+"""Reports how many lines of each file ran, as measured by coverage.py, by the channel of the report (FLW-08).
 
-A report in a file could be another's, so it is asked for one whose name nobody knows. Nothing of Remit is there, so
-this imports the standard library only, and works with any Python 3.
+Tests could replace a report in a file, so coverage.py writes to a file with a name that nobody knows. Remit is not
+installed in the sandbox, so this module imports only the standard library, and works with any Python 3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which runners a workspace's own files speak for, and the folder that each runs in."""
+"""Finds the runners that a workspace's own files call for, and the folder in which each runs."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ _MAX_PROJECTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a folder shows: names at its top, its files' paths, and the texts that configure tests, by name.
+    """The relevant contents of a folder: names at its top, its files' paths, and the texts that configure tests, by
+    name.
 
-    Those of folders above it are among them as `../NAME`.
+    The texts of folders above are included as `../NAME`.
 
-    `for_pytest`: one of its tests imports pytest, or is a function of its own, which unittest would not find.
+    `for_pytest`: one of its tests imports pytest, or is a plain function, which unittest would not find.
     """
 
     top: frozenset[str]
@@ -55,24 +56,24 @@ class Facts:
 
 
 def python_tests(files: Iterable[str]) -> tuple[str, ...]:
-    """Returns those that pytest or unittest would look into."""
+    """Returns the files in which pytest or unittest would look for tests."""
     return tuple(file for file in files if _PYTHON_TEST.search(file))
 
 
 def is_written_for_pytest(text: str) -> bool:
-    """Returns whether a file of tests is one that unittest would find nothing in, or could not import."""
+    """Returns whether unittest would find nothing in a file of tests, or could not import it."""
     return _FOR_PYTEST.search(text) is not None
 
 
 def runs_as_module(facts: Facts) -> bool:
-    """Returns whether the project's own files run pytest by `python -m`, so that its tests may import from where it
-    runs."""
+    """Returns whether the project's own files run pytest by `python -m`, so that its tests may import from the folder
+    where it runs."""
     return any(_AS_MODULE.search(text) for text in facts.texts.values())
 
 
 def unknown_runner(facts: Facts, runner: str) -> str | None:
-    """Returns the runner that the project's own files have run the tests in place of this one, where it is none of
-    ours."""
+    """Returns the runner that the project's own files use in place of this one, if Remit does not know that runner;
+    else None."""
     if runner == "unittest":
         runs_django = "manage.py" in facts.top or any(_RUNS_DJANGO.search(text) for text in facts.texts.values())
         return "django" if runs_django else None
@@ -87,12 +88,13 @@ def unknown_runner(facts: Facts, runner: str) -> str | None:
 
 
 def node_tests(files: Iterable[str]) -> tuple[str, ...]:
-    """Returns those that `node --test` would find by itself."""
+    """Returns the files that `node --test` would find by itself."""
     return tuple(file for file in files if _JS_TEST.search(file) and _NODE_RUNS.search(file))
 
 
 def fitting(facts: Facts, suffix: str = "") -> tuple[str, ...]:
-    """Names of the runners that fit, preferred ones first; with a file's suffix, those for it."""
+    """Returns the names of the runners that fit, preferred ones first; with a file's suffix, only those for such
+    files."""
     found = [*_python_runners(facts), *_javascript_runners(facts)]
     found += ["go"] if "go.mod" in facts.top else []
     found += ["cargo"] if "Cargo.toml" in facts.top else []
@@ -108,12 +110,12 @@ class Place:
 
 
 def runners_of(suffix: str) -> tuple[str, ...]:
-    """Returns the runners of files with such a name's end."""
+    """Returns the runners of files with this suffix."""
     return _BY_SUFFIX.get(suffix, ())
 
 
 def projects(files: Iterable[str]) -> tuple[str, ...]:
-    """Returns the folders below the workspace's own that a file makes a project of, upper ones first."""
+    """Returns the folders below the workspace's own that one of `_MARKS` makes a project, upper ones first."""
     found = {str(PurePosixPath(file).parent) for file in files if PurePosixPath(file).name in _MARKS} - {"."}
     return tuple(sorted(found, key=lambda folder: (folder.count("/"), folder)))
 
@@ -121,7 +123,7 @@ def projects(files: Iterable[str]) -> tuple[str, ...]:
 def nearest(path: str, suffix: str, files: tuple[str, ...], facts_of: Callable[[str], Facts]) -> tuple[Place, ...]:
     """Returns the runners of the nearest project at or above a path that has one for it, preferred ones first.
 
-    Of a folder a project is passed over that has no runner for what lies there, if one above has.
+    For a folder, a project whose runners find no tests there is passed over, if a project above has a runner that does.
     """
     others: tuple[Place, ...] = ()
     for folder in _projects_above(path, files):
@@ -135,14 +137,15 @@ def nearest(path: str, suffix: str, files: tuple[str, ...], facts_of: Callable[[
 
 
 def home_of(runner: str, path: str, files: tuple[str, ...]) -> str | None:
-    """Returns the nearest folder at or above a path that is a project of a runner; else the top, unless it must be
-    one."""
+    """Returns the nearest folder at or above a path that is a project of a runner; else the top, or None if the runner
+    needs a project."""
     marked = (folder for folder in _projects_above(path, files) if runner in _runners_marked(folder, files))
     return next(marked, None if runner in {"go", "cargo"} else ".")
 
 
 def elsewhere(runner: str, files: tuple[str, ...], facts_of: Callable[[str], Facts]) -> tuple[Place, ...]:
-    """Runners that a run of all that one has leaves out: others of the workspace's own, and those of projects below."""
+    """Returns the runners whose tests a run of everything leaves out: others of the workspace itself, and those of
+    projects below."""
     top = [Place(name, ".") for name in fitting(facts_of(".")) if name != runner]
     kinds = {kind for name in (runner, *(place.runner for place in top)) for kind in _kind(name)}
     found: list[Place] = []
@@ -154,12 +157,12 @@ def elsewhere(runner: str, files: tuple[str, ...], facts_of: Callable[[str], Fac
 
 
 def rival_of(place: Place, facts: Facts) -> str | None:
-    """Returns the runner that a folder's own files speak for in place of another one for the same language."""
+    """Returns the runner that a folder's own files call for in place of another one for the same language, or None."""
     return next((name for name in fitting(facts) if name != place.runner and name in _kind(place.runner)), None)
 
 
 def _projects_above(path: str, files: tuple[str, ...]) -> list[str]:
-    """Projects at or above a path, the nearest first, last of all the workspace itself."""
+    """Returns the projects at or above a path, the nearest first, and the workspace itself last."""
     there = set(projects(files))
     chain = [path, *map(str, PurePosixPath(path).parents)]
     return [*(folder for folder in chain if folder in there), "."]
@@ -171,7 +174,8 @@ def _runners_marked(folder: str, files: tuple[str, ...]) -> set[str]:
 
 
 def _marked_runners(names: tuple[str, ...], folder: str, files: tuple[str, ...]) -> tuple[str, ...]:
-    """Below the top, only what the folder is a project of: other files of tests there are of one above."""
+    """Returns the runners that a folder is a project of; at the top, all. Below it, other tests belong to a project
+    above."""
     allowed = set(names) if folder == "." else _runners_marked(folder, files)
     return tuple(name for name in names if name in allowed)
 

@@ -1,9 +1,10 @@
-"""Whether what tests check with is what it was when they were found: their helpers, their cases and the tests (FLW-04).
+"""Tells whether what tests check with is still what was found: their helpers, their cases and the tests themselves
+(FLW-04).
 
-Code that they import could put another function in the place of a locked one, give a test case assertions of its own,
-or stand in for a helper's module. What is replaced, and by which file, is told; the server knows which files are tests.
-Nothing of Remit is there but the files beside this one, so it imports the standard library only, and works with any
-Python 3.
+Code that they import could replace a locked function, give a test case assertions of its own, or stand in for a
+helper's module. This module reports what was replaced, and by which file; the server knows which files are tests. Of
+Remit only the files beside this one are in the sandbox, so this module imports only them and the standard library, and
+works with any Python 3.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ OPERATORS = frozenset(
         *("iter", "next", "getitem", "str", "repr", "enter", "exit", "call"),
     )
 )
-"""The methods that tests call without their names."""
-# As they were before any code of the workspace ran.
+"""The methods that tests call through operators and builtins, without their names."""
+# Bound before any code of the workspace runs, so that it cannot replace them.
 _realpath, _isfile, _join = os.path.realpath, os.path.isfile, os.path.join
 
 
 class Other(NamedTuple):
-    """What is in the place of something else: its name, the file whose code it is, and the file that it stands for."""
+    """Something that replaces something else: its name, the file of its code, and the file whose code it replaces."""
 
     name: str
     file: str
@@ -42,7 +43,7 @@ class Other(NamedTuple):
 
 
 class Held:
-    """The functions of the modules that tests are in, and of those by which they check."""
+    """The functions of the modules of tests, and of the modules of the workspace that they use."""
 
     def __init__(self, modules: Iterable[str]) -> None:
         self.names = tuple(dict.fromkeys(modules))
@@ -56,9 +57,9 @@ class Held:
         self.used = _used_by(self.names)
 
     def lent(self) -> Iterator[Other]:
-        """Yields functions and methods of what is installed that are code of the workspace, by names that the tests
-        use."""
-        loaded = cast("tuple[object, ...]", tuple(sys.modules.values()))  # programs put others than modules there
+        """Yields functions and methods of installed modules that are code of the workspace, if the tests use their
+        names."""
+        loaded = cast("tuple[object, ...]", tuple(sys.modules.values()))  # values may be other objects than modules
         for module in loaded:
             if isinstance(module, ModuleType) and not _file_of(module):
                 for name, of, value in _called(module, self.used):
@@ -66,21 +67,21 @@ class Held:
                         yield Other(name, file, of)
 
     def stand_ins(self) -> Iterator[Other]:
-        """Modules that tests import, where another file of the workspace has that name as well."""
+        """Yields the modules that tests import if another file of the workspace has the same module name."""
         for module in self.modules:
             for value in tuple(vars(module).values()):
                 if isinstance(value, ModuleType):
                     yield from _candidates(value)
 
     def replaced(self) -> Iterator[Other]:
-        """Yields functions and methods that are other code by now."""
+        """Yields functions and methods whose code was replaced."""
         for name, owner, key, old, code, of in self.parts:
             value = owner.__dict__.get(key)
             if value is not old or intact.code_of(value) is not code:
                 yield Other(name, _code_file(value), of)
 
     def overridden(self, case: Any) -> Iterator[Other]:
-        """Assertions that a case, or a class of it, was given while tests ran."""
+        """Yields assertions that a case, or one of its classes, got while tests ran."""
         kind: Any
         own = cast("dict[str, Any]", case.__dict__)
         for kind in type(case).__mro__:
@@ -93,20 +94,20 @@ class Held:
 
 
 def codes_behind(function: Any) -> tuple[Any, ...]:
-    """Returns the code of the workspace that a test is: its own and what decorators keep of it."""
+    """Returns the workspace code that a test runs: its own, and functions that its decorators keep."""
     return tuple(code for code in origins.reach(function) if not origins.is_installed(_realpath(code.co_filename)))
 
 
 def _used_by(names: Iterable[str]) -> dict[str, str]:
-    """Returns the names that the code of these modules asks for, each with the file of one that does."""
+    """Returns the names that the code of these modules uses, each with the file of a module that uses it."""
     known = origins.Origins()
     files = filter(None, (_file_of(sys.modules[name]) for name in names if name in sys.modules))
     return {name: file for file in files for code in known.compiled(file) for name in origins.names_in(code)}
 
 
 def _called(module: ModuleType, used: dict[str, str]) -> Iterator[tuple[str, str, Any]]:
-    """Yields what a module and its classes have by these names, and the methods behind operators: its name, the file
-    that asks for it, and itself.
+    """Yields what a module and its classes have under the used names, and the methods behind operators: for each its
+    full name, the file that uses it, and its value.
     """
     some = next(iter(used.values()), "")
     for key, value in tuple(vars(module).items()):
@@ -119,7 +120,7 @@ def _called(module: ModuleType, used: dict[str, str]) -> Iterator[tuple[str, str
 
 
 def _own_files(value: Any) -> Iterator[str]:
-    """Yields the files of the workspace whose code this runs."""
+    """Yields the files of the workspace whose code a value runs."""
     yield from filter(None, (_own_file(code.co_filename) for code in origins.reach(value)))
     home = sys.modules.get(str(getattr(value, "__module__", ""))) if isinstance(value, type) else None
     if home is not None and _file_of(home):
@@ -128,13 +129,13 @@ def _own_files(value: Any) -> Iterator[str]:
 
 @functools.lru_cache(None)
 def _own_file(name: str) -> str:
-    """Returns a file of the workspace, whole; empty for any other."""
+    """Returns the real path of a file of the workspace, or an empty text for any other file."""
     file = _realpath(name) if name.startswith(os.sep) else ""
     return file if file and not origins.is_installed(file) and _isfile(file) else ""
 
 
 def _reached(names: Iterable[str]) -> list[ModuleType]:
-    """Returns the modules of the workspace by these names, and those that they have names of, one after the other."""
+    """Returns the workspace modules with these names, and those that they hold or import from, breadth first."""
     pending = list(dict.fromkeys(names))
     seen = set(pending)
     found: list[ModuleType] = []
@@ -152,7 +153,7 @@ def _reached(names: Iterable[str]) -> list[ModuleType]:
 
 
 def _candidates(module: ModuleType) -> Iterator[Other]:
-    """Yields the files of the workspace that have the name of a module, and are not what it is from."""
+    """Yields the files of the workspace that have the name of a module but are not the file that it was loaded from."""
     loaded, told = _file_of(module), vars(module).get("__file__")
     if (told and not loaded) or not module.__name__.isidentifier() or module.__name__ in sys.builtin_module_names:
         return
@@ -164,12 +165,12 @@ def _candidates(module: ModuleType) -> Iterator[Other]:
 
 
 def _file_of(module: ModuleType) -> str:
-    """Returns a module's file, empty for one that is installed, or has none."""
+    """Returns a module's file, or an empty text if the module is installed or has none."""
     file = vars(module).get("__file__")
     return _own_file(_realpath(file)) if isinstance(file, str) else ""
 
 
 def _code_file(value: Any) -> str:
-    """Returns the file whose code this is; empty where there is none that could be told."""
+    """Returns the file of a value's code, or an empty text if it has none."""
     file: Any = getattr(intact.code_of(value), "co_filename", "")
     return _realpath(file) if isinstance(file, str) and file.startswith(os.sep) else ""

@@ -1,7 +1,8 @@
-"""A plugin of pytest that writes each test's result inside the sandbox, as a line of JSON as soon as it is known.
+"""A pytest plugin that runs inside the sandbox and writes each test's result as a line of JSON as soon as it is known.
 
-So a run that is stopped has told what finished, and what did not. Nothing of Remit is there but the files beside this
-one, so it imports the standard library and pytest only, and works with any Python 3.
+So the report of a run that is stopped still says which tests finished and which did not. Of Remit only the files beside
+this one are in the sandbox, so this module imports only them, the standard library and pytest, and works with any
+Python 3.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-if os.environ.get("REMIT_LOOK_HERE"):  # as `python -m pytest` does, but last: nothing there may stand in for another
+if os.environ.get("REMIT_LOOK_HERE"):  # like `python -m pytest`, but last, so that no module here shadows another
     sys.path.append(str(Path.cwd()))
 MOST_CHARS = 20_000
 JUDGES = (
@@ -44,10 +45,10 @@ JUDGES = (
         "_pytest.skipping",
     ),
     *("_pytest.assertion", "_pytest.assertion.rewrite"),
-    # Where these are depends on the version.
+    # The modules of these functions depend on pytest's version.
     *dict.fromkeys(each.__module__ for each in (pytest.approx, pytest.raises, pytest.warns)),
 )
-"""Modules that say how a test ends."""
+"""Modules whose code decides how a test ends."""
 SAYS_HOW = (
     "pytest_runtest_",
     "pytest_pyfunc_call",
@@ -55,27 +56,28 @@ SAYS_HOW = (
     "pytest_collection_modifyitems",
     "pytest_itemcoll",
 )
-"""What hooks begin with by which a plugin says how tests end, or which there are."""
+"""Prefixes of the hooks by which a plugin can change how tests end, or which tests there are."""
 intact = importlib.import_module("intact")
 held = importlib.import_module("held")
 origins = importlib.import_module("origins")
 coverage_lines = importlib.import_module("coverage_lines")
 rewriting = importlib.import_module("_pytest.assertion.rewrite")
-# While tests run, what they patch is as they have it: modules' functions, and paths where `os.name` is another.
+# Bind these now, because tests may patch the modules' functions, or `os.name` and with it how paths work.
 _encode = JSONEncoder().encode
 _write: Callable[[str], None] | None = importlib.import_module("report_channel").open_channel()
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Without pytest-cov its options would end the run; with these the tests run, and nothing is measured."""
+    """Adds pytest-cov's options where it is not installed, so that the tests run without coverage instead of
+    failing."""
     if importlib.util.find_spec("pytest_cov") is None:
         parser.addoption("--cov", action="append")
         parser.addoption("--cov-report", action="append")
 
 
 def pytest_configure(config: Any) -> None:
-    """Where tests run in several processes, the first one of them hears of all. A file that cannot be imported keeps no
-    other from running, as with every other runner.
+    """Registers the recorder, only in the controlling process if tests run in several, because it hears of all tests. A
+    file that cannot be imported does not keep the others from running, as with every other runner.
     """
     config.option.continue_on_collection_errors = True
     if _write is not None and not hasattr(config, "workerinput"):
@@ -84,7 +86,7 @@ def pytest_configure(config: Any) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, None]:
-    """Only here is the exception at hand."""
+    """Notes whether an assertion failed, because only this hook has the exception."""
     outcome = yield
     del item
     failed = call.excinfo is not None and call.excinfo.errisinstance((AssertionError, pytest.fail.Exception))
@@ -92,7 +94,7 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, None
 
 
 class Recorder:
-    """Writes a line for each thing that happened."""
+    """Writes a line to the report for each event."""
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -112,16 +114,16 @@ class Recorder:
         self.names: dict[str, str] = {}
 
     def tell(self, event: str, nodeid: str, **more: Any) -> None:
-        """One line, at once on the disk's side of this process."""
+        """Writes one line to the report at once."""
         line = {"event": event, "id": nodeid and self.named(nodeid), **more}
         assert _write is not None
         _write(_encode(plain(line)))
 
     def named(self, nodeid: str) -> str:
-        """Returns a path and what follows it, from where pytest runs: pytest names it from its root, which may be
-        above.
+        """Returns a node id with its path relative to the folder where pytest runs. pytest gives the path relative to
+        its root, which may be above.
 
-        Found out before tests run: what they patch may be what finds it.
+        The paths are computed before tests run, because tests may patch the functions that compute them.
         """
         path, sign, test = nodeid.partition("::")
         if path not in self.names:
@@ -130,12 +132,12 @@ class Recorder:
         return self.names[path] + sign + test
 
     def place(self, location: Any) -> dict[str, Any]:
-        """Returns file and line."""
+        """Returns the file and line of a location."""
         return {"file": self.named(location[0]), "line": None if location[1] is None else location[1] + 1}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """All plugins are there by now, and no test."""
+        """Starts to watch the judging code. At this point all plugins are loaded, but no test is."""
         intact.refuse_stops(self.look)
         self.changed = intact.watch(JUDGES)
         self.traced = intact.hear_of_traces()
@@ -144,39 +146,40 @@ class Recorder:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> Generator[None, Any, None]:
-        """A runner may fork for each test, before it is set up."""
+        """Watches for forks from here on, because a runner may itself fork for each test before it is set up."""
         self.forked = intact.hear_of_forks()
         yield
         del item
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> Generator[None, Any, None]:
-        """All is set up, so this is what runs."""
+        """Compares the test's function with the one that was found, now that everything is set up."""
         self.running = item.nodeid
         self.compare(item.nodeid, getattr(item, "obj", None))
         yield
         self.running = ""
 
     def look(self, case: Any) -> None:
-        """Whether what a TestCase runs now, or ran, is the test that was found, with assertions of its own."""
+        """Reports if a TestCase now runs, or ran, another test than was found, or got assertions of its own."""
         if self.held is not None:
             self.tell_others(self.held.overridden(case))
             self.compare(self.running, getattr(case, getattr(case, "_testMethodName", ""), None))
 
     def compare(self, nodeid: str, function: Any) -> None:
-        """Whether what runs as a test still is what was found."""
+        """Reports a doubt if the function that runs as a test lacks code that it had when it was found."""
         now = [*map(id, held.codes_behind(function))]
         if any(id(code) not in now for code in self.behind.get(nodeid, ())):
             self.tell("doubt", "", text=f"the code of `{nodeid}` was replaced while tests ran")
 
     def tell_others(self, others: Iterable[Any]) -> None:
-        """What is in the place of something that tests check with."""
+        """Reports code that stands in for something that tests check with."""
         for other in others:
             self.tell("from", other.name, file=other.file, of=other.of)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: Any) -> Generator[None, Any, None]:
-        """Yields whether a test ran as it was found, and was judged by pytest as that is."""
+        """Reports a doubt if the test's code or pytest's own code was replaced, or if code set a trace function or
+        forked."""
         yield
         moved = item.nodeid in self.codes and intact.code_of(function_of(item)) is not self.codes[item.nodeid]
         other = self.changed() or (item.nodeid if moved else "")
@@ -188,8 +191,8 @@ class Recorder:
             self.tell("doubt", "", text=intact.FORKED)
 
     def pytest_sessionfinish(self) -> None:
-        """A plugin that tests brought may have said how they ended; a `conftest.py` is the project's own, where its
-        text shows its hooks: whoever reads that knows of them.
+        """Reports plugins that the tests brought and that may have changed how tests ended. A `conftest.py` is the
+        project's own and may have such hooks, if its text shows them to a reader.
         """
         if self.other_process():
             self.tell("doubt", "", text=intact.FORKED)
@@ -221,20 +224,20 @@ class Recorder:
             self.named(item.nodeid)
             self.place(item.location)
             self.tell_origin(item, known)
-        for nodeid in self.collecting:  # of a file of which one test is named, no end is told
+        for nodeid in self.collecting:  # pytest reports no end of a file from which one test was named
             self.tell("drop", nodeid)
         if session.items:
             self.tell("plan", "", count=self.broken + len({item.nodeid for item in session.items}))
 
     def rewrite(self, tree: ast.Module, source: bytes, file: str) -> None:
-        """As pytest does before it loads a test file."""
+        """Rewrites assertions in `tree`, as pytest does before it loads a test file."""
         try:
             rewriting.rewrite_asserts(tree, source, file, self.config)
         except TypeError:  # before pytest 5
             rewriting.rewrite_asserts(tree, file, self.config)
 
     def tell_origin(self, item: Any, known: Any) -> None:
-        """Says where a test is from, if not from its file, and if it is none that its file has."""
+        """Reports a test that comes from another file than its own, or whose code no file contains."""
         function = function_of(item)
         if function is None:
             return
@@ -268,28 +271,28 @@ class Recorder:
         known = {"seconds": round(seconds, 6), **self.place(report.location)}
         if report.failed:
             ending = "failed" if report.when == "call" else "error"
-            kind = getattr(report, "remit_kind", "error")  # one that passes against what it says fails by no assertion
+            kind = getattr(report, "remit_kind", "error")  # an unexpected pass fails without an assertion
             self.tell("end", report.nodeid, ending=ending, kind=kind, text=shorten(report.longreprtext), **known)
         elif report.skipped:
             self.skipped.add(report.nodeid)
         if report.when == "teardown":
-            # What failed before stays so: the first thing that went wrong with a test is what counts.
+            # A test that failed earlier stays failed, because the server lets no later end replace a failure.
             ending = "skipped" if report.nodeid in self.skipped else "passed"
             self.tell("end", report.nodeid, ending=ending, **known)
 
 
 def function_of(item: Any) -> Any:
-    """Returns a test's own function; None for what is no function."""
+    """Returns a test's own function, or None if it has none."""
     return getattr(item, "function", None)
 
 
 def says_how(hook: str) -> bool:
-    """Returns whether by this hook a plugin says how tests end, or which there are."""
+    """Returns whether a plugin can change by this hook how tests end, or which tests there are."""
     return hook.startswith(SAYS_HOW)
 
 
 def is_shown(hook: str, file: Path) -> bool:
-    """Returns whether the text of a module defines, assigns or imports this name, or all names of another module."""
+    """Returns whether the file's text defines, assigns or imports this name, or imports all names of another module."""
     try:
         nodes = list(ast.walk(ast.parse(file.read_bytes())))
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -298,7 +301,7 @@ def is_shown(hook: str, file: Path) -> bool:
 
 
 def names_of(node: ast.AST) -> set[str]:
-    """Returns the names that a statement gives."""
+    """Returns the names that a node of the syntax tree defines."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -309,12 +312,12 @@ def names_of(node: ast.AST) -> set[str]:
 
 
 def shorten(text: str) -> str:
-    """Returns its head and its tail, which say most."""
+    """Returns the start and the end of a long text, because test runners print there what matters."""
     return text if len(text) <= MOST_CHARS else text[: MOST_CHARS // 2] + "\n…\n" + text[-MOST_CHARS // 2 :]
 
 
 def plain(line: dict[str, Any]) -> dict[str, Any]:
-    """Without halves of signs, which are no text."""
+    """Returns the line with lone surrogates escaped, because they cannot be encoded."""
     return {
         key: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
         for key, value in line.items()

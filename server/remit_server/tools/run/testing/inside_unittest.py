@@ -1,8 +1,8 @@
 """Runs unittest inside the sandbox and writes each test's result as a line of JSON as soon as it is known.
 
-Takes whether coverage is wanted, as a word or nothing; a file or folder or nothing; a part of the tests' names or
-nothing; and one test's id or nothing. Nothing of Remit is there but the files beside this one, so it imports the
-standard library only, and works with any Python 3.
+Takes four arguments, each of which may be empty: a word if coverage is wanted; files or folders, one a line; a part of
+the tests' names; and one test's id. Of Remit only the files beside this one are in the sandbox, so this module imports
+only them and the standard library, and works with any Python 3.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ JUDGES = (
     "origins",
     "unittest.mock",
 )
-"""Modules that say how a test ends."""
+"""Modules whose code decides how a test ends."""
 intact = importlib.import_module("intact")
 held = importlib.import_module("held")
 origins = importlib.import_module("origins")
-# While tests run, what they patch is as they have it: modules' functions, and paths where `os.name` is another.
+# Bind these now, because tests may patch the modules' functions, or `os.name` and with it how paths work.
 _encode = JSONEncoder().encode
 HERE = Path.cwd()
 PATHS = "".join(sys.argv[2:3]).split("\n")
 PLACES = tuple(HERE / place for name in PATHS for place in (".", "tests", "test", name, Path(name).parent))
-"""Where tests are found."""
+"""The folders in which a module of tests is looked for."""
 
 
 class Recorder(unittest.TestResult):
-    """Notes how each test ended."""
+    """Notes how each test ended, and writes it to the report."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Recorder(unittest.TestResult):
         self.noted: set[str] = set()
 
     def tell(self, event: str, test_id: str, **more: Any) -> None:
-        """One line, at once on the disk's side of this process, without halves of signs, which are no text."""
+        """Writes one line to the report at once, with lone surrogates escaped, because they cannot be encoded."""
         line = {"event": event, "id": test_id, **more}
         plain = {
             k: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for k, v in line.items()
@@ -79,11 +79,11 @@ class Recorder(unittest.TestResult):
     def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
         self.check(test)
-        if sys.exc_info()[0] is None:  # else it was interrupted
+        if sys.exc_info()[0] is None:  # otherwise the run was interrupted
             self.tell("drop", test.id())
 
     def plan(self, tests: list[unittest.TestCase]) -> None:
-        """What is to run, and the code of each, which another test could replace."""
+        """Reports how many tests will run, and notes the code of each, which another test could replace."""
         self.codes = {test.id(): code_of(test) for test in tests}
         known = origins.Origins()
         self.behind = {test.id(): held.codes_behind(method_of(test)) for test in tests}
@@ -96,7 +96,7 @@ class Recorder(unittest.TestResult):
         self.tell("plan", "", count=len(tests))
 
     def tell_origin(self, test: unittest.TestCase, known: Any) -> None:
-        """Says where a test is from, if not from its file, and if it is none that its file has."""
+        """Reports a test that comes from another file than its own, or whose code no file contains."""
         method = getattr(test, "_testMethodName", "")
         function = method_of(test)
         file = file_of(type(test).__module__)
@@ -109,12 +109,12 @@ class Recorder(unittest.TestResult):
             self.tell("from", test.id(), file=other)
 
     def tell_others(self, others: Iterable[Any]) -> None:
-        """What is in the place of something that tests check with."""
+        """Reports code that stands in for something that tests check with."""
         for other in others:
             self.tell("from", other.name, file=other.file, of=other.of)
 
     def look(self, test: unittest.TestCase) -> None:
-        """Whether a part of it that runs now, or ran, is the test that was found, with assertions of its own."""
+        """Reports if a part of a test now runs, or ran, other code than was found, or got assertions of its own."""
         if self.held is None:
             return
         self.tell_others(self.held.overridden(test))
@@ -123,7 +123,8 @@ class Recorder(unittest.TestResult):
             self.tell("doubt", "", text=f"the code of `{test.id()}` was replaced while tests ran")
 
     def check(self, test: unittest.TestCase) -> None:
-        """Whether it ran as it was found, and was judged by unittest as that is."""
+        """Reports a doubt if the test's code or unittest's own code was replaced, or if code set a trace function or
+        forked."""
         other = self.changed() or (test.id() if self.codes.get(test.id()) is not code_of(test) else "")
         if other:
             self.tell("doubt", "", text=f"the code of `{other}` was replaced while tests ran")
@@ -133,14 +134,15 @@ class Recorder(unittest.TestResult):
             self.tell("doubt", "", text=intact.FORKED)
 
     def note(self, test: unittest.TestCase, ending: str, kind: str | None = None, text: str = "") -> None:
-        """The first thing that went wrong with a test is what counts."""
+        """Reports how a test ended. The server counts the first thing that went wrong with a test."""
         began = self.began.get(test.id())
         seconds = None if began is None else round(monotonic() - began, 6)
         self.noted.add(test.id())
         self.tell("end", test.id(), ending=ending, seconds=seconds, kind=kind, text=shorten(text), **self.place(test))
 
     def place(self, test: unittest.TestCase) -> dict[str, Any]:
-        """Returns file and line, found before the test runs: what it patches may be what finds them."""
+        """Returns the file and line. They are found before the test runs, because it may patch the functions that find
+        them."""
         test_id = intact.case_of(test).id()
         if test_id not in self.places:
             self.places[test_id] = place(test)
@@ -176,7 +178,8 @@ class Recorder(unittest.TestResult):
 
 
 def method_of(test: unittest.TestCase) -> Any:
-    """Returns what runs as the test: what it is given by itself goes before what its class has."""
+    """Returns the function that runs as the test; an attribute of the case itself takes precedence over one of its
+    class."""
     return getattr(test, getattr(test, "_testMethodName", ""), None)
 
 
@@ -186,7 +189,7 @@ def code_of(test: unittest.TestCase) -> Any:
 
 
 def file_of(module: str) -> str:
-    """Returns the file that a module of tests was found in, by its name alone; empty for what lies elsewhere."""
+    """Returns the file of a module of tests, found by the module's name alone; empty if it is not in `PLACES`."""
     below = module.replace(".", "/") + ".py"
     return next((str(folder / below) for folder in PLACES if (folder / below).is_file()), "")
 
@@ -197,12 +200,12 @@ def format_error(err: Any) -> str:
 
 
 def shorten(text: str) -> str:
-    """Returns its head and its tail, which say most."""
+    """Returns the start and the end of a long text, where a traceback says what matters."""
     return text if len(text) <= MOST_CHARS else text[: MOST_CHARS // 2] + "\n…\n" + text[-MOST_CHARS // 2 :]
 
 
 def place(test: unittest.TestCase) -> dict[str, Any]:
-    """File, below the folder where all began, and line of a test."""
+    """Returns a test's file, relative to the folder where the run began, and its line; empty for a file elsewhere."""
     case = intact.case_of(test)
     method = inspect.unwrap(getattr(case, getattr(case, "_testMethodName", ""), place))
     try:
@@ -214,8 +217,8 @@ def place(test: unittest.TestCase) -> dict[str, Any]:
 
 
 def suite_of(path: str, part: str) -> unittest.TestSuite:
-    """Returns what unittest finds there, a path a line; without one, at the top and in a folder of tests, each test
-    once."""
+    """Returns the tests that unittest finds at `path`, which holds one path a line; without a path, at the top and in
+    folders of tests. Each test is found once."""
     if path:
         paths = [Path(each) for each in path.split("\n")]
         places = [(str(each.parent), each.name) if each.is_file() else (str(each), "test*.py") for each in paths]
@@ -226,7 +229,7 @@ def suite_of(path: str, part: str) -> unittest.TestSuite:
     for folder, pattern in places:
         package = Path(folder, "__init__.py").is_file()
         if package and (folder != "." and not path):
-            continue  # found from the top already
+            continue  # already found from the top
         sys.path.insert(0, str(Path(folder).resolve()))
         loader = unittest.TestLoader()
         loader.testNamePatterns = ["*" + part + "*"] if part else None
@@ -237,7 +240,7 @@ def suite_of(path: str, part: str) -> unittest.TestSuite:
 
 
 def flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
-    """Yields its tests, one by one."""
+    """Yields the tests of a suite, one by one."""
     for test in suite:
         if isinstance(test, unittest.TestSuite):
             yield from flat(test)
@@ -246,12 +249,12 @@ def flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
 
 
 def is_wanted(test_id: str, only: str) -> bool:
-    """Returns whether it is the one that was named, with all of its name or its end."""
+    """Returns whether a test is the one named `only`, by its whole id or by the end of its id."""
     return not only or test_id == only or test_id.endswith("." + only)
 
 
 def main(covered: str, path: str, part: str, only: str) -> int:
-    """Returns the exit code: 0 where every test passed and there was one."""
+    """Returns the exit code: 0 if at least one test ran and none failed."""
     write: Callable[[str], None] = importlib.import_module("report_channel").open_channel()
     sys.path.insert(0, str(HERE))
     coverage_lines = importlib.import_module("coverage_lines")
@@ -267,7 +270,7 @@ def main(covered: str, path: str, part: str, only: str) -> int:
             unittest.TestSuite(tests).run(recorder)
             recorder.tell_others(recorder.held.replaced())
             recorder.tell_others(recorder.held.lent())
-            recorder.tell("plan", "")  # all ran that were to: those of a class that is skipped never begin
+            recorder.tell("plan", "")  # the run is complete, though tests of a skipped class never start
     finally:
         if measured:
             measured.stop()

@@ -1,6 +1,6 @@
-"""Whether what runs and judges tests is what it was before any code of the workspace ran (FLW-04).
+"""Tells whether the code that runs and judges tests is still what it was before any code of the workspace ran (FLW-04).
 
-It is in one process with the tests, and so with the source that they import, which could put other code in its place.
+That code shares a process with the tests, and so with the source that they import, which could replace it.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import Any
 
 origins = importlib.import_module("origins")
 SPACES = ("builtins", "unittest", "pytest")
-"""Modules by whose names tests, and what runs them, find what they assert with."""
+"""Modules in whose namespaces tests, and the code that runs them, find what they assert with."""
 PATCHED = frozenset({"open", "print", "input", "exit", "quit", "help", "breakpoint", "__import__"})
-"""Builtins that programs give themselves another of, and by which nothing is asserted."""
+"""Builtins that programs often replace, and with which nothing is asserted."""
 SHOWN = frozenset({"maxDiff", "longMessage", "_diffThreshold"})
-"""What tests set of a TestCase for what they print."""
+"""Attributes of a TestCase that tests set to change what is printed."""
 _HERE = os.path.realpath(os.curdir) + os.sep
 TRACING = frozenset({"sys.settrace", "sys.monitoring.register_callback"})
 TRACERS = ("bdb.py", "pdb.py", "trace.py")
 FORKED = "code forked while tests ran, and the tests went on in the new process"
 __unittest = True
-"""As in modules of unittest: their frames are no part of what a failed test tells."""
+"""Marks the frames of this module as unittest's own, so that they are left out of a failed test's traceback."""
 
 
 def refuse_stops(look: Callable[[Any], None]) -> None:
-    """Has a TestCase take the exception by which unittest itself ends a test for a pass of no test that raises it.
+    """Patches unittest so that a test cannot pass by raising the exception with which unittest itself ends a test.
 
-    unittest raises it after a failure alone, which is told by then. `look` sees each case before a part of it runs, and
-    after that: by then it is set up, and was not taken down.
+    unittest raises that exception only after a failure, which is already reported by then. `look` is called with each
+    case before and after each of its parts (set-up, test, tear-down), so also while it is set up.
     """
     outcome: Any = getattr(unittest.case, "_Outcome", None)
     stop: Any = getattr(unittest.case, "_ShouldStop", None)
@@ -61,15 +61,16 @@ def refuse_stops(look: Callable[[Any], None]) -> None:
 
 
 def case_of(test: Any) -> Any:
-    """Returns a subtest's own case, else the test itself: a case may have a method of the same name as that
-    attribute."""
+    """Returns the case of a subtest, or else the test itself. Asks for the type first, because a case may have a method
+    named `test_case`."""
     subtest: Any = getattr(unittest.case, "_SubTest", ())
     return test.test_case if isinstance(test, subtest) else test
 
 
 def hear_of_traces() -> Callable[[], str]:
-    """Returns what names the file whose code has set a trace function since, with which it could jump over assertions;
-    empty where none did. What installed packages trace, as coverage.py does, is theirs. Python 3.7 does not say.
+    """Returns a function that names the file whose code set a trace function since now, or returns an empty text. A
+    trace function could jump over assertions. Installed packages, such as coverage.py, may trace. Python 3.7 cannot
+    report it.
     """
     found: list[str] = []
 
@@ -88,20 +89,22 @@ def hear_of_traces() -> Callable[[], str]:
 
 
 def hear_of_forks() -> Callable[[], bool]:
-    """Returns what tells whether this is another process by now: code forked, and had the tests go on in both."""
+    """Returns a function that says whether this is a new process: code forked, and the tests went on in both
+    processes."""
     getpid = os.getpid
     first = getpid()
     return lambda: getpid() != first
 
 
 def _is_tracer(code: Any) -> bool:
-    """Returns whether it only traces for who calls it."""
+    """Returns whether the code only sets a trace function on behalf of its caller."""
     return code.co_name == "settrace_all_threads" or code.co_filename.rpartition("/")[2] in TRACERS
 
 
 def watch(modules: Iterable[str]) -> Callable[[], str]:
-    """Returns what names a function, method or constant of these modules, or what one of `SPACES` has by a name, that
-    is another by now, empty where none is. A module that is imported later counts from when it is first seen.
+    """Returns a function that names a replaced function, method or constant of these modules, or a replaced name of one
+    of `SPACES`, or returns an empty text. A module that is imported later is compared with its state when it is first
+    seen.
     """
     names = list(modules)
     parts = [part for space in SPACES if space in sys.modules for part in _spaced(sys.modules[space])]
@@ -115,7 +118,7 @@ def watch(modules: Iterable[str]) -> Callable[[], str]:
             codes.extend(new)
             if other := next((part[0] for part in new if _is_own(part[4])), ""):
                 return other
-        # Two decorated functions may have one code, that of the decorator.
+        # Compare the value as well as its code, because two decorated functions may share the code of the decorator.
         now = ((name, owner.__dict__.get(key), old, code) for name, owner, key, old, code in codes)
         return next((name for name, value, old, code in now if value is not old or code_of(value) is not code), "")
 
@@ -124,20 +127,21 @@ def watch(modules: Iterable[str]) -> Callable[[], str]:
 
 
 def _is_own(code: Any) -> bool:
-    """Returns whether it is code of the workspace."""
+    """Returns whether the code is from the workspace."""
     file = getattr(code, "co_filename", "")
     is_below = file.startswith(os.sep) and os.path.realpath(file).startswith(_HERE)
     return is_below and not origins.is_installed(file)
 
 
 def code_of(value: Any) -> Any:
-    """Returns the code that a function, method or descriptor runs, itself where it has none."""
+    """Returns the code that a function, method or descriptor runs, or the value itself if it has none."""
     inner = _inner(value)
     return getattr(inner, "__code__", inner)
 
 
 def parts_of(module: Any) -> Iterator[tuple[str, Any, str, Any]]:
-    """Yields the functions and methods that a module defines: each by name, with what has it by which key."""
+    """Yields the functions and methods that a module defines: each with its full name, its owner and its key in the
+    owner."""
     for key, value in _members(module):
         if getattr(value, "__module__", None) != module.__name__:
             continue
@@ -160,7 +164,7 @@ def _has_code(value: Any) -> bool:
 
 
 def _constants(module: Any) -> Iterator[tuple[str, Any, str, Any]]:
-    """Numbers and classes that a module's classes have, by which something is judged."""
+    """Yields the numbers and classes that a module's classes have as attributes, because judging depends on them."""
     for key, value in _members(module):
         if inspect.isclass(value) and value.__module__ == module.__name__:
             for name, member in _members(value):

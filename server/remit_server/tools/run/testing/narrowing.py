@@ -1,4 +1,5 @@
-"""A path for runners that have no paths of tests: for Node as each file, for Go as packages, for Cargo as targets."""
+"""Translates a path for runners that take no paths of tests: to files for Node, to packages for Go, to targets for
+Cargo."""
 
 from __future__ import annotations
 
@@ -14,16 +15,17 @@ _GO_TEST = re.compile(r"^func ((?:Test|Example|Fuzz)\w*)\(", re.MULTILINE)
 _NAME = re.compile(r"\w[\w-]*")
 
 Files = tuple[str, ...]
-"""Those of the folder that the runner runs in, as paths from there."""
+"""The files of the folder in which the runner runs, as paths relative to it."""
 
 
 def narrowing_error(path: str, why: str, fix: str) -> ToolError:
-    """Returns the refusal of a path that would not make the run smaller: to run everything instead would be a lie."""
+    """Returns the error for a path that would not make the run smaller, because to run everything instead would
+    mislead."""
     return ToolError(f"cannot test `{path}` alone", why, fix)
 
 
 def node_files(path: str, is_folder: bool, files: Files, read: Callable[[str], str]) -> tuple[str, ...]:
-    """`node --test` is told each file. Raises ToolError."""
+    """Returns each file below the path, as `node --test` wants them. Raises ToolError."""
     del read
     if not is_folder:
         return (f"./{path}",)
@@ -36,7 +38,7 @@ def node_files(path: str, is_folder: bool, files: Files, read: Callable[[str], s
 
 
 def go_packages(path: str, is_folder: bool, files: Files, read: Callable[[str], str]) -> tuple[str, ...]:
-    """Returns a folder's packages, or the tests of one file. Raises ToolError."""
+    """Returns a folder's packages, or the tests of one file, as arguments of `go test`. Raises ToolError."""
     del files
     if is_folder:
         return ("./..." if path == "." else f"./{path}/...",)
@@ -48,8 +50,8 @@ def go_packages(path: str, is_folder: bool, files: Files, read: Callable[[str], 
 
 
 def cargo_targets(path: str, is_folder: bool, files: Files, read: Callable[[str], str]) -> tuple[str, ...]:
-    """Returns a library's or program's own tests, those of one module, or those of one file of `tests`. Raises
-    ToolError."""
+    """Returns the arguments of `cargo test` for the tests of a library or program, of one module, or of one file of
+    `tests`. Raises ToolError."""
     del is_folder, read
     parts = PurePosixPath(path).parts
     own = _own_targets(files)
@@ -95,7 +97,7 @@ def _outer_target(parts: tuple[str, ...], files: Files) -> tuple[str, ...]:
 
 
 def _module(parts: tuple[str, ...]) -> str:
-    """Returns a file of `src` as the start of its tests' names."""
+    """Returns the prefix that the tests of a file of `src` have in their names, or an empty text."""
     names = [*parts[1:-1], parts[-1].removesuffix(".rs")]
     names = names[:-1] if names[-1] == "mod" else names
     return "::".join([*names, ""]) if all(re.fullmatch(r"\w+", name) for name in names) else ""

@@ -1,8 +1,7 @@
-"""Whether what a test runs is what the text of its file says: code that tests import could put another in its place
-(FLW-04).
+"""Tells whether a test runs what the text of its file says, because code that tests import could replace it (FLW-04).
 
-Nothing of Remit is there but the files beside this one, so it imports the standard library only, and works with any
-Python 3.
+Of Remit only the files beside this one are in the sandbox, so this module imports only them and the standard library,
+and works with any Python 3.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ CODINGS = re.compile(
     r"(?:utf-?8(?:-sig)?|ascii|us-ascii|latin-?1|iso-?8859-\d+|(?:cp|windows-)\d+|koi8-[rtu]|gbk|gb2312|gb18030|big5|"
     r"euc-\w+|shift[-_]?jis\w*)"
 )
-"""How a file of tests may be written: its text is what a review shows, and no code says what it means."""
+"""The encodings that a file of tests may have. A review shows the file's text, so no codec written by the project may
+give it another meaning."""
 _INSTALLED = tuple(
     os.path.realpath(path) + os.sep
     for name, path in sysconfig.get_paths().items()
@@ -37,22 +37,23 @@ _FUNCTIONS: tuple[type[Any], ...] = (
     *(FunctionType, MethodType, staticmethod, classmethod, property),
     *(functools.partial, functools.partialmethod),
 )
-# Another could be put in its place by what tests import.
+# Bound now, because code that tests import could replace it.
 _detect = tokenize.detect_encoding
 _NOTHING_KEPT = (str, bytes, int, float, type(None), type, ModuleType)
 Rewrite = Callable[[ast.Module, bytes, str], None]
 
 
 class Origins:
-    """What the files of tests compile to, each in the ways in which it may have been: as it is, and by `rewrite`."""
+    """The code that files of tests compile to, in each way they may have been compiled: unchanged, and after
+    `rewrite`."""
 
     def __init__(self, rewrite: Rewrite | None = None) -> None:
         self.rewrite = rewrite
         self.known: dict[str, tuple[CodeType, ...]] = {}
 
     def judge(self, file: str, names: Sequence[str], function: Any) -> tuple[bool, str]:
-        """Tells whether a test of this file that is found by these names runs what a file says; and which file that is,
-        where it is another one that can be told.
+        """Returns whether a test of this file, found by these names, runs what a file says; and the file that it comes
+        from, if that is another one.
         """
         if not self.compiled(file):
             return not file.endswith(".py"), ""
@@ -62,26 +63,27 @@ class Origins:
             return any(code == each for code in reached for each in wanted), ""
         if not reached or any(self.is_of(code, file) for code in reached):
             return True, ""
-        # Inherited, imported, or made by what is installed, of which no file may say anything.
+        # The code is inherited, imported, or made by an installed package, and in the last case no file need contain
+        # it.
         other = os.path.realpath(reached[0].co_filename)
         if not Path(other).is_file() or is_installed(other):
             return True, ""
         return self.is_of(reached[0], other), other
 
     def is_of(self, code: CodeType, file: str) -> bool:
-        """Tells whether the file has this code anywhere."""
+        """Returns whether the file contains this code anywhere."""
         return any(code == each for module in self.compiled(file) for each in _within(module))
 
     def compiled(self, file: str) -> tuple[CodeType, ...]:
-        """Returns the file's code in each way; none where it is not Python's text."""
+        """Returns the file's code, once for each way of compiling; empty if the file is no Python text."""
         if file not in self.known:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # they were given when it was loaded
+                warnings.simplefilter("ignore")  # Python gave these warnings when it loaded the file
                 self.known[file] = tuple(self.compile(file))
         return self.known[file]
 
     def compile(self, file: str) -> Iterator[CodeType]:
-        """As pytest does it, which takes no part of the flags of who compiles."""
+        """Compiles the file as pytest does, without the compiler flags of this module."""
         try:
             text = Path(file).read_bytes()
             coding = _detect(io.BytesIO(text).readline)[0].lower().replace("_", "-")
@@ -97,12 +99,13 @@ class Origins:
 
 
 def is_installed(file: str) -> bool:
-    """Tells whether the file is the standard library's, or an installed package's."""
+    """Returns whether the file belongs to the standard library or an installed package."""
     return file.startswith(_INSTALLED) or not {"site-packages", "dist-packages"}.isdisjoint(file.split("/"))
 
 
 def _named(code: CodeType, names: Sequence[str]) -> Iterator[CodeType]:
-    """Yields what a module or class defines by this name, where the names before it are those of classes."""
+    """Yields the code that a module or class defines under these names: the last is the name itself, those before it
+    are classes."""
     for each in _defined(code):
         if each.co_name == names[0] and len(names) == 1:
             yield each
@@ -119,7 +122,7 @@ def _defined(code: CodeType) -> Iterator[CodeType]:
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """Yields the names that code asks for: of attributes, globals, and what it imports."""
+    """Yields the names that code uses: of attributes, globals and imports."""
     for each in (code, *_within(code)):
         yield from each.co_names
 
@@ -132,7 +135,7 @@ def _within(code: CodeType) -> Iterator[CodeType]:
 
 
 def reach(value: Any) -> Iterator[CodeType]:
-    """Yields the code of a function and, behind it, of what it wraps: what decorators keep of a test, and nothing
+    """Yields the code of a function and of the functions that it wraps, as far as decorators keep them, and nothing
     else."""
     pending: list[Any] = [value]
     seen = {id(value)}
@@ -154,10 +157,10 @@ def _kept_by(value: Any) -> Iterator[Any]:
         for name in ("__func__", "__wrapped__", "fget", "func", "__defaults__"):
             yield getattr(value, name, None)
         for cell in getattr(value, "__closure__", None) or ():
-            with contextlib.suppress(ValueError):  # it is empty
+            with contextlib.suppress(ValueError):  # the cell is empty
                 yield cell.cell_contents
         yield from _values(getattr(value, "__kwdefaults__", None))
-    # Of anything else only what is stored in it: to ask for an attribute could run its code.
+    # Read only the stored attributes of other values, because asking for an attribute could run their code.
     with contextlib.suppress(AttributeError):
         yield from _values(object.__getattribute__(value, "__dict__"))
 

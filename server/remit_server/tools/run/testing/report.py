@@ -1,7 +1,7 @@
-"""A run of tests for a model: how it ended, what failed first, and whether runner and report agree.
+"""The report on a run of tests for a model: how it ended, what failed first, and whether runner and report agree.
 
-What helps against a module of Python that a test could not import: one of the workspace is told from a package
-(FLW-04).
+It also gives advice on a Python module that a test could not import: whether it is a module of the workspace or a
+package to install (FLW-04).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_CONSOLE_CHARS = 5_000
 _KEYS_CHARS = 100
 _WORST = 5
 _STOPPED = (124, 137)
-"""The exit codes of `timeout`, in which the runner runs, at the limit."""
+"""The exit codes of `timeout`, which the runner runs under, when the time limit is reached."""
 OFFLINE = (
     "the sandbox has no network: ask the person to name the hosts that tests reach over https in their setting "
     "`workflow.test_hosts`, and to allow each in their policy"
@@ -62,11 +62,11 @@ def render_report(
     too_long: ToolError,
     offline: bool = False,
 ) -> Outcome:
-    """Returns the outcome of a run in the folder `here`. It passed only where the exit code and every result say so.
+    """Returns the outcome of a run in the folder `here`. The run passed only if the exit code and every result say so.
 
-    `is_locked` tells which files are of tests: what of them ran is no coverage of code. A run that took longer than it
-    may failed as `too_long` says. Of one that was `offline` and failed for it, that is said, with the setting that
-    names hosts.
+    `is_locked` says which files are test files: lines that ran in them do not count as coverage of code. `too_long` is
+    the failure of a run that exceeded its time limit. If the run was `offline` and failed because of that, the text
+    says so and names the setting for hosts.
     """
     runner, ask = choice.runner, choice.ask
     parts = read_channel(output.stdout, signed=bool(runner.aids) and runner.vouch is None)
@@ -131,7 +131,8 @@ def render_report(
 
 
 def _read(data: bytes, output: CommandOutput, runner: Runner, root: Path) -> tuple[Report, list[str]]:
-    """Returns the results, and what is wrong with the report."""
+    """Returns the results, and the reasons why the report cannot be read. Raises ToolError if the report was
+    truncated."""
     if output.truncated and len(output.stdout) > len(output.stderr):
         raise ToolError(
             "cannot read the tests' results",
@@ -148,7 +149,8 @@ def _read(data: bytes, output: CommandOutput, runner: Runner, root: Path) -> tup
 
 
 def _relative_to_top(test: Result, choice: Choice) -> Result:
-    """Ids and files as `path` takes them; Cargo names files from its own workspace, which may be above."""
+    """Returns a test with its id and file as the argument `path` takes them. Cargo names files from its own workspace,
+    which may be above the folder."""
     if choice.folder == ".":
         return test
     file = test.file
@@ -159,7 +161,7 @@ def _relative_to_top(test: Result, choice: Choice) -> Result:
 
 
 def _advise(test: Result, choice: Choice) -> str:
-    """Returns what helps a test that broke, where its runner's words say so."""
+    """Returns advice on a broken test where the runner's message gives a hint; else an empty text."""
     here = "" if choice.folder == "." else f"{choice.folder}/"
     below = (path.removeprefix(here) for path in choice.files if path.startswith(here))
     if test.ending not in {"failed", "error"}:
@@ -168,7 +170,8 @@ def _advise(test: Result, choice: Choice) -> str:
 
 
 def _advise_on_runner(test: Result, runner: Runner) -> str:
-    """Returns what helps where a file has no test that the project's runner knows, as one of `node:test` under Jest."""
+    """Returns advice for a file without a test that the project's runner knows, such as one with `node:test` under
+    Jest."""
     if runner.name not in {"jest", "vitest"} or not _NO_TEST.search(test.message):
         return ""
     return (
@@ -177,7 +180,7 @@ def _advise_on_runner(test: Result, runner: Runner) -> str:
 
 
 def _others(others: Sequence[Place]) -> list[str]:
-    """A run of everything is one runner's everything."""
+    """Returns a line about the runners that did not run: a run of everything runs one runner's tests only."""
     top = ", ".join(each.runner for each in others if each.folder == ".")
     below = ", ".join(f"{each.runner} in {each.folder}" for each in others if each.folder != ".")
     said = [f"{top} (name a `runner`)"] if top else []
@@ -193,8 +196,8 @@ def _describe_unknown(choice: Choice) -> str:
 
 
 def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput) -> list[str]:
-    """Returns a test runs where the report is written, and could write another: pytest's last words are a second
-    witness."""
+    """Returns trouble if the report names no failed test but pytest's last line on stderr does. A test runs in the
+    process that writes the report and could change it, so that line is a second witness."""
     said = _COUNTED.findall(without_colours(output.stderr.decode(errors="replace"))) if runner.name == "pytest" else []
     if bad or not said or not re.search(r"\d (?:failed|errors?)\b", said[-1]):
         return []
@@ -202,8 +205,9 @@ def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput
 
 
 def _find_strangers(report: Report, choice: Choice, here: Path, is_locked: Callable[[str], bool]) -> list[str]:
-    """Tests that come from source, and what locked tests check with that is other code by now: code of the workspace
-    that is no test says what they check, so in strict mode they prove nothing (FLW-04).
+    """Returns descriptions of tests that do not come from a test file, and of code that locked tests check with but
+    that was replaced. Workspace code that is no test then decides what such tests check, so in strict mode they prove
+    nothing (FLW-04).
     """
     top = here.parents[len(PurePosixPath(choice.folder).parts) - 1] if choice.folder != "." else here
 
@@ -226,7 +230,7 @@ def _describe_stranger(origin: Origin, top: Path) -> str:
 
 
 def _lacked_network(bad: Sequence[Result], output: CommandOutput) -> bool:
-    """Returns whether what failed says so, or what the runner printed where no test did."""
+    """Returns whether the failed tests, or else the runner's output, say that the network was missing."""
     said = "\n".join(test.message for test in bad) or output.stderr.decode(errors="replace")
     return lacked_network(said)
 
@@ -261,7 +265,7 @@ def _console(output: CommandOutput, although: bool) -> list[str]:
 
 
 def _wants_lines(output: CommandOutput) -> bool:
-    """Tells whether the runner ended as it did because the project's threshold of coverage is not met."""
+    """Returns whether the runner failed because the project's coverage threshold was not met."""
     printed = without_colours(output.stderr.decode(errors="replace"))
     return output.exit_code not in {0, None} and _WANTS_LINES.search(printed) is not None
 
@@ -303,12 +307,12 @@ def _missed_lines(lines: Sequence[int]) -> str:
 def _of_code(
     files: tuple[FileCoverage, ...], folder: str, is_locked: Callable[[str], bool]
 ) -> tuple[FileCoverage, ...]:
-    """Returns what ran of the files that are no tests, for more tests are no more tested code."""
+    """Returns the coverage of files that are no tests, because lines that ran in tests do not make code more tested."""
     return tuple(f for f in files if not is_locked(f.path if folder == "." else f"{folder}/{f.path}"))
 
 
 def _coverage_data(files: tuple[FileCoverage, ...], code: tuple[FileCoverage, ...]) -> JsonValue:
-    """Coverage for clients; `code` is of the files that are no tests."""
+    """Returns the coverage for clients; `code` is the coverage of files that are no tests."""
     return {
         "percent": percent(files),
         "code": {"ran": sum(f.ran for f in code), "all": sum(f.all for f in code)},
@@ -321,7 +325,7 @@ def _file_as_data(file: FileCoverage) -> JsonValue:
 
 
 def _tests_json(tests: Sequence[Result], redact: Callable[[str], str], room: int) -> dict[str, JsonValue]:
-    """Returns each test for clients, those first that did not pass, as many as fit into so many characters."""
+    """Returns as many tests as fit into `room` characters, for clients; those that did not pass come first."""
     order = sorted(tests, key=lambda test: test.ending in {"passed", "skipped"})
     listed = take_fitting((_as_data(test, redact) for test in order[:MAX_LISTED]), room)
     return {"tests": listed, "left_out": len(tests) - len(listed)}
@@ -340,13 +344,13 @@ def _as_data(test: Result, redact: Callable[[str], str]) -> dict[str, JsonValue]
 
 
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
-"""A module that is in no other one: what is missed below a package that is there is code still to be written."""
+"""A missing top-level module. A missing module inside an existing package is code that is still to be written."""
 
 
 def advise_on_missing(message: str, files: Iterable[str]) -> str:
-    """Returns what makes the module that a test misses be found, by the workspace's files; empty where none is missed.
+    """Returns advice on how the module that a test could not import can be found; empty if no module is missing.
 
-    `message` is what the runner says of the test, `files` are paths from the folder in which tests run.
+    `message` is what the runner says about the test, `files` are paths relative to the folder in which tests run.
     """
     if (missing := _MISSING.search(message)) is None:
         return ""
@@ -364,7 +368,7 @@ def advise_on_missing(message: str, files: Iterable[str]) -> str:
 
 
 def _found_in(path: str, name: str) -> str | None:
-    """Returns the folder from which a file is the module of that name; None where it is another file."""
+    """Returns the folder from which `path` can be imported as the module `name`, or None if it is another file."""
     file = PurePosixPath(path)
     if file.name == f"{name}.py":
         return str(file.parent)

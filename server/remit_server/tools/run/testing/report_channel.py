@@ -1,8 +1,8 @@
-"""The way of a report out of the sandbox: a pipe that can be written to and not rewritten, in lines that are numbered
+"""The channel by which a report leaves the sandbox: a pipe to which tests can only append, with lines that are numbered
 and signed with the run's own key (TOOL-08).
 
-The key comes by a pipe that is empty after it was read, which happens before any code of the workspace runs. Nothing of
-Remit is there, so this imports the standard library only, and works with any Python 3.
+The key comes by a pipe that is read to its end before any code of the workspace runs. Remit is not installed in the
+sandbox, so this module imports only the standard library, and works with any Python 3.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEY_FD = 9
 
 
 def open_channel() -> Callable[[str], None] | None:
-    """Returns what writes a line of the report; None in a process that was not started to report."""
+    """Returns a function that writes a line of the report, or None in a process that was not started to report."""
     if os.environ.pop("REMIT_REPORT", None) is None:
         return None
     with os.fdopen(KEY_FD, "rb") as pipe:

@@ -1,4 +1,4 @@
-"""The ids that reports give tests, read again: which file or folder one is of, and how a runner is told to run it."""
+"""Parses the ids that reports give to tests: which file or folder a test is in, and how a runner is told to run it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _JS_SIGNS = re.compile(r"[.*+?^${}()|\[\]\\/]")
 
 @dataclass(frozen=True, slots=True)
 class Id:
-    """A test in a file, or, where `is_file` is not so, below a folder: "." is the workspace."""
+    """A test in a file or, if `is_file` is False, below a folder; `.` is the workspace."""
 
     path: str
     test: str
@@ -23,7 +23,7 @@ class Id:
 
 
 def read_id(text: str, is_file: Callable[[str], bool], is_folder: Callable[[str], bool]) -> Id | None:
-    """Returns a test's id, None where it is none: something must be there that it is of."""
+    """Returns a test's id, or None if the text is none. The file or folder in the id must exist."""
     if any(sign < " " for sign in text):
         return None
     for sign in ("::", " > "):
@@ -39,7 +39,7 @@ def read_id(text: str, is_file: Callable[[str], bool], is_folder: Callable[[str]
 
 
 def is_run_by(runner: str, test: Id) -> bool:
-    """Returns whether a runner gives tests ids of this kind, and can run one alone."""
+    """Returns whether a runner gives tests ids of this kind, and can run one test alone."""
     if runner == "pytest":
         return test.is_file
     if runner == "unittest":
@@ -53,27 +53,27 @@ def is_run_by(runner: str, test: Id) -> bool:
 
 
 def javascript_pattern(test: str) -> str:
-    """Returns a pattern of one test's whole name, as Vitest and Jest have it: a title may hold what stands between
-    two."""
+    """Returns a pattern of one test's whole name for Vitest and Jest, which join titles with a blank; a title may
+    itself hold ` > `."""
     return f"^{'( | > )'.join(map(_js_escaped, test.split(' > ')))}$"
 
 
 def node_pattern(test: str) -> str:
-    """Returns the same for Node, which looks at a test's own name, and in newer versions at the whole one."""
+    """Returns such a pattern for Node, which matches a test's own name, and in newer versions the whole name."""
     *above, own = test.split(" > ")
     before = f"(?:{' '.join(map(_js_escaped, above))} )?" if above else ""
     return f"^{before}{_js_escaped(own)}$"
 
 
 def go_pattern(test: str) -> tuple[str, str]:
-    """Returns what `-run` is given, and the package."""
+    """Returns the value of `-run`, and the package."""
     found = _GO.fullmatch(test)
     assert found is not None
     return "/".join(f"^{re.escape(part)}$" for part in found["test"].split("/")), found["package"]
 
 
 def unittest_name(test: str) -> str:
-    """Returns the dotted name, or its end, without what says which part of a test it was."""
+    """Returns the dotted name, or its end, without the part that names a subtest."""
     return test.partition(" (")[0].replace("::", ".")
 
 

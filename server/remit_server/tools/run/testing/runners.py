@@ -1,4 +1,4 @@
-"""The runners there are: what each is told, where its report goes, and who reads it."""
+"""The known test runners: their command lines, where each writes its report, and which function reads it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from remit_server.tools.run.testing.rerunning import (
     unittest_name,
 )
 
-# Inside the sandbox, where these folders are the command's own.
+# These folders exist only in the command's own sandbox.
 COVERAGE_FOLDER = "/tmp/remit-coverage"  # noqa: S108
 COVERAGE_FILE = f"{COVERAGE_FOLDER}/report"
 AIDS = "/tmp/remit-aids"  # noqa: S108
@@ -28,13 +28,13 @@ AIDS = "/tmp/remit-aids"  # noqa: S108
 
 @dataclass(frozen=True, slots=True)
 class RunnerAsk:
-    """What is to run: a path from where the runner runs or None for everything, and a part of the tests' names.
+    """What is to run: a path relative to the runner's folder, or None for everything, and a part of the tests' names.
 
-    `narrowed` is what the path is to runners that want it in other words; `only` one test, as reports name it after its
-    file, if they name one. Without a `provider` that Vitest needs, lines are not measured, for no test would run.
-    `apart` says that this Jest can run tests in other processes than its own, however few they are; `as_module` that
-    pytest is run by `python -m`, so that tests may import from the folder where it runs. `more` are the same of further
-    paths.
+    `narrowed` is the path in the form that some runners want instead; `only` is one test, as reports name it after its
+    file, if they name one. Without a `provider`, which Vitest needs, lines are not measured, because Vitest would then
+    run no test. `apart` says that this Jest version can run even a few tests in processes other than its own;
+    `as_module` says that pytest is run by `python -m`, so that tests may import from the folder where it runs. `more`
+    are the same for further paths.
     """
 
     path: str | None = None
@@ -50,23 +50,26 @@ class RunnerAsk:
 
     @property
     def paths(self) -> tuple[RunnerAsk, ...]:
-        """Itself and what is asked of further paths."""
+        """The request itself and those for further paths."""
         return (self, *self.more)
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """One row. `program` is looked for on PATH; `said` is the command as a person would type it, for policy and to see.
+    """One row. `program` is looked for on PATH; `said` is the command as a person would type it, for policy and for
+    display.
 
-    `coverage` reads which lines ran, of what was told by the channel of the report, or of a file where there is none.
+    `coverage` reads which lines ran, from what the runner sent by the report's channel, or from a file if it sent
+    nothing.
 
-    `runs` is what is really started, where that is another one, and `through` what a person may type before it; `aids`
-    are files beside this one that it finds in AIDS, which write the report to a channel of its own, signed. Without
-    them the report is its standard output. With `vouch` it is that, too, and aids have the runner sign in it what
-    `vouch` holds the results to: it takes the output, the run's key and the results.
+    `runs` is the command that is really started, if it is another one, and `through` is what a person may type before
+    the program. `aids` are files beside this one, put into the folder AIDS, which write the report, signed, to a
+    channel of its own; without aids, standard output is the report. With `vouch`, standard output is the report too,
+    but the aids make the runner sign results in it, and `vouch` checks the results against the signatures; it takes the
+    output, the run's key and the results.
 
-    `narrow` says a path in other words, or raises ToolError where the run would be no smaller: it takes the path,
-    whether that is a folder, all files of the folder where the runner runs, and what reads one.
+    `narrow` returns a path in the runner's own words, or raises ToolError if the run would be no smaller. It takes the
+    path, whether that is a folder, all files of the folder where the runner runs, and a function that reads a file.
     """
 
     name: str
@@ -83,7 +86,7 @@ class Runner:
 
 def _pytest(ask: RunnerAsk) -> tuple[str, ...]:
     covered = ("--cov=.", "--cov-report=") if ask.coverage else ()
-    # pytest reads a file of options where a value starts with `@`; before an expression a space means nothing.
+    # pytest reads options from a file if a value starts with `@`; a space before the expression changes nothing else.
     part = ("-k", f" {ask.part}" if ask.part.startswith("@") else ask.part) if ask.part else ()
     path = (f"{ask.path}::{ask.only}",) if ask.only else _path(ask)
     program = ("python3", "-m", "pytest") if ask.as_module else ("pytest",)
@@ -91,9 +94,10 @@ def _pytest(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _reporting_pytest(ask: RunnerAsk) -> tuple[str, ...]:
-    """Pytest reports when all is over, so it runs with a plugin of ours, which PYTHONPATH leads to.
+    """Returns the command of pytest with our plugin, found by PYTHONPATH, because pytest itself reports only at the
+    end.
 
-    By `python -m` the workspace would come first where Python looks, and could bring another pytest.
+    With `python -m`, Python would search the workspace first, which could then bring another pytest.
     """
     program, *options = _pytest(replace(ask, as_module=False))
     return (program, "-p", "inside_pytest", *options)
@@ -114,7 +118,8 @@ def _unittest(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _reporting_unittest(ask: RunnerAsk) -> tuple[str, ...]:
-    """Unittest reports to people alone, so it runs under a few lines of ours."""
+    """Returns the command that runs unittest under a script of ours, because unittest reports only in text for
+    people."""
     covered = "coverage" if ask.coverage else ""
     only = unittest_name(ask.only)
     paths = "\n".join(_path(ask))
@@ -131,7 +136,7 @@ def _vitest(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _reporting_vitest(ask: RunnerAsk) -> tuple[str, ...]:
-    """Its own JSON is a file that tests could write as well, so it runs with a reporter of ours."""
+    """Returns the command of Vitest with our reporter, because tests could write the file of its own JSON reporter."""
     program, run, *options = _vitest(ask)
     return (program, run, f"--reporter={AIDS}/inside_vitest.mjs", *options)
 
@@ -142,16 +147,16 @@ def _jest(ask: RunnerAsk) -> tuple[str, ...]:
         if ask.coverage
         else ()
     )
-    # A pattern, which is looked for anywhere in a path, unless it is said to be one.
+    # Without `--runTestsByPath` Jest takes a path as a pattern and looks for it anywhere in its paths.
     has_folder = any(each.is_folder for each in ask.paths)
     path = _path(ask, "/", "/") if has_folder else ("--runTestsByPath", *_path(ask))
     return ("jest", "--ci", *covered, *_titles(ask), *path)
 
 
 def _reporting_jest(ask: RunnerAsk) -> tuple[str, ...]:
-    """Its own JSON is a file that tests could write as well, so it runs with a reporter of ours.
+    """Returns the command of Jest with our reporter, because tests could write the file of its own JSON reporter.
 
-    Tests of one file, or quick ones, would run in its process, unless there is a limit to what others may hold.
+    Without a memory limit for its workers, Jest would run the tests of one file, or quick tests, in its own process.
     """
     program, *options = _jest(ask)
     apart = ("--workerIdleMemoryLimit=8GB",) if ask.apart else ()
@@ -166,9 +171,11 @@ def _node(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _reporting_node(ask: RunnerAsk) -> tuple[str, ...]:
-    """Node's own reports cannot be read when it is stopped, and name no file, so it runs with a reporter of ours.
+    """Returns the command of Node with our reporter, because Node's own reports cannot be read when it is stopped, and
+    name no file.
 
-    There is another in the process of each file."""
+    The process of each test file loads another reporter.
+    """
     program, test, *options = _node(ask)
     loaded = f"--require={AIDS}/inside_node_spawn.cjs"
     return (
@@ -190,7 +197,8 @@ def _go(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _signing_go(ask: RunnerAsk) -> tuple[str, ...]:
-    """Returns a program of tests prints what it likes, so its own `testing` signs how each test ended."""
+    """Returns the command of Go with a `testing` package that signs how each test ended, because a test program can
+    print anything."""
     return ("/bin/sh", f"{AIDS}/inside_go.sh", *_go(ask))
 
 
@@ -202,7 +210,8 @@ def _cargo(ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _signing_cargo(ask: RunnerAsk) -> tuple[str, ...]:
-    """Returns a program of tests prints what it likes, so it is built with a harness that signs how each test ended."""
+    """Returns the command of Cargo with a test harness that signs how each test ended, because a test program can print
+    anything."""
     return ("/bin/sh", f"{AIDS}/inside_cargo.sh", *_cargo(ask))
 
 
@@ -215,7 +224,8 @@ def _option(name: str, ask: RunnerAsk) -> tuple[str, ...]:
 
 
 def _path(ask: RunnerAsk, before: str = "", after: str = "") -> tuple[str, ...]:
-    """Returns the paths; a folder's between two signs, for runners that look for it as a part of others."""
+    """Returns the paths; a folder's path stands between `before` and `after`, for runners that search for it in other
+    paths."""
     named = [(each.path, each.is_folder) for each in ask.paths if each.path and each.path != "."]
     return tuple(f"{before}{path}{after}" if is_folder else path for path, is_folder in named)
 
@@ -306,7 +316,7 @@ RUNNERS: tuple[Runner, ...] = (
         narrow=cargo_targets,
     ),
 )
-"""In the order in which they are preferred where several fit."""
+"""The runners. If several fit, the earlier one is preferred."""
 
 
 def texts_of_aids(runner: Runner) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a call of `run_tests` asks for: which runner, in which folder, and what of the tests. Looks at the workspace."""
+"""Turns the arguments of `run_tests` into a runner, a folder and the tests to run, by looking at the workspace."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a call says: a path or a test's id or nothing, a part of names, a runner, whether to measure lines, and
-    further paths.
+    """The arguments of a call: a path or a test's id or None, a part of the tests' names, a runner, whether to measure
+    lines, and further paths.
     """
 
     path: str | None
@@ -62,11 +62,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The runner and what it is asked, in a folder of the workspace; `others` are runners that the run leaves out, and
-    `rival` is the one that the folder's files speak for, where another for the same language was named. `unknown` is
-    one that the project's files have run the tests, and that is none of ours.
+    """The runner and what it is asked to run, in a folder of the workspace. `others` are runners whose tests this run
+    leaves out. `rival` is the runner that the folder's files are written for, if the call named another one for the
+    same language. `unknown` is a runner that the project's files use and that Remit does not know.
 
-    `files` are the workspace's, so that a path that a runner names can be told to be one of them.
+    `files` are the workspace's files, so that a path that a runner reports can be recognised as one of them.
     """
 
     runner: Runner
@@ -90,8 +90,8 @@ class _Spot:
 
 
 def choose(wanted: Wanted, ctx: ToolContext) -> Choice:
-    """Returns the runner, and what it is asked to run. Raises ToolError where none fits, or it could not run just
-    that."""
+    """Returns the runner, and what it is asked to run. Raises ToolError if no runner fits, or if the runner could not
+    run exactly that."""
     files = tuple(walk(ctx.workspace, ctx.resolve("."), Limits()))
     known: dict[str, Facts] = {}
 
@@ -125,8 +125,7 @@ def _row(place: Place) -> Runner:
 
 
 def _spot(wanted: Wanted, ctx: ToolContext) -> _Spot:
-    """Returns where the tests are. What is there is a path; what is not may be the id of a test that is below
-    something."""
+    """Returns where the tests are. A text that is no existing path may be the id of a test below an existing one."""
     if wanted.path is None:
         return _Spot(".", True)
     path = ctx.resolve(wanted.path)
@@ -194,7 +193,7 @@ def _ask(wanted: Wanted, spot: _Spot, place: Place, files: tuple[str, ...], ctx:
         before = "" if folder == "." else f"{folder}/"
         below = tuple(file.removeprefix(before) for file in files if file.startswith(before))
         narrowed = runner.narrow(path, spot.is_folder, below, lambda name: _text(f"{before}{name}", ctx))
-    # A leading sign would make an option of it, or the name of a file of options.
+    # A path that begins with one of these signs would be read as an option or as the name of a file of options.
     named = None if path == "." else f"./{path}" if path[0] in "-@+" else path
     provider = runner.name != "vitest" or _has_provider(folder, ctx)
     apart = runner.name == "jest" and _is_newer_jest(folder, ctx)
@@ -202,7 +201,7 @@ def _ask(wanted: Wanted, spot: _Spot, place: Place, files: tuple[str, ...], ctx:
 
 
 def _refuse_apart(paths: tuple[str | None, str], spots: tuple[_Spot, _Spot], runners: tuple[Place, Place]) -> None:
-    """Raises ToolError where one run could not be of two paths."""
+    """Raises ToolError if one run cannot cover both paths."""
     what = f"cannot test `{paths[0]}` and `{paths[1]}` at once"
     if any(spot.test for spot in spots):
         raise ToolError(what, "one of them is the id of a test", "name the files of tests, or one id alone")
@@ -214,13 +213,13 @@ def _refuse_apart(paths: tuple[str | None, str], spots: tuple[_Spot, _Spot], run
 
 
 def _has_provider(folder: str, ctx: ToolContext) -> bool:
-    """Returns whether Vitest can measure lines; without one it would run no test."""
+    """Returns whether Vitest has a coverage provider; without one it would run no test if asked for coverage."""
     packages = [modules / "@vitest" for modules in _modules_above(folder, ctx)]
     return any((package / f"coverage-{kind}").is_dir() for package in packages for kind in ("v8", "istanbul"))
 
 
 def _is_newer_jest(folder: str, ctx: ToolContext) -> bool:
-    """Returns whether Jest knows `--workerIdleMemoryLimit`, which others refuse to start with."""
+    """Returns whether Jest knows `--workerIdleMemoryLimit`; older versions refuse to start with it."""
     for modules in _modules_above(folder, ctx):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             version = json.loads((modules / "jest" / "package.json").read_text(encoding="utf-8"))["version"]
@@ -229,7 +228,7 @@ def _is_newer_jest(folder: str, ctx: ToolContext) -> bool:
 
 
 def _modules_above(folder: str, ctx: ToolContext) -> list[Path]:
-    """Returns where Node looks for packages, nearest first."""
+    """Returns the folders where Node looks for packages, nearest first."""
     above = dict.fromkeys((folder, *map(str, PurePosixPath(folder).parents)))
     return [ctx.workspace.root / each / "node_modules" for each in above]
 
@@ -238,7 +237,7 @@ def _facts(folder: str, files: tuple[str, ...], ctx: ToolContext) -> Facts:
     before = "" if folder == "." else f"{folder}/"
     below = tuple(file.removeprefix(before) for file in files if file.startswith(before))
     tests = python_tests(below)[:_MAX_LOOKED_AT]
-    # What git ignores counts as configuration at the top, where a person would look for it.
+    # At the top, ignored files count too, because a person would look for configuration there.
     top = (
         [entry.name for entry in os.scandir(ctx.workspace.root)]
         if folder == "."
@@ -253,7 +252,7 @@ def _facts(folder: str, files: tuple[str, ...], ctx: ToolContext) -> Facts:
 
 
 def _texts(folder: str, ctx: ToolContext) -> dict[str, str]:
-    """Returns those of the folder, and of each above it: what holds there holds below."""
+    """Returns the configuration texts of the folder and of each folder above it, which apply below them too."""
     found: dict[str, str] = {}
     for depth, above in enumerate(dict.fromkeys((folder, *map(str, PurePosixPath(folder).parents)))):
         for name in _TEXTS:

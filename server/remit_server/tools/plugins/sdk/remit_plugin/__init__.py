@@ -10,8 +10,8 @@
 
     plugin.serve()
 
-Standard library only; Python 3.9 and newer. Everything here is held by the sandbox that the plugin runs in: this module
-is a convenience, and no part of what keeps a plugin in its bounds.
+This module needs only the standard library, and Python 3.9 or newer. The sandbox that the plugin runs in limits what a
+plugin can do; this module is only a convenience and enforces nothing.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MAX_FRAME = 2_000_000
 _SOCKET, _TOKEN = "PLUGIN_SOCKET", "PLUGIN_TOKEN"
 
 Json = Any
-"""What JSON can say."""
+"""Any value that JSON can express."""
 
 
 class PluginError(Exception):
-    """Raise it in a tool to fail the call, with a reason that is told."""
+    """Raise it in a tool to fail the call, with a reason that the model is told."""
 
     def __init__(self, message: str, code: str = "failed") -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class PluginError(Exception):
 
 @dataclass(frozen=True)
 class Patch:
-    """What a tool with `output: patch` returns: a unified diff that is proposed, and a word about it."""
+    """What a tool with `output: patch` returns: a unified diff to propose, and an output that describes it."""
 
     diff: str
     output: Json = None
@@ -54,7 +54,7 @@ class Patch:
 
 @dataclass
 class Context:
-    """What a tool can look at and do, in the sandbox that the plugin has. Paths are relative to the project."""
+    """What a tool can look at and do in the plugin's sandbox. Paths are relative to the project."""
 
     root: Path
     env: Mapping[str, str]
@@ -62,7 +62,7 @@ class Context:
     _edits: dict[str, str] = field(default_factory=dict[str, str])
 
     def run(self, command: Sequence[str], timeout: float | None = None) -> subprocess.CompletedProcess[str]:
-        """Runs a program by its words, never a shell's line; needs `process.exec`."""
+        """Runs a program, given as a list of words and never as a shell's command line; needs `process.exec`."""
         if isinstance(command, str):
             raise TypeError("a command is a list of words")
         return subprocess.run(
@@ -76,26 +76,27 @@ class Context:
         return self._place(path).read_bytes().decode("utf-8")
 
     def file_exists(self, path: str) -> bool:
-        """Returns whether there is such a file."""
+        """Returns whether the file exists."""
         return path in self._edits or self._place(path).is_file()
 
     def list_dir(self, path: str = ".") -> list[str]:
-        """Returns the names in a folder, sorted; a folder's ends with `/`."""
+        """Returns the names in a folder, sorted; the name of a folder ends with `/`."""
         return sorted(each.name + ("/" if each.is_dir() else "") for each in self._place(path).iterdir())
 
     def write_file(self, path: str, text: str) -> None:
-        """Writes a file in the plugin's own layer, with `output: full`: what differs at the end is reviewed."""
+        """Writes a file in the plugin's own layer, for `output: full`. What differs when the plugin ends is
+        reviewed."""
         place = self._place(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(text.encode("utf-8"))
 
     def propose(self, path: str, text: str) -> None:
-        """Notes what a file is to hold, for the patch of a tool with `output: patch`."""
+        """Notes the new text of a file, for the patch of a tool with `output: patch`."""
         self._place(path)
         self._edits[path] = text
 
     def patch(self, output: Json = None) -> Patch:
-        """Returns all that was proposed as one patch."""
+        """Returns all proposed texts as one patch."""
         return Patch("".join(self._diff(path, text) for path, text in sorted(self._edits.items())), output)
 
     def _diff(self, path: str, text: str) -> str:
@@ -121,18 +122,18 @@ def _lines(text: str) -> list[str]:
 
 
 Tool = Callable[..., Any]
-"""A function that answers for a tool: with JSON, or a `Patch`."""
+"""A function that answers a call of a tool, with a JSON value or a `Patch`."""
 
 
 class Plugin:
-    """A plugin, by the name and version of its `plugin.yaml`."""
+    """A plugin, with the name and version of its `plugin.yaml`."""
 
     def __init__(self, name: str, version: str) -> None:
         self.name, self.version = name, version
         self._tools: dict[str, Tool] = {}
 
     def tool(self, name: str) -> Callable[[Tool], Tool]:
-        """Says which function answers for a tool: it is called with a `Context` and the arguments by name."""
+        """Registers the function that answers for a tool. It is called with a `Context` and the arguments by name."""
 
         def note(function: Tool) -> Tool:
             self._tools[name] = function
@@ -141,7 +142,7 @@ class Plugin:
         return note
 
     def serve(self) -> None:
-        """Answers the one call that this process was started for, and ends."""
+        """Answers the one call that this process was started for, and returns."""
         with _connected() as connection:
             hello = {"type": "handshake", "plugin_name": self.name, "plugin_version": self.version}
             token = os.environ.pop(_TOKEN, "")
@@ -153,7 +154,7 @@ class Plugin:
             if request is None:
                 return
             send(connection, dict(self._answer(request["params"]), type="response", id=request["id"]))
-            receive(connection)  # its end: only now may this process end
+            receive(connection)  # wait until Remit closes the connection, before this process ends
 
     def _answer(self, call: Mapping[str, Any]) -> dict[str, Any]:
         function = self._tools.get(call["tool"])
@@ -183,7 +184,7 @@ def _connected() -> socket.socket:
     if not number:
         sys.exit("this is a plugin of Remit: install it with `remit plugin install`")
     descriptor = int(number)
-    os.set_inheritable(descriptor, False)  # what this process starts has no business with it
+    os.set_inheritable(descriptor, False)  # programs that the plugin starts must not get it
     return socket.socket(fileno=descriptor)
 
 
@@ -194,7 +195,7 @@ def send(connection: socket.socket, message: Mapping[str, Any]) -> None:
 
 
 def receive(connection: socket.socket) -> dict[str, Any] | None:
-    """Returns the next frame; None at the end."""
+    """Returns the next frame, or None at the end of the connection."""
     head = _exactly(connection, 4)
     body = _exactly(connection, struct.unpack(">I", head)[0]) if head else b""
     return json.loads(body) if body else None

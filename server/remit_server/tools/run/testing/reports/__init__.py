@@ -1,1 +1,1 @@
-"""Reports of test runners, read as results."""
+"""Turns the reports of test runners into results."""

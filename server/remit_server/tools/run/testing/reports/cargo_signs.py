@@ -1,6 +1,7 @@
-"""What programs of Rust's tests signed of a run: which began, how each test ended, and that all did (FLW-04).
+"""The signatures of Rust's test programs: which programs began, how each test ended, and that each program ended
+(FLW-04).
 
-`inside_cargo.sh` has rustc build a harness into them that does so. It says first how many there are.
+`inside_cargo.sh` makes rustc build a harness into the programs that signs this, and prints first how many there are.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ _MASK = (1 << 64) - 1
 
 
 def without_signs(text: str) -> str:
-    """Returns what programs of tests printed for people."""
+    """Returns the output of test programs without the lines for signatures."""
     return _ANY.sub("", text)
 
 
 def vouch_cargo(data: bytes, key: bytes, report: Report) -> Report:
-    """Holds results to their signatures. A test that only printed how it ended is none, as one of a harness that is a
-    package's own; tests of documentation are run by rustdoc, which prints apart from them.
+    """Checks results against their signatures. A result without any signature is dropped, as from a package's own
+    harness, except for tests in documentation, which rustdoc runs and reports apart.
     """
     signed = _SIGNED.match(data)
     if signed is None:
@@ -52,7 +53,8 @@ def _is_told(test: Result, told: dict[str, set[str]]) -> bool:
 
 
 def _held_to(endings: set[str], test: Result) -> Result:
-    """Returns a test as one of the programs that have such a test signed it: printed otherwise, it has no end."""
+    """Returns a test with a signed ending. If the report says an ending that no program signed, the test is
+    unfinished."""
     if endings and test.ending not in {_ENDINGS[ending] for ending in endings}:
         return replace(test, ending="unfinished", kind=None)
     if test.ending != "failed":
@@ -68,14 +70,15 @@ class _Program:
 
     @property
     def is_whole(self) -> bool:
-        """Where a test failed the harness itself ends the process; then the tests are counted, if all were to run."""
+        """Whether all tests ended. After a failed test the harness ends the process itself without a signature, and
+        then the tests are counted, if all of them were to run."""
         if self.has_ended or self.count is None:
             return self.has_ended or any(_ENDINGS[ending] == "failed" for ending in self.endings.values())
         return len(self.endings) >= self.count
 
 
 def _read_signs(text: str, key: bytes) -> list[_Program] | None:
-    """Returns the programs that began; None where a line is signed by none of them, or is one too many or few."""
+    """Returns the programs that began; None if a signature is wrong, or a line is missing, repeated or out of order."""
     keys = int(key[:16], 16), int(key[16:32], 16)
     programs: dict[str, _Program] = {}
     numbers: dict[str, int] = {}
@@ -97,7 +100,8 @@ def _read_signs(text: str, key: bytes) -> list[_Program] | None:
 
 
 def siphash(keys: tuple[int, int], data: bytes) -> int:
-    """SipHash-2-4, which is Rust's `SipHasher`: the standard library of Rust has no other keyed hash."""
+    """Returns the SipHash-2-4 of the data, as Rust's `SipHasher` does, the only keyed hash in Rust's standard
+    library."""
     state = [
         keys[0] ^ 0x736F6D6570736575,
         keys[1] ^ 0x646F72616E646F6D,

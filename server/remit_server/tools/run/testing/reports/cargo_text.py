@@ -1,4 +1,4 @@
-"""`cargo test` as text, for stable Rust has no other report."""
+"""Parses the text of `cargo test`, because stable Rust has no other report."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ _ENDINGS: dict[str, Ending] = {"ok": "passed", "FAILED": "failed", "ignored": "s
 
 
 def cargo_results(data: bytes, root: Path) -> Report:
-    """Returns each test; one that failed with what it panicked with. A test that did not finish is not named, but
-    counted."""
+    """Returns each test, a failed one with its panic message. Tests that did not finish are counted but not named."""
     del root
     text = without_signs(data.decode(errors="replace")).replace("\r\n", "\n")
     said = dict(_PART.findall(text))
     tests = tuple(_result(name, _ENDINGS[word], said.get(name, "")) for name, word in _TEST.findall(text))
     _, *parts = _PLAN.split(text)
-    # A program of tests that came to its end says so, and only of another one do fewer results mean anything. One that
-    # has all its results and no end was ended by a test, which may have printed results as well.
+    # A test program that ended prints its result, so fewer results than planned matter only without that line. A
+    # program with all results and no such line was ended by a test, which may have printed results itself.
     cut = sum(
         max(1, int(planned) - len(_TEST.findall(part)))
         for planned, part in zip(parts[::2], parts[1::2], strict=True)
@@ -34,7 +33,7 @@ def cargo_results(data: bytes, root: Path) -> Report:
 
 
 def _result(name: str, ending: Ending, said: str) -> Result:
-    if ending != "failed" or not said:  # what it panicked with comes at the end, which a run that is stopped has not
+    if ending != "failed" or not said:  # panic messages come at the end, so a stopped run has none
         return Result(name, ending)
     place = _PLACE.search(said)
     start = said.find("panicked at")

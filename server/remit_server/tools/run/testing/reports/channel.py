@@ -1,4 +1,4 @@
-"""What came out of the sandbox by the channel of a run's report: the report, held to its signatures, and coverage."""
+"""Reads the output of a test run in the sandbox: the report, checked against its signatures, and the coverage."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import hmac
 from dataclasses import dataclass
 
 _COVERAGE = b'{"coverage":'
-"""How the line of a signed report begins that tells which lines ran."""
+"""The start of the line in a signed report that holds the coverage."""
 FORGED = "something other than the runner wrote to its report"
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """The report without signatures and the coverage report. `trouble` says why the report is not believed.
+    """The report without signatures, and the coverage report. `trouble` says why the report is not believed.
 
-    `key` is the run's own, empty where another was told, or none before the run was ended.
+    `key` is the run's key; it is empty if the printed key is not the run's own, or if the run was stopped before it.
     """
 
     report: bytes
@@ -25,11 +25,12 @@ class Channel:
 
 
 def read_channel(output: bytes, *, signed: bool) -> Channel:
-    """Reads what the script of `run_tests` printed: zero, the key's digest, report, zero, key, zero, coverage, which is
-    a line of the report where that is signed.
+    """Reads the output of the script of `run_tests`: zero, the key's digest, report, zero, key, zero, coverage. If the
+    report is signed, the coverage is one of its lines.
 
-    The digest came before anything of the workspace ran, so that nothing there can end the script and name another key.
-    Of a run that was ended before its script, nothing follows the report, and a signed one cannot be checked.
+    The digest is printed before anything of the workspace runs, so that no test can end the script and print another
+    key. If the run was stopped before the script ended, nothing follows the report, and a signed report cannot be
+    checked.
     """
     digest, _, begun = output.removeprefix(b"\0").partition(b"\n")
     before, _, coverage = begun.rpartition(b"\0")
@@ -39,7 +40,7 @@ def read_channel(output: bytes, *, signed: bool) -> Channel:
     own = hashlib.sha256(key).hexdigest().encode() == digest
     if not signed:
         return Channel(report, coverage, key=key if own else b"")
-    # Whatever follows the last end of a line was being written when all was stopped.
+    # Text after the last line end was being written when the run was stopped.
     lines = [line.partition(b" ") for line in report.split(b"\n")[:-1]]
     if not own or any(not _is_signed(key, at, signature, text) for at, (signature, _, text) in enumerate(lines)):
         return Channel(b"", b"", FORGED)

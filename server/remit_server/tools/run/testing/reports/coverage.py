@@ -1,4 +1,4 @@
-"""Coverage reports, as the share of lines that ran, of all files and of each."""
+"""Reads coverage reports: the share of lines that ran, of all files together and of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GO = re.compile(r"^(\S+):(\d+)\.\d+,(\d+)\.\d+ (\d+) (\d+)$", re.MULTILINE)
 
 
 _OWN = "remit-aids"
-"""The folder of our own files inside the sandbox, which Node measures as well."""
+"""The folder of our own files inside the sandbox, whose lines Node measures too."""
 
 
 class _File(BaseModel):
@@ -34,7 +34,8 @@ class _Told(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class FileCoverage:
-    """Lines (Go: statements) of one file that ran, of those that could, and line numbers that did not."""
+    """The number of lines (Go: statements) of one file that ran, of all that could run, and the line numbers that did
+    not."""
 
     path: str
     ran: int
@@ -43,7 +44,7 @@ class FileCoverage:
 
 
 def told_lines(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
-    """Returns those that our own code tells beside the runner's results. Raises BadReport."""
+    """Returns the coverage that our own code reports beside the runner's results. Raises BadReport."""
     try:
         told = _Told.model_validate_json(data)
     except ValidationError as error:
@@ -53,7 +54,7 @@ def told_lines(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
 
 
 def go_profile(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
-    """`-coverprofile`: it counts statements, block by block."""
+    """Returns the coverage in a `-coverprofile` file, which counts statements block by block."""
     del root
     blocks: dict[str, dict[tuple[int, int], tuple[int, bool]]] = {}
     for path, first, last, statements, count in _GO.findall(data.decode(errors="replace")):
@@ -67,6 +68,6 @@ def go_profile(data: bytes, root: Path) -> tuple[FileCoverage, ...]:
 
 
 def percent(files: tuple[FileCoverage, ...]) -> float | None:
-    """Of all lines together; None where there are none."""
+    """Returns the percentage of all lines together that ran, or None if there are no lines."""
     total = sum(each.all for each in files)
     return round(100 * sum(each.ran for each in files) / total, 1) if total else None

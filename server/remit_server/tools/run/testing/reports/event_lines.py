@@ -1,4 +1,4 @@
-"""Reports that our own code writes inside pytest, unittest and Node, a line for each thing that happened."""
+"""Reads the reports that our own code writes inside pytest, unittest and Node: one line for each event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _JS_PLACE = re.compile(r"(?:\(|\bat |^|file://)(/[^\s():]+):(\d+)(?::\d+)?", re.
 _JS_TRACE = re.compile(r"^\s+at |^Node\.js v|^(?:node|file):|^/|^\s*\^+\s*$")
 
 Read = Callable[[str, Path], tuple[str, str | None, int | None]]
-"""From what a failed test printed: what it says, and the place in the workspace."""
+"""Takes what a failed test printed; returns its message, and the file and line in the workspace."""
 
 
 class _Line(BaseModel):
@@ -36,22 +36,22 @@ class _Line(BaseModel):
 
 
 def pytest_results(data: bytes, root: Path) -> Report:
-    """Returns those of `inside_pytest.py`. Raises BadReport."""
+    """Returns the results of `inside_pytest.py`. Raises BadReport."""
     return _report(data, root, _parse_pytest)
 
 
 def unittest_results(data: bytes, root: Path) -> Report:
-    """Returns those of `inside_unittest.py`. Raises BadReport."""
+    """Returns the results of `inside_unittest.py`. Raises BadReport."""
     return _report(data, root, _parse_unittest)
 
 
 def node_results(data: bytes, root: Path) -> Report:
-    """Returns those of `inside_node.mjs`. Raises BadReport."""
+    """Returns the results of `inside_node.mjs`. Raises BadReport."""
     return _report(data, root, _parse_node)
 
 
 def _report(data: bytes, root: Path, read: Read) -> Report:
-    """Returns what began and never ended did not finish; the first thing that went wrong with a test is what counts."""
+    """Returns the report. A test that started and never ended is unfinished; the first failure of a test counts."""
     planned: int | None = None
     doubts: list[str] = []
     origins: list[Origin] = []
@@ -70,7 +70,7 @@ def _report(data: bytes, root: Path, read: Read) -> Report:
             began.pop(line.id, None)
         if line.event == "end" and (line.id not in ended or ended[line.id].ending in {"passed", "skipped"}):
             ended[line.id] = line
-    # A file is open as long as its tests are, which say more.
+    # An unfinished file with unfinished tests is not listed, because its tests say more.
     open_files = {line.file for key, line in began.items() if key != line.file}
     hung = [
         Result(key, "unfinished", file=line.file, line=line.line)
@@ -84,7 +84,7 @@ def _report(data: bytes, root: Path, read: Read) -> Report:
 def _lines(data: bytes) -> list[_Line]:
     lines = [line for line in data.split(b"\n") if line]
     if lines and not data.endswith(b"\n"):
-        del lines[-1]  # it was being written when all was stopped
+        del lines[-1]  # this line was being written when the run was stopped
     try:
         return [_Line.model_validate_json(line) for line in lines]
     except ValidationError as error:
@@ -101,7 +101,7 @@ def _result(line: _Line, root: Path, read: Read) -> Result:
 
 def _parse_pytest(text: str, root: Path) -> tuple[str, str | None, int | None]:
     said = "\n".join(line[1:].strip() for line in text.splitlines() if line.startswith("E  "))
-    # Where a file cannot be read as Python, the traceback ends in who reads it, and what it says names the place.
+    # For a file that is no valid Python, the traceback ends inside the parser, but the message names the place.
     places = _PY_PLACE.findall(said) if "SyntaxError" in said or "IndentationError" in said else []
     own = _own(places, root) or _own(_PYTEST_PLACE.findall(text), root)
     file, line = own or (None, None)
@@ -110,7 +110,7 @@ def _parse_pytest(text: str, root: Path) -> tuple[str, str | None, int | None]:
 
 def _parse_unittest(text: str, root: Path) -> tuple[str, str | None, int | None]:
     own = _own(_PY_PLACE.findall(text), root)
-    # A traceback's last line says what happened; what leads to it is for the place.
+    # The last entry of the traceback and the error say what happened; the entries before serve only to find the place.
     tail = text[text.rfind("\n  File ") + 1 :] if "\n  File " in text else text
     said = "\n".join(line for line in tail.splitlines() if not line.startswith("  "))
     file, line = own or (None, None)
@@ -125,6 +125,6 @@ def _parse_node(text: str, root: Path) -> tuple[str, str | None, int | None]:
 
 
 def _own(places: list[tuple[str, str]], root: Path) -> tuple[str, int] | None:
-    """Returns the last one that is in the workspace."""
+    """Returns the last place that is in the workspace."""
     below = [(path.removeprefix(f"{root}/"), int(line)) for path, line in places]
     return next((place for place in reversed(below) if not place[0].startswith(("/", "<"))), None)

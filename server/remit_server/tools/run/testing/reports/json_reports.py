@@ -1,8 +1,7 @@
-"""Reports in JSON as results: Jest and Vitest, which write the same, and `go test -json`.
+"""Reads JSON reports: that of Jest and Vitest, which write the same form, and that of `go test -json`.
 
-Go's own `testing` signs how each test ended, and that the program of tests came to its end (FLW-04); `inside_go.sh` has
-it do so. Everything a program of tests prints comes after a line that names its process; what other processes print
-there is not read.
+`inside_go.sh` makes Go's own `testing` sign how each test ended, and that the test program came to its end (FLW-04). A
+test program's output counts from the line that names its process; signatures from other processes are ignored.
 """
 
 from __future__ import annotations
@@ -28,13 +27,14 @@ _ANY = re.compile(rf"{_BEGIN.pattern}|{_SIGN.pattern}")
 
 
 def without_signs(text: str) -> str:
-    """Returns what a program of tests printed for people."""
+    """Returns the output of a test program without the lines for signatures."""
     return _ANY.sub("", text) if "remit " in text else text
 
 
 def vouch_go(data: bytes, key: bytes, report: Report) -> Report:
-    """Holds results to their signatures: what passed or was skipped without one is doubted, and what failed without one
-    broke, by whatever it printed. A Go whose `testing` is not known signs nothing, and its output has to be whole.
+    """Checks results against their signatures. A test that passed or was skipped without a signature is doubted; a
+    failure without one is an error, whatever was printed. A Go whose `testing` is unknown
+    signs nothing, and `go_results` only checks that its output is whole.
     """
     if not data.startswith(_SIGNED):
         return report
@@ -73,7 +73,7 @@ class _Told:
 
 
 def _printed(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yields what each program of tests printed, by its package."""
+    """Yields the package and the output of each test program."""
     printed: dict[str, list[str]] = {}
     for line in data.splitlines(keepends=True):
         if line.startswith(b"{") and line.endswith(b"\n"):
@@ -145,7 +145,7 @@ class _Event(_Form):
 
 
 def jest_results(data: bytes, root: Path) -> Report:
-    """Returns those of Jest and Vitest. Raises BadReport."""
+    """Returns the results of Jest or Vitest. Raises BadReport."""
     results: list[Result] = []
     for file in _read(_Jest, data).files:
         name = file.name.removeprefix(f"{root}/")
@@ -170,14 +170,15 @@ def _jest_test(file: str, test: _JestTest, root: Path) -> Result:
 
 
 def go_results(data: bytes, root: Path) -> Report:
-    """Returns those of `go test -json`; a package that fails without a failed test is an error. Raises BadReport."""
+    """Returns the results of `go test -json`; a package that fails without a failed test is an error. Raises
+    BadReport."""
     del root
     printed: dict[str, list[str]] = {}
     results: dict[str, Result] = {}
     ran: set[str] = set()
     ended: set[str] = set()
     for line in data.splitlines(keepends=True):
-        # The last one may have been cut off.
+        # The last line may have been cut off.
         if not (line.startswith(b"{") and line.endswith(b"\n")):
             continue
         event = _read(_Event, line)
@@ -195,7 +196,8 @@ def go_results(data: bytes, root: Path) -> Report:
             results[name] = _place(Result(name, "error", None, "error", first_lines(said)), said)
         if event.action in {"pass", "fail"} and not event.test:
             ended.add(name)
-    # A package's tests say so when all are over; without that one of them ended it, and may have printed the rest.
+    # A package prints PASS or FAIL once all its tests are over. Without that, a test ended the program, and may have
+    # printed the rest itself.
     cut = sorted(name for name in ran if name not in ended or not ({"PASS\n", "FAIL\n"} & {*printed.get(name, [])}))
     return Report(
         tuple(results.values()), doubts=tuple(f"the tests of `{name}` did not come to their end" for name in cut)

@@ -1,4 +1,4 @@
-"""What one test came to, whoever ran it."""
+"""The result of one test, from whichever runner."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class BadReport(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One test. `kind` says of one that did not pass whether an assertion failed or something broke before or in it.
+    """One test. `kind` says of a test that did not pass whether an assertion failed or something broke before or in it.
 
-    `message` is a few lines, `file` a path as the runner gives it, `seconds` None where the runner does not say. A test
-    is unfinished that began, and of which no end is told.
+    `message` is a few lines, `file` a path as the runner gives it, `seconds` is None if the runner does not say. A test
+    is unfinished if it began, but no end is reported.
     """
 
     id: str
@@ -35,8 +35,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A test, or what tests check with, that is not of the file that it is told of: its name, the file that it is from,
-    empty where that is none, and the file `of` which it is then no more, empty where only a test's file matters.
+    """A test, or code that tests check with, that comes from another file than it should: its name, the `file` that it
+    comes from (empty if unknown), and the file `of` the code that it replaces (empty if only its own file matters).
     """
 
     name: str
@@ -46,9 +46,9 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a runner told. `planned` is how many tests it meant to run, None where it does not say.
+    """The report of a runner. `planned` is how many tests the runner meant to run, None if it does not say.
 
-    `doubts` say why what it told may not be what happened, and `origins` what is from another file than it is told of.
+    `doubts` say why the report may not be true, and `origins` name code that comes from another file than it should.
     """
 
     tests: tuple[Result, ...] = ()
@@ -58,7 +58,7 @@ class Report:
 
 
 def first_lines(text: str) -> str:
-    """Returns the first few lines that say something, each cut."""
+    """Returns the first few lines that are not blank, each cut."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     cut = [line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…" for line in lines[:MAX_LINES]]
     return "\n".join([*cut, *(["…"] if len(lines) > MAX_LINES else [])])
