@@ -13,7 +13,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Stands for a module; whatever is asked of it is one of its functions, which imports it when it is called."""
+    """Stands for a module; each attribute is a function that imports the module, and calls its function of that
+    name."""
 
     module: str
 
