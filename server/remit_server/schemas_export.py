@@ -176,7 +176,7 @@ def _text_of(schema: Schema) -> str:
 def typescript(described: Mapping[str, Schema]) -> str:
     """Returns the TypeScript declarations of the named schemas and of everything they refer to.
 
-    Raises ValueError where two schemas give one name to different shapes.
+    Raises ValueError if two schemas give one name to different shapes.
     """
     named: dict[str, Schema] = {}
     for root, schema in described.items():

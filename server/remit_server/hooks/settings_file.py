@@ -69,7 +69,7 @@ class SettingsFile:
     remit: str
 
     def read(self) -> str:
-        """Returns the text of the file; empty where there is none. Raises SetupError."""
+        """Returns the text of the file; empty if there is none. Raises SetupError."""
         try:
             if not self.place.exists():
                 return ""

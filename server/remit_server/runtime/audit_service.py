@@ -180,7 +180,7 @@ def verify_workspace(settings: Settings) -> tuple[bool, str]:
 
 
 def query(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
-    """Returns the last records that fit, oldest first. Raises SetupError where there is no log to read."""
+    """Returns the last records that fit, oldest first. Raises SetupError if there is no log to read."""
     with _setup_errors(ErrorCode.NOT_FOUND):
         return tuple(record_json(record) for record in query_audit(database, wanted))
 

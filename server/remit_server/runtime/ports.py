@@ -114,7 +114,7 @@ class AgentRuntime(Protocol):
         ...
 
     def budget(self) -> tuple[str, ...]:
-        """Returns how the coverage budget stands, in sentences. Raises RemitError where its file cannot be read."""
+        """Returns how the coverage budget stands, in sentences. Raises RemitError if its file cannot be read."""
         ...
 
     def edits(self, session_id: str, asked: EditsAsked | None = None) -> EditsAsked:

@@ -109,7 +109,7 @@ class Runtime:
         return sum(not turn.task.done() for turn in self._turns.values())
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker, taken_up: TakenUp | None = None) -> RunResult:
-        """Run one turn; see `AgentRuntime.run`. Raises RemitError where the ids were used for another request."""
+        """Run one turn; see `AgentRuntime.run`. Raises RemitError if the ids were used for another request."""
         key = (request.session_id, request.turn_id)
         known = self._turns.get(key)
         if known is not None and taken_up is not None:  # another process took the turn over, and is gone too

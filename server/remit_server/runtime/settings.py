@@ -216,7 +216,7 @@ def engine_options(form: ConfigForm) -> EngineOptions:
 
 
 def existing_folder(workspace: Path) -> Path:
-    """Returns the workspace with its symlinks resolved. Raises SetupError where it is no readable folder."""
+    """Returns the workspace with its symlinks resolved. Raises SetupError if it is no readable folder."""
     try:
         root = workspace.resolve(strict=True)
     except OSError as error:

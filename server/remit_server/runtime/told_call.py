@@ -28,7 +28,7 @@ from remit_server.runtime.settings import Settings
 
 
 def find_call(database: Path, named: str) -> CallRecords:
-    """Returns the call. Raises SetupError (`not_found`) where there is none, or more than one of that id."""
+    """Returns the call. Raises SetupError (`not_found`) if there is none, or more than one of that id."""
     match _find_calls(database, named):
         case (call,):
             return call

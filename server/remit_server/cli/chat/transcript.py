@@ -63,7 +63,7 @@ class Blocks:
         return whole
 
     def last_lines(self, most: int) -> list[str]:
-        """Returns the last lines of the block that is being written; none where all of it is blank."""
+        """Returns the last lines of the block that is being written; none if all of it is blank."""
         if not any(map(str.strip, self._lines)) and not any(map(str.strip, self._line)):
             return []
         return [*self._lines[-most:], "".join(self._line)][-most:]

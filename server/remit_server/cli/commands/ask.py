@@ -219,7 +219,7 @@ def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None
 def chat_here(read: Callable[[], Settings], session: str | None, approve: str = "ask") -> int:
     """Runs a chat in this terminal, in this session or for None in a new one; `read` reads the current settings.
 
-    Raises WrongUsage where there is no terminal.
+    Raises WrongUsage if there is no terminal.
     """
     if not can_ask():
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
@@ -233,7 +233,7 @@ def chat_here(read: Callable[[], Settings], session: str | None, approve: str = 
 
 
 def prompt(text: str) -> TextInput:
-    """Returns the person's request. Raises WrongUsage where it is empty or not text."""
+    """Returns the person's request. Raises WrongUsage if it is empty or not text."""
     what = "the prompt cannot be used"
     if not text.isprintable() and any("\ud800" <= sign <= "\udfff" for sign in text):
         why = f"it contains bytes that are not valid in {sys.getfilesystemencoding()}, your locale's encoding"

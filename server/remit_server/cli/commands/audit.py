@@ -93,7 +93,7 @@ def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
 
 
 def existing(settings: Settings, database: Path | None = None) -> Path:
-    """Returns the log, the workspace's own where none is named. Raises SetupError where there is none."""
+    """Returns the log, the workspace's own where none is named. Raises SetupError if there is none."""
     log = database or settings.audit_database
     if not log.is_file():
         raise nothing_recorded(settings, log)
@@ -146,7 +146,7 @@ def _log(arguments: argparse.Namespace, settings: Settings) -> int:
 def _why(arguments: argparse.Namespace, settings: Settings) -> int:
     """Says which rule decided the call, what was answered and by whom, and what policy would decide now.
 
-    Raises SetupError where there is no such call.
+    Raises SetupError if there is no such call.
     """
     call = find_call(existing(settings), arguments.call)
     now = judge_now(

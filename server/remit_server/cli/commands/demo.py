@@ -91,7 +91,7 @@ async def _tests_first(workspace: Path, mode: Mode, *, as_json: bool) -> int:
 
 
 def sample_workspace(target: Path, name: str = "sample") -> Path:
-    """Copies a packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
+    """Copies a packaged sample to a folder that does not exist yet. Raises SetupError if it does."""
     existed = os.path.lexists(target)
     with as_file(files("remit_server.demo") / name) as sample:
         try:

@@ -85,7 +85,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def look() -> Sequence[Choice]:
-    """Returns every model that can be chosen. Raises SetupError where the configuration cannot be read."""
+    """Returns every model that can be chosen. Raises SetupError if the configuration cannot be read."""
     return asyncio.run(find_choices(os.environ, resolve(None).form.model.name))
 
 

@@ -197,7 +197,7 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    """Lists the rules. Raises SetupError where a file cannot be used."""
+    """Lists the rules. Raises SetupError if a file cannot be used."""
     counted = count_rules(Settings.from_environment(arguments.workspace), arguments.last, hooks=arguments.hooks)
     if arguments.json:
         print_json(counted.json)
@@ -260,7 +260,7 @@ def _declare_programs(parser: argparse.ArgumentParser) -> None:
 
 
 def _programs(arguments: argparse.Namespace) -> int:
-    """Lists the programs, or shows one. Raises SetupError where a file cannot be used, or the program is not known."""
+    """Lists the programs, or shows one. Raises SetupError if a file cannot be used, or the program is not known."""
     settings = Settings.of_places(arguments.workspace)
     with as_setup_error():
         own = load_programs(settings.person_programs, settings.project_programs)

@@ -51,7 +51,7 @@ def read_past_calls(database: Path, last: int) -> PastCalls:
 def preview(settings: Settings, text: Source, last: int = LAST) -> Replay:
     """Judges the last calls as if the policy file had this text; nothing is written (EDI-12).
 
-    Raises SetupError where the text, or another file in force, cannot be used.
+    Raises SetupError if the text, or another file in force, cannot be used.
     """
     with closing(load_in_force(settings)) as in_force:
         with as_setup_error():
@@ -163,7 +163,7 @@ def count_rules(settings: Settings, last: int = CALLS, *, hooks: bool = False) -
     """Returns the rules in force, with `hooks` those for another agent's calls, and how often each decided in the last
     calls.
 
-    Raises SetupError where a file cannot be used.
+    Raises SetupError if a file cannot be used.
     """
     in_force = load_in_force(settings, hooks=hooks)
     in_force.close()

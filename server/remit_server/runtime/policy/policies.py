@@ -95,7 +95,7 @@ def what_they_say(settings: Settings) -> tuple[object, ...] | None:
 
 
 def _digest(file: Path) -> bytes | None:
-    """Returns the digest of a regular file; None where there is none. Raises OSError for one that cannot be read."""
+    """Returns the digest of a regular file, or None if there is none. Raises OSError for one that cannot be read."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -151,7 +151,7 @@ def _real_path(path: str) -> str:
 
 
 def load_permissions(file: Path) -> PermissionConfig:
-    """Returns the person's standing answers, those of every workspace; none where there is no such file. Raises
+    """Returns the person's standing answers, those of every workspace; none if there is no such file. Raises
     PolicyError."""
     return parse_permissions(str(file), read_source(file).text) if is_given(file) else PermissionConfig()
 
