@@ -73,7 +73,7 @@ class Place:
             return False
 
     def from_root(self, path: str) -> str:
-        """Returns where a path leads that a command line gives relative to the workspace. Raises ToolError."""
+        """Resolves a path of a command line that is relative to the workspace. Raises ToolError."""
         return self._resolved(str(self.workspace.root), path)
 
     def _resolved(self, folder: str, path: str) -> str:

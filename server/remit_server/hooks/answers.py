@@ -71,7 +71,7 @@ def _first_before(agent: Agent) -> str:
 
 
 def _permission(agent: Agent, event: str, word: str, said: str) -> Reply:
-    """Returns a deny, or nothing, because the agent then asks its person, in whose place nobody else may answer."""
+    """Returns a deny, or nothing, so that the agent asks its person, in whose place nobody else may allow."""
     if word != "deny":
         return NOTHING
     decision = {"behavior": "deny", "message": said}

@@ -64,8 +64,8 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """A call; in a `row` of the kind `permission` the agent's question to its person, asked after the call was
-    judged."""
+    """A call before it runs. A `row` of the kind `permission` is the agent's question to its person, after the
+    ruling."""
 
     where: Where
     row: EventRow

@@ -22,7 +22,7 @@ from remit_server.runtime.places import state_folder
 
 MOST_BYTES = 64_000
 KEPT_S = 90 * 86_400
-"""Seconds that a session is kept after its last change. One that goes on for longer begins again in its folder."""
+"""Seconds that a session is kept after its last change. After that it begins anew in the folder it is in then."""
 
 
 @dataclass(frozen=True, slots=True)

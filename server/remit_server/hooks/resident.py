@@ -98,7 +98,7 @@ class Resident:
         return reply
 
     def leave(self) -> None:
-        """Records the end in each log that was written to, and makes a signed checkpoint of it."""
+        """Records the end in each log in which a start was recorded, and makes signed checkpoints."""
         for root, settings in self.seen.items():
             with suppress(RemitError, OSError):
                 if root in self.started:

@@ -86,7 +86,7 @@ class SettingsFile:
         return "absent" if self.without_hooks(text) == text else "other"
 
     def is_heeded(self, text: str, home: Path) -> bool:
-        """Returns whether the agent runs Remit's entries for the person at `home`; only for Codex can that be False."""
+        """Returns whether the agent runs Remit's entries for the person at `home`; always True except for Codex."""
         return self.agent.name != "codex" or is_trusted(self.place, text, self._entry("PreToolUse"), home)
 
     def with_hooks(self, text: str) -> str:

@@ -167,7 +167,7 @@ class Completer:
     async def complete(self, path: str, text: str, offset: int) -> str | None:
         """Returns what could stand at an offset of an open document, or None if nothing is offered.
 
-        Cancelling it stops the model. If the model fails, `state` says so, so that not each key does.
+        Cancelling it stops the model. A failure of the model shows in `state` only, not after each key.
         """
         settings = self.settings()
         chosen = settings.config.completion

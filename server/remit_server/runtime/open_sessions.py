@@ -64,8 +64,9 @@ class Session:
         return now is not None
 
     async def recall(self, audit: Path) -> bool:
-        """Sets where the session stood in the workflow, by its file and the log at `audit`; returns whether it is
-        known. The session's first turn looks at that again, and at what has changed since (FLW-12)."""
+        """Sets the session's position in the workflow from its file and the log at `audit`, unless none is known or it
+        is less strict; returns whether it did. The first turn looks at that again, and at what has changed since
+        (FLW-12)."""
         if self.recorder is None or not await asyncio.to_thread(self.recorder.look):
             return False
         place = await find_position(self.history, await find_last_move(audit, self.memory.session_id))

@@ -105,7 +105,7 @@ class AgentRuntime(Protocol):
 
     def status(self, session_id: str | None = None, model: str | None = None) -> StatusResult:
         """Returns what a status bar shows: mode and state of the named session, else of the last used one, and the
-        model of the session's next message, which is `model` where the person just chose it.
+        model of the session's next message, which is `model` if the person just chose it.
         """
         ...
 

@@ -55,7 +55,7 @@ def _by_number(database: Path, number: int) -> tuple[CallRecords, ...]:
     calls = calls_of(_records(database, own))
     if exact := tuple(call for call in calls if number in call.numbers):
         return exact
-    # A token's or a sandbox's record is none of a call's own: it is about the last call of this id that had begun.
+    # A record of a token or a sandbox belongs to the last call of this id that had begun before it.
     begun = tuple(call for call in calls if min(call.numbers) < number)
     return begun[-1:] or calls[:1]
 

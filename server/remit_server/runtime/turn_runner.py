@@ -1,4 +1,4 @@
-"""Runs one turn from its request to its result: its work, its limits, what is kept of it and told of it (AGT-06)."""
+"""Runs one turn from its request to its result: its work, its limits, its records and its events (AGT-06)."""
 
 from __future__ import annotations
 
@@ -293,6 +293,6 @@ class TurnRunner:
             if result.error is not None:
                 turn.emit(ErrorEvent(**turn.stamp(), error=result.error))
             turn.emit(RunCompleted(**turn.stamp(), result=result))
-        except Exception:  # the client is gone; the result still answers whoever asks for this turn again
+        except Exception:  # the client is gone; the result still answers a later request for this turn
             log.warning("the client of turn %s is gone", turn.turn_id)
         return result

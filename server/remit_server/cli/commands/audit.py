@@ -93,7 +93,7 @@ def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
 
 
 def existing(settings: Settings, database: Path | None = None) -> Path:
-    """Returns the log, the workspace's own where none is named. Raises SetupError if there is none."""
+    """Returns the log, the workspace's own if none is named. Raises SetupError if there is none."""
     log = database or settings.audit_database
     if not log.is_file():
         raise nothing_recorded(settings, log)

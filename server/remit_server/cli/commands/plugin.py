@@ -155,7 +155,7 @@ def _enable(arguments: argparse.Namespace) -> int:
     question = f"take it as it is now, and {use}?" if changed else f"{use} again?"
     if not arguments.yes and not agrees(question):
         return DENIED
-    # A tool in a changed file may be another one now, so drop what the person said about reading only.
+    # Changed files may hold other tools, so drop what the person said of tools that only read.
     keep(found.place, taken(found.manifest.kind, found.files, () if changed else found.record.reads_only))
     print_json({"enabled": found.name, "changed": list(changed)}) if arguments.json else say(f"{found.name} is enabled")
     return DONE

@@ -68,7 +68,7 @@ def chosen(arguments: argparse.Namespace) -> tuple[SessionFolder, SessionSummary
 
 
 def _write_new(file: Path, text: str, what: str) -> int:
-    """Writes a new file. Raises SetupError, in which `what` says what was not done, if there is such a file already."""
+    """Writes a new file. Raises SetupError, in which `what` says what was not done, if that fails."""
     try:
         with file.open("x", encoding="utf-8") as out:
             out.write(text)

@@ -31,7 +31,7 @@ from remit_server.runtime.policy.policies import as_setup_error, compile_texts, 
 from remit_server.runtime.settings import Settings
 
 LOOKED_BACK = 20_000
-"""The number of past calls among which those that can be judged again are looked for."""
+"""The number of past calls that are searched for those that can be judged again."""
 MAX_SHOWN = 80
 
 
