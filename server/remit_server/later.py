@@ -1,6 +1,6 @@
 """A module that is imported when one of its functions is first called, so that a table can name them all (CLI-19).
 
-Where the type checkers look, the table imports the modules themselves, so that a row without its function is an error.
+For type checkers, the table imports the modules themselves, so that a row without its function is an error.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def free_memory() -> int | None:
     """Returns the bytes that a process here may still allocate: the least that the machine and its control groups
     leave.
 
-    Returns None where that cannot be found out.
+    Returns None if that cannot be found out.
     """
     machine = _mac() if sys.platform == "darwin" else _linux()
     left = control_group_left(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))

@@ -244,7 +244,7 @@ def opened_once() -> Generator[Opener]:
 def opened_with(
     settings: Settings, in_force: InForce, log: Callable[[], AuditLog], environment: Mapping[str, str]
 ) -> Opened:
-    """Returns the parts of a workspace put together."""
+    """Returns what the calls of a workspace need, made of these parts."""
     rulebook = Rulebook(in_force.policy, in_force.permissions, here=in_force.here)
     redactor = Redactor(secrets=secret_values(environment), in_force=rulebook)
     return Opened(settings, rulebook, log, redactor)

@@ -33,7 +33,7 @@ MOST_FILE = 4 << 20
 """Size in bytes up to which the digest of a changed file is taken."""
 MOST_TAIL = 400
 _EXIT_CODE = re.compile(r"<[^<>\n]* with exit code (-?\d{1,9})>\s*\Z|^Exit Code: (-?\d{1,9})$", re.MULTILINE)
-"""How Copilot and Gemini CLI end the text that they make of a command's output."""
+"""Matches the exit code at the end of the text that Copilot and Gemini CLI make of a command's output."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def _known(root: Path, environment: Mapping[str, str] | None) -> list[str]:
 
 
 def left_out(names: Sequence[str]) -> str:
-    """Returns the sentence that says what of a folder does not count, and how it will."""
+    """Returns the sentence that says which files of a folder do not count, and how to make them count."""
     whole = [f"`{name}`" for name in names if name != WORK_ITEMS_FILE]
     parts = [f"{', '.join(whole)} of this folder {'do' if len(whole) > 1 else 'does'} not count"] if whole else []
     parts += [f"of `{WORK_ITEMS_FILE}` only the scopes count"] if WORK_ITEMS_FILE in names else []

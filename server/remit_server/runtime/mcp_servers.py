@@ -48,7 +48,7 @@ def looked_at(form: ServerForm, tools: tuple[dict[str, JsonValue], ...]) -> Serv
 
 
 def changes(before: tuple[dict[str, JsonValue], ...], now: tuple[dict[str, JsonValue], ...]) -> Iterator[Change]:
-    """Yields what differs between the tools that were looked at and those that there are."""
+    """Yields the tools that differ between those that were looked at and the present ones."""
     old, new = ({str(tool.get("name")): tool for tool in tools} for tools in (before, now))
     for name in dict.fromkeys((*old, *new)):
         first, second = old.get(name), new.get(name)

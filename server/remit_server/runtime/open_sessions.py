@@ -130,7 +130,7 @@ def open_session(session_id: str, settings: Settings, redact: Redact) -> Session
 
 
 def model_config(reference: str, name: str) -> ModelConfig:
-    """Returns what a session's file says of a model: who provides it, and its name."""
+    """Returns what a session's file says of a model: its provider, and its name."""
     remote = parse_reference(reference)
     if remote is not None:
         return ModelConfig(provider=remote.provider, model=name)
@@ -185,7 +185,7 @@ class OpenSessions:
             session.review = asked
 
     def edits_of(self, session: Session | None) -> EditsAsked:
-        """Returns when a session asks about edits; for None, when a new one will."""
+        """Returns when a session asks about edits, or for None when a new session will."""
         if session is not None and session.memory.standing.edits:
             return "allow"
         return (session and session.review) or self.configured.now.config.review.when
@@ -199,7 +199,7 @@ class OpenSessions:
         return visible(words or request.session_id, "show")
 
     def forget_idle(self) -> Iterator[str]:
-        """Closes idle sessions beyond what is remembered, the longest unused first, and yields each one's id."""
+        """Closes idle sessions above the number that is kept, the longest unused first, and yields each one's id."""
         idle = [name for name, session in self.by_id.items() if not session.turn_lock.locked()]
         for name in idle[: max(0, len(self.by_id) - REMEMBERED)]:
             self.by_id.pop(name).close()

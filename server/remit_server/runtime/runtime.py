@@ -304,7 +304,7 @@ class Runtime:
         self._close_resources()
 
     def _forget_old(self) -> None:
-        """Drop the oldest finished turns and idle sessions beyond what is remembered."""
+        """Drop the oldest finished turns and idle sessions above the numbers that are kept."""
         finished = [key for key, turn in self._turns.items() if turn.task.done()]
         for key in finished[: max(0, len(self._turns) - REMEMBERED_TURNS)]:
             del self._turns[key]

@@ -132,7 +132,7 @@ class Settings:
 
     @property
     def own_paths(self) -> tuple[str, ...]:
-        """Remit's own files and folders that lie in the workspace, under whatever name, relative to it."""
+        """The real paths of Remit's own files and folders in the workspace, relative to it."""
         files = [self.person_policy, self.person_permissions, self.person_programs, self.audit_database]
         files += [record] if (record := self.config.model.record) is not None else []
         folders = (self.person_policy.parent, self.state, self.data_folder)

@@ -48,12 +48,12 @@ class StreamAnswers:
 
     @property
     def style(self) -> AskingStyle:
-        """How a question is put from now on."""
+        """How questions are asked from now on."""
         styles: dict[Approving, AskingStyle] = {"ask": "stream", "never": "never", "session": "beforehand"}
         return styles[self.approving]
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Returns the yes to exactly this question that was given beforehand."""
+        """Returns the yes that was given beforehand, for exactly this question."""
         return ApprovalAnswer(approval_id=question.approval_id, decision="allow", digest=question.digest)
 
 

@@ -94,7 +94,7 @@ class AskedByAgent:
 
 
 def judge_now(call: CallRecords, settings: Settings, choose: Callable[[Policy], Policy] = lambda policy: policy) -> Now:
-    """Returns how the call would be decided now, by the policy that `choose` makes of the one in force."""
+    """Returns how the call would be decided now, by the policy that `choose` returns for the one in force."""
     past = past_call(call.announced)
     if isinstance(past, str):
         return Now(cannot=f"it was {past}")

@@ -224,7 +224,7 @@ def chat_here(read: Callable[[], Settings], session: str | None, approve: str = 
     if not can_ask():
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
         raise WrongUsage(what, "a chat needs a terminal", fix)
-    from remit_server.cli.chat.app import open_chat  # prompt_toolkit and rich, which one turn does not need
+    from remit_server.cli.chat.app import open_chat  # imports prompt_toolkit and rich, which one turn does not need
 
     # The chat asks the questions itself, unless `--approve` has answered them beforehand.
     asker = None if approve == "ask" else choose_asker(approve, as_json=False)

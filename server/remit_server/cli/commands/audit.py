@@ -1,5 +1,5 @@
-"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it and by which rule, and whether the log
-is complete (AUD-04).
+"""`remit audit log|why|verify|export|checkpoint`: shows who did what, who allowed it and by which rule, and checks
+whether the log is complete (AUD-04).
 """
 
 from __future__ import annotations

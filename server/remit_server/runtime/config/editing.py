@@ -1,4 +1,4 @@
-"""What an editor shows in a configuration file: what may be written, what it means, and what is wrong (CFG-04)."""
+"""What an editor shows in a configuration file: completions, explanations and problems (CFG-04)."""
 
 from __future__ import annotations
 

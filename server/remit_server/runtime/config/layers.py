@@ -31,7 +31,8 @@ MAX_BYTES = 1 << 20
 
 
 def read_file(path: Path, *, project: bool) -> tuple[Document, ConfigForm]:
-    """Reads a file; returns its places and what it sets. Raises SetupError with the first problem in it."""
+    """Reads a file; returns its document, with the place of each value, and its settings. Raises SetupError with the
+    first problem in it."""
     try:
         text = read_at_most(path, MAX_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -44,7 +45,7 @@ def read_file(path: Path, *, project: bool) -> tuple[Document, ConfigForm]:
 
 
 def parse(file: str, text: str, *, project: bool) -> tuple[Document, ConfigForm]:
-    """Returns the places of a file's text and what it sets. Raises PolicyError with every problem in it."""
+    """Returns the document and the settings of a file's text. Raises PolicyError with every problem in it."""
     document, form = parse_form(file, text, ConfigForm, SECTIONS, most=OF_PROJECT if project else OWN)
     if project and (problems := tuple(_not_a_projects(document, form))):
         raise PolicyError(problems)
