@@ -117,8 +117,7 @@ def show(event: Event) -> None:
 
 
 def sink(*, as_json: bool, quiet: bool = False) -> Callable[[Event], None]:
-    """Returns a function that prints a turn's events: as JSON lines, only the ending if `quiet`, or drawn for
-    people."""
+    """Returns a function that prints a turn's events: as JSON lines, only the ending if `quiet`, or drawn."""
     if as_json:
         return lambda event: print_json(event.model_dump(mode="json"))
     return show_ending if quiet else _Screen().take

@@ -284,8 +284,7 @@ def unknown_command(prompt: Sequence[str]) -> str:
 
 
 def nearest_command(word: str) -> str | None:
-    """Returns the command that was probably meant, or None. A prompt is a sentence that seldom begins like a
-    command."""
+    """Returns the command that was probably meant, or None. A prompt seldom begins like a command."""
     from difflib import get_close_matches
 
     if word.startswith("-"):

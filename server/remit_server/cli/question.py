@@ -80,8 +80,7 @@ class Question:
     left_out: list[Part] = field(default_factory=list[Part])
 
     def next_page(self, rows: int, height: Callable[[str], int], now: float) -> list[str]:
-        """Takes the next lines to be shown, as many as fit into the rows, at least one. `height` returns a line's
-        rows."""
+        """Takes the next lines to be shown, as many as fit the rows, at least one. `height` returns a line's rows."""
         heights = list(itertools.accumulate(map(height, self.unseen)))
         count = max(1, bisect.bisect_right(heights, rows))
         # A few more lines are not worth a key, so they are shown with this page.
@@ -125,8 +124,7 @@ class Question:
         self.unseen, self.details = [*self.details, *self.unseen], []
 
     def _press_for_part(self, key: str) -> ApprovalAnswer | None:
-        """Handles a key for the part that is asked about; returns the answer after the last part, or for all the
-        rest."""
+        """Handles a key for the part that is asked about; returns the answer after the last part, or for the rest."""
         if key not in {"y", "x", "r"}:
             return None
         self.left_out += self.ahead[:1] if key == "x" else []

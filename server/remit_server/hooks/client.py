@@ -55,8 +55,7 @@ def stamp() -> str:
 
 
 def socket_place(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the folder of the socket, and its name, which differs if the environment places Remit's files
-    elsewhere."""
+    """Returns the folder of the socket, and its name, which differs if Remit's files are elsewhere."""
     home = environment.get("HOME", "")
     state = environment.get("XDG_STATE_HOME", "").strip() or f"{home}/.local/state"
     folder = os.path.abspath(environment.get("REMIT_STATE_DIR") or f"{state}/remit")  # noqa: PTH100

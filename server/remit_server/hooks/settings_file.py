@@ -105,8 +105,7 @@ class SettingsFile:
         return changed
 
     def without_hooks(self, text: str) -> str:
-        """Returns the text without Remit's entries, and without lists and objects that are empty then. Raises
-        SetupError."""
+        """Returns the text without Remit's entries, and without what is empty then. Raises SetupError."""
         try:
             return self._without(text) if text else text
         except NoPlace as error:

@@ -139,8 +139,7 @@ class Reader:
 
 
 def instruction_paths(paths: Iterable[str]) -> Iterator[str]:
-    """Yields the paths where instructions for these files may be: at the root, and in each folder on the way to
-    them."""
+    """Yields where instructions for these files may be: at the root, and in each folder on the way to them."""
     folders = {PurePosixPath()}
     for path in paths:
         named = PurePosixPath(path)

@@ -52,8 +52,7 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of verifying a log: whether it is whole, a sentence, all faults, and what else a person should
-    know."""
+    """The result of verifying a log: whether it is whole, a sentence, all faults, and notes for a person."""
 
     good: bool
     message: str
@@ -130,8 +129,7 @@ def audit_rules(settings: Settings) -> AuditRules:
 
 
 def make_checkpoint(settings: Settings) -> SignedCheckpoint | None:
-    """Make a signed checkpoint of the workspace's log; None if nothing was recorded since the last. Raises
-    SetupError."""
+    """Make a checkpoint of the workspace's log; None if nothing was recorded since the last. Raises SetupError."""
     with _setup_errors(ErrorCode.AUDIT_BROKEN), closing(_maintenance(settings)) as maintenance:
         return maintenance.checkpoint()
 

@@ -83,8 +83,7 @@ class ExternalTools(Mapping[str, AnyTool]):
         return len(self._all)
 
     def items(self) -> ItemsView[str, AnyTool]:
-        """Returns all tools as the dictionary's own view: each call iterates over it, and Mapping's would look up
-        each."""
+        """Returns the dictionary's own view, because each call iterates over it, and Mapping's looks up each tool."""
         return self._all.items()
 
     async def start(self) -> None:
@@ -107,8 +106,7 @@ class ExternalTools(Mapping[str, AnyTool]):
             return self.told() != before
 
     def told(self) -> str:
-        """Returns a sentence on which of the person's own tools and which skills are in use, and which cannot be
-        used."""
+        """Returns a sentence on which of the person's tools and skills are in use, and which cannot be."""
         names = ", ".join(f"`{each.name}`" for each in self.own)
         count = f"Your own tools are: {names}" if names else "There are no tools of your own now"
         skills = ", ".join(f"`{each.name}`" for each in self.skills.skills)

@@ -20,8 +20,7 @@ from remit_server.tools.mcp.servers import McpServer, ServerForm, servers_file, 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A tool that differs from what the person looked at; `before` is None for a new one, `now` for one that is
-    gone."""
+    """A tool that differs from what the person looked at; `before` is None for a new tool, `now` for a lost one."""
 
     name: str
     before: dict[str, JsonValue] | None

@@ -159,7 +159,7 @@ def judge_turn(
 
 
 def _broken_program(calls: Sequence[EndedCall]) -> str | None:
-    """Returns how the last program that the model ran failed, or None if it did not; of repeated runs the last
+    """Returns how the last program that the model ran failed, or None if it did not; the last of repeated runs
     counts."""
     last = next((call for call in reversed(calls) if call.program is not None and not call.own), None)
     return f"{LAST_FAILED}: {last.program}" if last is not None and last.program else None

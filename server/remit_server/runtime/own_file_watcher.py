@@ -77,8 +77,7 @@ async def _stirrings(places: Iterable[Path]) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def _begin_watching(watching: AsyncGenerator[object]) -> AsyncGenerator[asyncio.Task[object]]:
-    """Yields a task for the first event, whose first step sets the watch up. Changes from before that are not
-    reported."""
+    """Yields a task for the first event, whose first step sets the watch up. Earlier changes are not reported."""
     first = asyncio.ensure_future(anext(watching))
     try:
         await asyncio.sleep(0)

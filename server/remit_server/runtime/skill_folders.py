@@ -125,8 +125,7 @@ def person_folders(config: Path) -> tuple[Path, ...]:
 
 
 def policy_reads(policy: Callable[[], Policy]) -> Callable[[str], bool]:
-    """Returns a function that tells whether the policy of that moment lets a model read a path, if need be after
-    asking."""
+    """Returns a function that tells whether policy, when called, lets a model read a path, if need be after asking."""
     tags = tags_of("model", READ_SKILL)
 
     def may_read(path: str) -> bool:

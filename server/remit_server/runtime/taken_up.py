@@ -36,8 +36,7 @@ class TakenUp:
 
 
 def find_end(taken: TakenUp, request: RunRequest, settings: Settings) -> Outcome | None:
-    """Returns how a turn that was taken up ends without running again, or None if it had only read and begins
-    again."""
+    """Returns how a taken-up turn ends without running again, or None if it had only read and begins again."""
     if not taken.here:
         return _interrupted("it was begun where this worker cannot see what was done")
     ended = _kept_end(request, settings)

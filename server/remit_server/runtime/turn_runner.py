@@ -194,8 +194,7 @@ class TurnRunner:
         return judge_turn(turn.ended, output, declined=declined, not_attached=not_attached)
 
     def _decides_rest(self, part: CallInput) -> bool:
-        """Returns whether the rest of the request depends on this call, because its tool sets a mode or asks for a
-        review."""
+        """Returns whether the rest of the request depends on this call, because its tool sets a mode or reviews."""
         tool = self.dispatcher.parts.tools.get(canonical_tool(part.tool))
         return tool is not None and tool.effect is Effect.CONTROL
 
@@ -213,8 +212,7 @@ class TurnRunner:
     async def _attach(
         self, part: TextInput, number: int, request: RunRequest, session: Session, turn: Turn
     ) -> Attached:
-        """Reads what goes with a message: instructions, attachments and, in strict mode, the workflow's state
-        (AGT-12)."""
+        """Reads what goes with a message: instructions, attachments and, in strict mode, the state (AGT-12)."""
         reader = Reader(self.dispatcher, turn, f"{turn.turn_id}-{number}")
         shown = [request.context.open_document] if request.context and request.context.open_document else []
         named = [each.path for each in part.attachments if isinstance(each, FileAttachment | SelectionAttachment)]
@@ -242,8 +240,7 @@ class TurnRunner:
             turn.warn(f"another model continues this session: `{now}`, after `{before}`")
 
     def flush_audit(self) -> None:
-        """Writes the waiting audit records, so that a client that learns of the turn's end finds all of them in the
-        log."""
+        """Writes the waiting audit records, so that a client that learns of the end finds all of them in the log."""
         try:
             self.dispatcher.parts.audit.flush()
         except AuditError as error:

@@ -313,8 +313,7 @@ class TerminalChat:
         return max(5, shutil.get_terminal_size().lines - 2)
 
     def _call_back(self, words: str) -> None:
-        """Notifies the person, who may look elsewhere, by the terminal's bell and on the desktop if the terminal
-        can."""
+        """Notifies the person, who may look elsewhere, by the terminal's bell and, if possible, on the desktop."""
         output = self.session.app.output
         output.bell()
         output.write_raw(notification(words, os.environ))

@@ -270,8 +270,7 @@ class Story:
             show(event)
 
     def _hear(self, event: AgentEvent) -> None:
-        """Collects the model's answers, and shows each but the last, because `run_completed` shows only the last
-        one."""
+        """Collects the model's answers, and shows all but the last, which `run_completed` shows."""
         if event.kind == "token_delta":
             self._said += event.text
         elif self._said and event.kind != "usage":

@@ -114,8 +114,7 @@ def _declare_install(parser: argparse.ArgumentParser) -> None:
 
 
 def _require_readers(names: Iterable[str], manifest: Manifest) -> None:
-    """Raises WrongUsage if the plugin has no tool of such a name, or the tool proposes patches and so does not only
-    read."""
+    """Raises WrongUsage if the plugin has no such tool, or the tool proposes patches and so does not only read."""
     forms = {tool.name: tool for tool in manifest.tools}
     for name in names:
         if name not in forms:

@@ -1,5 +1,4 @@
-"""`remit session resume|undo|redo` (SES-05), in a file of their own: to import what runs a turn takes most of a
-second."""
+"""`remit session resume|undo|redo` (SES-05), apart because importing what runs a turn takes most of a second."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ MOST = 200
 
 
 def read_editor(given: object, before: Resolved, *, trusted: bool | None) -> tuple[Mapping[Key, Any], tuple[str, ...]]:
-    """Returns the settings that count, and a sentence for each of the others. `before` has the settings without
-    them."""
+    """Returns the settings that count, and a sentence for each of the others. `before` are those without them."""
     if given is None:
         return {}, ()
     if not isinstance(given, Mapping):

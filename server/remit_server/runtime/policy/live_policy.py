@@ -51,8 +51,7 @@ class LivePolicy:
         return cls(settings, loaded, Rulebook(loaded.policy, loaded.permissions, here=loaded.here), audit)
 
     async def reload(self) -> Notice | None:
-        """Put what the files say now in force, or keep the old if they have mistakes; None if there is nothing new to
-        say."""
+        """Put what the files say now in force, or keep the old if they cannot be used; None if nothing is new."""
         async with self._lock:
             said = await asyncio.to_thread(what_they_say, self.settings)
             if said is not None and said == self._said:
@@ -69,8 +68,7 @@ class LivePolicy:
             return await self._put_in_force(found)
 
     async def keep(self, rule: PermissionRule, decision: Literal["allow", "deny"]) -> str | None:
-        """Write a standing answer into the permission file, and put it in force at once; returns why not if that
-        fails."""
+        """Write a standing answer into the permission file, and put it in force; returns why not if that fails."""
         async with self._lock:
             try:
                 permissions = await asyncio.to_thread(keep_rule, self.settings.person_permissions, decision, rule)

@@ -177,8 +177,7 @@ def _with_programs(
 
 
 def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> tuple[Problem, ...]:
-    """Returns the problems at the top level of well-formed rules, which show when the rules are loaded in their
-    sandbox."""
+    """Returns the problems at the top level of well-formed rules, found by loading them in their sandbox."""
     if not rules:
         return ()
     host = ExtensionHost(rules, settings.workspace)

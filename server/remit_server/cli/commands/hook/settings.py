@@ -40,8 +40,7 @@ def _remove(arguments: argparse.Namespace) -> int:
 
 
 def chosen_file(arguments: argparse.Namespace) -> SettingsFile:
-    """Returns the file that the arguments name. A project's file, which others share, names `remit` without its
-    folder."""
+    """Returns the file that the arguments name. A project's file, which others share, names `remit` without a path."""
     agent = AGENTS[arguments.agent]
     project = arguments.workspace.absolute() if arguments.project else None
     remit = "remit" if arguments.project else str(Path(sys.executable).with_name("remit"))
