@@ -76,7 +76,7 @@ def _describe(tool: str, actions: tuple[Action, ...]) -> str:
 
 
 def _rule_for(actions: tuple[Action, ...], workspace: Path) -> PermissionRule | None:
-    """Returns the rule that allows exactly the first action, or None if no rule can, or it has doubts."""
+    """Returns the rule that allows exactly the first action; None if no rule can, or the action has doubts."""
     first = next(iter(actions), None)
     if first is None or first.syscall not in _PROPOSED or first.doubts or is_script(first.command):
         return None
